@@ -1,0 +1,46 @@
+# How all of our C is compiled: link with psld_flags.
+
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT CMAKE_BUILD_TYPE AND NOT multi_config)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
+endif()
+
+# Neither errno nor floating-point traps are ever looked at, and both keep loops from being vectorised. The results
+# are the same bits with and without.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g -DNDEBUG -fno-math-errno -fno-trapping-math")
+# For the sanitizers: fast enough, asserts live, stack traces whole.
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(psld_flags INTERFACE)
+target_compile_definitions(psld_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+target_compile_options(psld_flags INTERFACE
+    # A fused multiply-add where the compiler feels like one would make the bits depend on it and on the CPU.
+    -ffp-contract=off
+    -Wall -Wextra -Wshadow -Wconversion -Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2)
+
+if(PSLD_SANITIZE)
+    target_compile_options(psld_flags INTERFACE -fsanitize=${PSLD_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(psld_flags INTERFACE -fsanitize=${PSLD_SANITIZE})
+else()
+    # The sanitizers leave symbols to be found at run time; everybody else resolves all of them now.
+    target_link_options(psld_flags INTERFACE -Wl,--no-undefined -Wl,--as-needed)
+endif()
+
+if(PSLD_FUZZ)
+    target_compile_options(psld_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+if(PSLD_COVERAGE)
+    target_compile_options(psld_flags INTERFACE --coverage)
+    target_link_options(psld_flags INTERFACE --coverage)
+endif()

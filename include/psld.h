@@ -1,0 +1,289 @@
+/* psld: diffusion generative models by the complete recipe (Pandey & Mandt, ICCV 2023).
+ *
+ * Every process of the family is linear with the same small matrices for each coordinate of the data:
+ *
+ *     dz = -beta(t) (D + Q) P z dt + sqrt(2 beta(t) D) dw,      z = (x, m_1, ..., m_{k-1}),  t in [0, 1],
+ *
+ * with D symmetric positive semidefinite (noise), Q skew-symmetric (exchange between the variables), and
+ * P = diag(1, 1/mass_1, ...), so that N(0, P^-1) is stationary. x is the data, the m_i are auxiliary variables.
+ * k = 1 is VP-SDE, k = 2 holds CLD and PSLD, k = 3 third-order Langevin dynamics.
+ *
+ * Conventions
+ *   - A function returns a psld_status; results come last and are set to NULL (or left alone) on failure.
+ *     psld_error_text() then says in one line what went wrong.
+ *   - Objects are opaque, made and freed in pairs; freeing NULL is harmless. Options are plain structs that a
+ *     ..._defaults() function fills, so that later versions can add fields.
+ *   - Matrices are k x k, row by row, position first. States are variable-major: all of x, then all of m_1, ...
+ *   - The library never prints, never exits, never touches the environment or signal handlers.
+ *   - Objects are immutable once made and may be shared between threads, unless said otherwise.
+ */
+#ifndef PSLD_H
+#define PSLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PSLD_API __attribute__((visibility("default")))
+#else
+#define PSLD_API
+#endif
+
+/* ---- Status, version, log, threads ------------------------------------------------------------------------- */
+
+/* The values are fixed: programs may store them. */
+typedef enum psld_status {
+    PSLD_OK = 0,
+    PSLD_NO_MEMORY = 1,    /* an allocation failed */
+    PSLD_BAD_ARGUMENT = 2, /* an argument or option of the call is outside what it may be */
+    PSLD_BAD_INPUT = 3,    /* a file or text is not what it should be */
+    PSLD_IO = 4,           /* a file cannot be opened, read or written */
+    PSLD_CANCELLED = 5,    /* the progress callback asked to stop */
+    PSLD_NOT_FINITE = 6,   /* a computation gave infinity or not-a-number */
+} psld_status;
+
+/* One line on the last failure in this thread; "" when there was none. Valid until the next call that fails. */
+PSLD_API const char *psld_error_text(void);
+
+#define PSLD_VERSION "0.1.0"
+/* The version of the library that runs; PSLD_VERSION is the one compiled against. */
+PSLD_API const char *psld_version(void);
+
+typedef enum psld_log_level { PSLD_LOG_INFO = 0, PSLD_LOG_WARNING = 1 } psld_log_level;
+
+/* Receives what the library has to say while it works. Without one (the default, or NULL) it is silent. */
+typedef void (*psld_log_fn)(void *user, psld_log_level level, const char *line);
+PSLD_API void psld_log_to(psld_log_fn log, void *user);
+
+/* Called between steps of long work, from the thread that made the call: `done` of `total` units. A value other
+ * than 0 cancels: the call returns PSLD_CANCELLED. */
+typedef int (*psld_progress_fn)(void *user, uint64_t done, uint64_t total);
+
+/* Number of threads that the library computes with, the caller's included; 0 = one for each processor that the
+ * process may use (the default). Results do not depend on it. Not while another call runs. */
+PSLD_API psld_status psld_threads_set(int count);
+PSLD_API int psld_threads_get(void);
+
+/* ---- Arrays ------------------------------------------------------------------------------------------------- */
+
+typedef enum psld_type { PSLD_F64 = 0, PSLD_F32 = 1, PSLD_U8 = 2, PSLD_I32 = 3, PSLD_I64 = 4 } psld_type;
+
+enum { PSLD_MAX_RANK = 8 };
+
+/* A dense array in C order. The fields may be read and the elements changed. */
+typedef struct psld_array {
+    psld_type type;
+    int rank;
+    size_t shape[PSLD_MAX_RANK];
+    size_t count; /* product of the shape */
+    void *data;
+} psld_array;
+
+PSLD_API psld_status psld_array_create(psld_type type, int rank, const size_t *shape, psld_array **array);
+PSLD_API void psld_array_free(psld_array *array);
+
+/* NumPy's .npy, versions 1 to 3, little-endian or single-byte elements of the types above. */
+PSLD_API psld_status psld_array_load(const char *path, psld_array **array);
+PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
+
+/* The elements of an array of any type as a new one of type F64 (exact but for I64 beyond 2^53), or F32. */
+PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted);
+
+/* ---- Recipes: the forward process --------------------------------------------------------------------------- */
+
+enum { PSLD_MAX_K = 8, PSLD_NAME_SIZE = 64 };
+
+/* Everything that defines a process. psld_recipe_spec_defaults gives k = 1, D = 0.5, beta 8, all else 0. */
+typedef struct psld_recipe_spec {
+    char name[PSLD_NAME_SIZE];
+    int k;                             /* variables: 1 + auxiliary ones, at most PSLD_MAX_K */
+    double D[PSLD_MAX_K * PSLD_MAX_K]; /* k x k, packed: D[row * k + column] */
+    double Q[PSLD_MAX_K * PSLD_MAX_K]; /* k x k */
+    double mass[PSLD_MAX_K - 1];       /* of the k - 1 auxiliary variables */
+    double init[PSLD_MAX_K - 1];       /* variance of the auxiliary variables at t = 0, in units of their mass */
+    double beta_min, beta_max;         /* beta(t) = beta_min + (beta_max - beta_min) t */
+    double stabiliser;                 /* added to the diagonal of the kernel covariance before factorising */
+    int upper;                         /* 1: factor U U' instead of L L' (some published checkpoints) */
+} psld_recipe_spec;
+
+PSLD_API void psld_recipe_spec_defaults(psld_recipe_spec *spec);
+
+typedef struct psld_recipe psld_recipe;
+
+/* Any recipe as a user writes it: the name of a preset or the path of a YAML file, then overrides
+ * ("psld gamma=0.02", "my-process.yaml beta=[0.1, 20]"). docs/recipe.md has both forms. */
+PSLD_API psld_status psld_recipe_open(const char *text, psld_recipe **recipe);
+/* From matrices. Checks all that a member of the family must fulfil; the message says what fails and by how much. */
+PSLD_API psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recipe);
+/* From YAML text; `origin` names it in messages. */
+PSLD_API psld_status psld_recipe_parse(const char *yaml, const char *origin, psld_recipe **recipe);
+PSLD_API void psld_recipe_free(psld_recipe *recipe);
+
+PSLD_API const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe);
+
+/* Presets, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_preset_name(int index);
+PSLD_API const char *psld_preset_summary(int index);
+
+/* HSM: the kernel given x_0 alone, auxiliary variables starting from N(0, init mass). DSM: given all of z_0. */
+typedef enum psld_mode { PSLD_HSM = 0, PSLD_DSM = 1 } psld_mode;
+
+/* p(z_t | z_0) = N(mean z_0, cov), chol lower with chol chol' = cov; exact, without the stabiliser. t in [0, 1].
+ * Each result is k x k; NULL for what is not wanted. */
+PSLD_API psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mode, double *mean, double *cov,
+                                        double *chol);
+
+/* What a network's eps means at time t > 0: the stabilised covariance is factor factor', noise is factor eps, and
+ * the score is -inverse' eps, inverse = factor^-1. Triangular in the order of psld_recipe_order. k x k each. */
+PSLD_API psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor,
+                                        double *inverse);
+
+/* Order of the variables in which the factor is triangular, quiet ones first, and how many at its end are noisy.
+ * Only the eps of the noisy ones is ever predicted. Natural order within each kind. */
+PSLD_API int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K]);
+
+typedef enum psld_damping { PSLD_OVERDAMPED = 0, PSLD_CRITICAL = 1, PSLD_UNDERDAMPED = 2 } psld_damping;
+PSLD_API const char *psld_damping_name(psld_damping damping);
+
+typedef struct psld_analysis {
+    double
+        eigenvalue_re[PSLD_MAX_K]; /* of the drift matrix -(D + Q) P, in units of beta, by real part then imaginary */
+    double eigenvalue_im[PSLD_MAX_K];
+    psld_damping damping;
+    double rate;      /* slowest decay, in units of beta: -max real part */
+    double distance;  /* psld_recipe_distance at t = 1 */
+    int long_enough;  /* distance is at most PSLD_DISTANCE_LIMIT */
+    double sigma_max; /* psld_recipe_sigma at t = 1 */
+} psld_analysis;
+
+/* Nats a coordinate below which the start of the reverse process is taken as N(0, P^-1) without a word. */
+#define PSLD_DISTANCE_LIMIT 5e-3
+
+PSLD_API psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis);
+
+/* Kullback-Leibler distance of p(z_t | x_0 = 1) from N(0, P^-1), nats a coordinate. */
+PSLD_API psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *distance);
+/* Effective noise: z_t tells as much about x_0 as x_0 + sigma n does. t in (0, 1]. */
+PSLD_API psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma);
+/* How an Euler step carries errors of eps into x (App. D.1): `second` are the paper's lambda_1, lambda_2, ..., and
+ * `first` the terms of first order in the step that it leaves out. k numbers each. t in (0, 1]. */
+PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second);
+
+/* ---- Score sources ------------------------------------------------------------------------------------------ */
+
+/* A source predicts eps: `z` is [n][k * dim], `t` is [n], `eps` is [n][noisy * dim] to be filled (noisy variables in
+ * the order of psld_recipe_order). May be called from the thread that samples only. */
+typedef psld_status (*psld_score_fn)(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps);
+
+typedef struct psld_source psld_source;
+
+/* One's own score: `predict` must return PSLD_OK, or another status, which ends the call that asked. */
+PSLD_API psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source);
+
+/* The exact score of data distributed as a mixture of isotropic Gaussians. */
+typedef struct psld_mixture psld_mixture;
+PSLD_API psld_status psld_mixture_create(size_t components, size_t dim, const double *weights, const double *means,
+                                         const double *scales, psld_mixture **mixture);
+PSLD_API void psld_mixture_free(psld_mixture *mixture);
+PSLD_API size_t psld_mixture_dim(const psld_mixture *mixture);
+/* Density of x_0 at a point, and mean [dim] and covariance [dim][dim] of x_0. */
+PSLD_API double psld_mixture_density(const psld_mixture *mixture, const double *x);
+PSLD_API void psld_mixture_moments(const psld_mixture *mixture, double *mean, double *cov);
+/* `count` draws of z_t for sample numbers first, first + 1, ...: [count][k * dim]. t = 0 gives data. */
+PSLD_API psld_status psld_mixture_draw(const psld_mixture *mixture, const psld_recipe *recipe, double t, uint64_t seed,
+                                       uint64_t first, size_t count, double *z);
+/* Copies what it needs of both. */
+PSLD_API psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *recipe, psld_source **source);
+
+PSLD_API void psld_source_free(psld_source *source);
+/* Evaluates a source, see psld_score_fn. */
+PSLD_API psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
+                                         double *eps);
+
+/* ---- Sampling ----------------------------------------------------------------------------------------------- */
+
+/* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim that belong
+ * to draw number `draw` of a sample (em: one draw a step, sscs: two). To compare implementations, or to follow one path
+ * at several step sizes. Called from several threads at once. */
+typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
+
+typedef struct psld_sample_options {
+    const char *sampler;   /* a name from psld_sampler_name */
+    const char *grid;      /* a name from psld_grid_name; unused by adaptive samplers */
+    int nfe;               /* evaluations of the score a sample, the last denoising step included */
+    double tolerance;      /* adaptive samplers: relative and absolute */
+    double eps;            /* where the walk ends; the denoising step goes from here to 0 */
+    int denoise;           /* 0: no last step; its evaluation goes to the walk */
+    int corrector;         /* Langevin steps after each step of the walk */
+    double corrector_size; /* their size, in (0, 1]: 1 forgets the noise altogether */
+    size_t ode_group;      /* adaptive samplers choose their step for this many consecutive samples at once */
+    size_t batch;          /* states a call of the source; results do not depend on it */
+    uint64_t seed;
+    psld_noise_fn noise; /* NULL: the generator */
+    void *noise_user;
+    psld_progress_fn progress;
+    void *progress_user;
+} psld_sample_options;
+
+/* em, quadratic, 250 evaluations, tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
+PSLD_API void psld_sample_defaults(psld_sample_options *options);
+
+/* Names and one-line summaries, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_sampler_name(int index);
+PSLD_API const char *psld_sampler_summary(int index);
+PSLD_API const char *psld_grid_name(int index);
+PSLD_API const char *psld_grid_summary(int index);
+
+/* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. With `start` (same
+ * shape) they begin there instead of at draws of N(0, P^-1). `nfe`, if not NULL, receives the evaluations a sample
+ * (mean over groups, rounded up). Sample i of a seed has the same bits whatever batch, threads or other samples are;
+ * for adaptive samplers: whatever batch and threads, for groups that begin at `first`. */
+PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                                 uint64_t first, size_t count, size_t dim, const double *start, double *z,
+                                 uint64_t *nfe);
+
+/* ---- Models: a score source with its process and the shape of its data -------------------------------------- */
+
+typedef struct psld_model psld_model;
+
+/* An exact model: YAML with `mixture` and `process`. `process`, if not NULL, replaces the recipe (psld_recipe_open). */
+PSLD_API psld_status psld_model_open(const char *path, const char *process, psld_model **model);
+PSLD_API void psld_model_free(psld_model *model);
+PSLD_API const psld_recipe *psld_model_recipe(const psld_model *model);
+PSLD_API psld_source *psld_model_source(const psld_model *model);
+/* The exact model's mixture; NULL for others. */
+PSLD_API const psld_mixture *psld_model_mixture(const psld_model *model);
+/* Shape of one sample: its rank, and its sizes in `shape`, channels first. */
+PSLD_API int psld_model_shape(const psld_model *model, size_t shape[PSLD_MAX_RANK]);
+
+/* ---- Pictures ----------------------------------------------------------------------------------------------- */
+
+/* Each writes one picture, .svg or .png by the end of the path. */
+
+/* A page on one recipe or a comparison of several: kernel moments, spectrum, noise level, mixing, error factors, and
+ * forward and reverse trajectories in phase space. */
+PSLD_API psld_status psld_plot_recipes(const psld_recipe *const *recipes, size_t count, const char *path);
+
+/* Points [count][2] (float64) over the density of a 2-D mixture (NULL: the points alone). */
+PSLD_API psld_status psld_plot_points(const psld_mixture *mixture, const double *points, size_t count,
+                                      const char *title, const char *path);
+
+typedef struct psld_curve {
+    const char *label;
+    size_t count;
+    const double *x, *y;
+} psld_curve;
+
+/* Curves in one frame with a legend. */
+PSLD_API psld_status psld_plot_curves(const char *title, const char *x_label, const char *y_label, int log_x, int log_y,
+                                      const psld_curve *curves, size_t count, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* Random numbers by address, not by order.
+ *
+ * Each number is a pure function of (seed, purpose, sample, step, element): Philox 4x64 (Salmon et al. 2011) of a
+ * counter made of these, so it does not depend on batch sizes, threads, ranks or what was drawn before. */
+#ifndef PSLD_BASE_RANDOM_H
+#define PSLD_BASE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a number is for; part of its address. Values are fixed: they are part of what a seed means. */
+enum psld_purpose {
+    PSLD_FOR_START = 1,     /* initial states of the reverse process */
+    PSLD_FOR_STEP = 2,      /* noise of a sampler's step */
+    PSLD_FOR_CORRECTOR = 3, /* noise of Langevin corrections */
+    PSLD_FOR_CHOICE = 4,    /* which component a draw of a mixture comes from */
+    PSLD_FOR_DATA = 5,      /* the draw from that component */
+};
+
+/* Elements first ... first + count - 1 of the address. Uniform numbers are multiples of 2^-54 inside (0, 1); normal ones
+ * are their image under the inverse of the normal distribution function. */
+void psld_random_uniform(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
+                         size_t count, double *out);
+void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
+                        size_t count, double *out);
+
+#endif

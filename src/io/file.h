@@ -1,0 +1,41 @@
+/* Files: reading with a limit, and writing so that a reader never sees half a file.
+ *
+ * A writer collects under a temporary name beside the target; commit makes it durable and renames it. Until
+ * then the old file, if any, is untouched; abort (or a failed commit) leaves nothing behind. What is not a
+ * file (a pipe, a terminal, /dev/null, /dev/stdout) is written to directly. */
+#ifndef PSLD_IO_FILE_H
+#define PSLD_IO_FILE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* The whole file with a 0 byte behind it (not counted in *size). Fails when it is longer than `limit`, is a
+ * folder, or cannot be read. Release with psld_release. */
+psld_status psld_file_read(const char *path, size_t limit, char **bytes, size_t *size);
+
+/* For what should not be in memory twice: reads a file, or bytes in memory, piece by piece. No allocation. */
+typedef struct psld_reader {
+    const char *path;  /* names the source in messages; borrowed */
+    int fd;            /* -1: memory */
+    int length_known;  /* a regular file or memory, not a pipe */
+    size_t left;       /* bytes still to come, when the length is known: what the file's size promises, no more */
+    const char *bytes; /* memory: the next one */
+} psld_reader;
+
+psld_status psld_reader_open(const char *path, psld_reader *reader);
+void psld_reader_memory(const void *bytes, size_t size, const char *name, psld_reader *reader);
+/* Up to `size` bytes; *got is less only at the end. */
+psld_status psld_reader_get(psld_reader *reader, void *to, size_t size, size_t *got);
+void psld_reader_close(psld_reader *reader);
+
+typedef struct psld_writer psld_writer;
+
+psld_status psld_writer_open(const char *path, psld_writer **writer);
+/* Writes after a failure do nothing; commit reports the first one. */
+void psld_writer_put(psld_writer *writer, const void *bytes, size_t size);
+/* Both free the writer. NULL is harmless to abort. */
+psld_status psld_writer_commit(psld_writer *writer);
+void psld_writer_abort(psld_writer *writer);
+
+#endif

@@ -1,0 +1,15 @@
+/* Arrays and the .npy format, inside the library. */
+#ifndef PSLD_IO_NPY_H
+#define PSLD_IO_NPY_H
+
+#include "io/file.h"
+
+/* As psld_array_load, from the rest of what a reader has (and nothing may follow the array). */
+psld_status psld_npy_read(psld_reader *reader, psld_array **array);
+/* As psld_array_save; the writer's commit reports failures. */
+void psld_npy_write(const psld_array *array, psld_writer *writer);
+
+/* Bytes of an element; 0 for a value that is no type. */
+size_t psld_type_size(psld_type type);
+
+#endif

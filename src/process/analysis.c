@@ -1,0 +1,100 @@
+/* What a recipe will do, without simulating it. Derivations: docs/recipe.md. */
+#include <math.h>
+
+#include "process/recipe.h"
+
+const char *psld_damping_name(psld_damping damping)
+{
+    static const char *const names[] = {"over", "critical", "under"};
+    return names[damping];
+}
+
+/* lambda - 1 - log(lambda), for lambda = 1 - e. */
+static double gaussian_divergence(double e)
+{
+    if (fabs(e) < 1e-4) return e * e * (0.5 + e * (1.0 / 3 + e / 4));
+    return -e - log1p(-e);
+}
+
+static psld_status check_positive_time(double t)
+{
+    if (t > 0 && t <= 1) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "time: expected a number in (0, 1], found %g", t);
+}
+
+psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *distance)
+{
+    psld_gaussian kernel;
+    double lack[PSLD_MATRIX_SIZE], values[PSLD_MAX_K], sum = 0;
+    int k = recipe->spec.k;
+    PSLD_TRY(check_positive_time(t));
+    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    for (int i = 0; i < k; i++) {
+        double m = kernel.mean[i * k] / recipe->deviation[i];
+        sum += m * m;
+        for (int j = 0; j < k; j++)
+            lack[i * k + j] = (i == j) - kernel.cov[i * k + j] / (recipe->deviation[i] * recipe->deviation[j]);
+    }
+    psld_matrix_symmetric_eigenvalues(k, lack, values);
+    for (int i = 0; i < k; i++) sum += gaussian_divergence(fmin(values[i], 1 - 1e-16));
+    *distance = sum / 2;
+    return PSLD_OK;
+}
+
+/* Lower Cholesky factor of the kernel at t, inverted, and the column of the mean map that x_0 goes through. */
+static void inverse_factor(const psld_recipe *recipe, double t, double *inverse, double *column)
+{
+    psld_gaussian kernel;
+    int k = recipe->spec.k;
+    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    psld_matrix_invert_lower(k, kernel.factor, inverse);
+    for (int i = 0; i < k; i++) column[i] = kernel.mean[i * k];
+}
+
+psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma)
+{
+    double inverse[PSLD_MATRIX_SIZE], column[PSLD_MAX_K], sum = 0;
+    int k = recipe->spec.k;
+    PSLD_TRY(check_positive_time(t));
+    inverse_factor(recipe, t, inverse, column);
+    for (int i = 0; i < k; i++) {
+        double white = 0;
+        for (int j = 0; j <= i; j++) white += inverse[i * k + j] * column[j];
+        sum += white * white;
+    }
+    *sigma = 1 / sqrt(sum);
+    return PSLD_OK;
+}
+
+/* Two Euler steps of the reverse process, b = beta dt / 2 each, put 2 b (2 D)[x] (s + s') + 2 b^2 (4 (D + Q) P D)[x] s of the score into x, [x] being the
+ * position's row; s = -L^-T eps turns both rows into factors of eps. */
+psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second)
+{
+    double inverse[PSLD_MATRIX_SIZE], column[PSLD_MAX_K], linear[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE];
+    int k = recipe->spec.k;
+    PSLD_TRY(check_positive_time(t));
+    inverse_factor(recipe, t, inverse, column);
+    psld_reverse_linear(recipe, linear);
+    psld_matrix_multiply(k, linear, recipe->spec.D, product);
+    for (int b = 0; b < k; b++) {
+        first[b] = second[b] = 0;
+        for (int a = 0; a <= b; a++) {
+            first[b] += 2 * recipe->spec.D[a] * inverse[b * k + a];
+            second[b] += 4 * product[a] * inverse[b * k + a];
+        }
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis)
+{
+    int k = recipe->spec.k, underdamped = 0;
+    int defective = psld_matrix_eigenvalues(k, recipe->drift, analysis->eigenvalue_re, analysis->eigenvalue_im);
+    for (int i = 0; i < k; i++) underdamped |= analysis->eigenvalue_im[i] != 0;
+    analysis->damping = underdamped ? PSLD_UNDERDAMPED : defective ? PSLD_CRITICAL : PSLD_OVERDAMPED;
+    analysis->rate = -analysis->eigenvalue_re[k - 1];
+    PSLD_TRY(psld_recipe_distance(recipe, 1, &analysis->distance));
+    PSLD_TRY(psld_recipe_sigma(recipe, 1, &analysis->sigma_max));
+    analysis->long_enough = analysis->distance <= PSLD_DISTANCE_LIMIT;
+    return PSLD_OK;
+}

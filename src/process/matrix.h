@@ -1,0 +1,41 @@
+/* Dense k x k matrices, k <= PSLD_MAX_K, row by row in double.
+ *
+ * At this size a library's call costs more than its work, and none of them keeps small entries accurate relative to
+ * themselves, which the kernels need. Results must not overlap inputs unless said. */
+#ifndef PSLD_PROCESS_MATRIX_H
+#define PSLD_PROCESS_MATRIX_H
+
+#include "psld.h"
+
+enum { PSLD_MATRIX_SIZE = PSLD_MAX_K * PSLD_MAX_K };
+
+void psld_matrix_identity(int k, double *a);
+void psld_matrix_copy(int k, const double *a, double *out);
+void psld_matrix_transpose(int k, const double *a, double *out);
+/* out = a b;  out = a b';  y += f x (may be the same) */
+void psld_matrix_multiply(int k, const double *a, const double *b, double *out);
+void psld_matrix_multiply_t(int k, const double *a, const double *b, double *out);
+void psld_matrix_add(int k, double f, const double *x, double *y);
+/* Largest absolute column sum. */
+double psld_matrix_norm(int k, const double *a);
+double psld_matrix_largest(int k, const double *a); /* largest absolute entry */
+
+/* Lower factor of a symmetric positive (semi)definite matrix; a pivot that is not positive gives a column of zeros. Returns the
+ * number of such pivots. */
+int psld_matrix_cholesky(int k, const double *a, double *lower);
+/* Lower factor, diagonal >= 0, of a a' for a with k rows and `columns` columns, by rotations of its columns: entries keep
+ * their accuracy relative to themselves where a sum of squares would lose it. Overwrites a. */
+void psld_matrix_triangularise(int k, int columns, double *a, double *lower);
+/* Inverse of a lower triangular matrix with positive diagonal. */
+void psld_matrix_invert_lower(int k, const double *lower, double *inverse);
+
+/* Eigenvalues of a symmetric matrix, ascending (Jacobi). */
+void psld_matrix_symmetric_eigenvalues(int k, const double *a, double *values);
+/* Eigenvalues of any real matrix by real part, then imaginary part. Those that rounding has split from one multiple eigenvalue come
+ * back equal. Returns 1 when the matrix is defective: fewer eigenvectors than eigenvalues. */
+int psld_matrix_eigenvalues(int k, const double *a, double *re, double *im);
+/* Number of columns of a (k rows, any number of columns, row stride `columns`) that are independent of each other, to
+ * `tolerance` relative to the largest entry. Overwrites a. */
+int psld_matrix_rank(int k, int columns, double *a, double tolerance);
+
+#endif

@@ -1,0 +1,147 @@
+/* Known processes as rows of a table, and how a row with overrides becomes a recipe.
+ *
+ * Phase-space rows are PSLD of the paper: D = diag(Gamma, M nu) / 2, Q = [[0, -1], [1, 0]] / 2. Rules: gamma alone keeps
+ * M^-1 = 4 and means nu = gamma + 4 (critical damping); with nu given, M^-1 = (gamma - nu)^2 / 4; m_inv overrides
+ * that, and then damping is not critical. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "process/recipe.h"
+
+typedef psld_status (*build_fn)(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
+
+static psld_status build_vp(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
+static psld_status build_phase_space(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
+static psld_status build_third_order(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
+
+#define COMMON_KEYS "preset", "name", "beta", "beta_min", "beta_max", "stabiliser"
+static const char *const vp_keys[] = {COMMON_KEYS, NULL};
+static const char *const phase_keys[] = {COMMON_KEYS, "gamma", "nu", "m_inv", "kappa", "init", "factor", NULL};
+static const char *const third_keys[] = {COMMON_KEYS, "kappa", "init", NULL};
+
+static const struct preset {
+    const char *name;
+    build_fn build;
+    const char *const *keys; /* what may be overridden */
+    double gamma, beta_min, beta_max;
+    const char *summary;
+} table[] = {
+    {"vp", build_vp, vp_keys, 0, 0.1, 20, "variance-preserving SDE (Song et al. 2021): no auxiliary variable"},
+    {"cld", build_phase_space, phase_keys, 0, 8, 8,
+     "critically damped Langevin diffusion (Dockhorn et al. 2022): noise in the momentum alone"},
+    {"psld", build_phase_space, phase_keys, 0.01, 8, 8,
+     "phase-space Langevin diffusion with the paper's general choice Gamma = 0.01"},
+    {"psld-cifar10", build_phase_space, phase_keys, 0.02, 8, 8, "PSLD as for CIFAR-10: Gamma = 0.02"},
+    {"psld-celeba64", build_phase_space, phase_keys, 0.005, 8, 8, "PSLD as for CelebA-64: Gamma = 0.005"},
+    {"psld-afhqv2", build_phase_space, phase_keys, 0.01, 8, 8, "PSLD as for AFHQv2-128: Gamma = 0.01"},
+    {"told", build_third_order, third_keys, 0, 8, 8,
+     "third-order Langevin dynamics, critically damped: noise enters two variables away from the data"},
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+/* Reads a number if the map has the key. */
+static psld_status read_optional(const psld_node *map, const char *key, double *value, int *given)
+{
+    const psld_node *node = map ? psld_node_get(map, key) : NULL;
+    *given = node != NULL;
+    return node ? psld_node_number(node, value) : PSLD_OK;
+}
+
+static psld_status build_vp(const psld_node *overrides, double gamma, psld_recipe_spec *spec)
+{
+    (void)overrides, (void)gamma;
+    spec->k = 1;
+    spec->D[0] = 0.5;
+    return PSLD_OK;
+}
+
+static psld_status build_phase_space(const psld_node *overrides, double gamma, psld_recipe_spec *spec)
+{
+    double nu = 0, m_inv = 0;
+    int gamma_given, nu_given, m_inv_given;
+    PSLD_TRY(read_optional(overrides, "gamma", &gamma, &gamma_given));
+    PSLD_TRY(read_optional(overrides, "nu", &nu, &nu_given));
+    PSLD_TRY(read_optional(overrides, "m_inv", &m_inv, &m_inv_given));
+    if (!nu_given) nu = gamma + 4;
+    if (!m_inv_given) m_inv = nu_given ? (gamma - nu) * (gamma - nu) / 4 : 4;
+    if (gamma < 0 || nu < 0)
+        return psld_fail(PSLD_BAD_INPUT, "expected gamma and nu of at least 0, found gamma = %g, nu = %g", gamma, nu);
+    if (gamma == nu && !m_inv_given)
+        return psld_fail(PSLD_BAD_INPUT, "gamma = nu = %g leaves no critical mass: give m_inv, or another nu", gamma);
+    if (!(m_inv > 0)) return psld_fail(PSLD_BAD_INPUT, "m_inv: expected a positive number, found %g", m_inv);
+    spec->k = 2;
+    spec->mass[0] = 1 / m_inv;
+    spec->D[0] = gamma / 2;
+    spec->D[3] = nu * spec->mass[0] / 2;
+    spec->Q[1] = -0.5;
+    spec->Q[2] = 0.5;
+    return PSLD_OK;
+}
+
+static psld_status build_third_order(const psld_node *overrides, double gamma, psld_recipe_spec *spec)
+{
+    (void)overrides, (void)gamma;
+    spec->k = 3;
+    spec->mass[0] = spec->mass[1] = 1;
+    spec->D[8] = 1.5 * sqrt(3.0); /* with these numbers the drift has the triple eigenvalue -sqrt(3)/2 */
+    spec->Q[1] = -0.5;
+    spec->Q[3] = 0.5;
+    spec->Q[5] = -sqrt(2.0);
+    spec->Q[7] = sqrt(2.0);
+    return PSLD_OK;
+}
+
+static const struct preset *find(const char *name)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(table[i].name, name) == 0) return &table[i];
+    return NULL;
+}
+
+static psld_status read_row(const struct preset *row, const psld_node *overrides, psld_recipe_spec *spec)
+{
+    psld_recipe_spec_defaults(spec);
+    memset(spec->D, 0, sizeof spec->D);
+    snprintf(spec->name, sizeof spec->name, "%s", row->name);
+    spec->beta_min = row->beta_min;
+    spec->beta_max = row->beta_max;
+    if (overrides) PSLD_TRY(psld_node_check_keys(overrides, row->keys));
+    PSLD_TRY(row->build(overrides, row->gamma, spec));
+    return psld_recipe_read_common(overrides, spec);
+}
+
+psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe)
+{
+    psld_recipe_spec spec;
+    *recipe = NULL;
+    const struct preset *row = find(name);
+    if (!row) return psld_fail(PSLD_BAD_INPUT, "%s: no such preset; there are %s", name, psld_preset_names());
+    psld_status status = read_row(row, overrides, &spec);
+    if (status == PSLD_BAD_INPUT) return psld_fail_in(status, "preset %s", name);
+    return status == PSLD_OK ? psld_recipe_create(&spec, recipe) : status;
+}
+
+int psld_preset_exists(const char *name)
+{
+    return find(name) != NULL;
+}
+
+const char *psld_preset_names(void)
+{
+    static _Thread_local char names[ROWS * PSLD_NAME_SIZE];
+    size_t used = 0;
+    for (int i = 0; i < ROWS; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", table[i].name);
+    return names;
+}
+
+const char *psld_preset_name(int index)
+{
+    return index >= 0 && index < ROWS ? table[index].name : NULL;
+}
+
+const char *psld_preset_summary(int index)
+{
+    return index >= 0 && index < ROWS ? table[index].summary : NULL;
+}

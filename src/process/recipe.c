@@ -1,0 +1,206 @@
+/* What a recipe must fulfil, checked once when it is made: everything after may rely on it.
+ *   1. All numbers are finite, 1 <= k <= PSLD_MAX_K, masses > 0, init >= 0, stabiliser >= 0, beta >= 0 and not 0 throughout.
+ *   2. D is symmetric positive semidefinite and Q skew-symmetric: N(0, P^-1) is then stationary.
+ *   3. Noise reaches every variable (Kalman's rank condition on drift and noise): the kernel covariance is then positive definite for
+ *      every t > 0 and all eigenvalues of the drift have negative real part.
+ * Deviations from symmetry up to TOLERANCE of the largest entry are taken for rounding and removed. */
+#include "process/recipe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define TOLERANCE 1e-10
+
+void psld_recipe_spec_defaults(psld_recipe_spec *spec)
+{
+    memset(spec, 0, sizeof *spec);
+    snprintf(spec->name, sizeof spec->name, "unnamed");
+    spec->k = 1;
+    spec->D[0] = 0.5;
+    spec->beta_min = spec->beta_max = 8;
+}
+
+static psld_status check_finite(const char *what, const double *values, int count, double least)
+{
+    for (int i = 0; i < count; i++)
+        if (!isfinite(values[i]) || values[i] < least)
+            return psld_fail(PSLD_BAD_INPUT, "%s: expected finite numbers%s, found %g at place %d", what,
+                             least == 0 ? " of at least 0" : "", values[i], i);
+    return PSLD_OK;
+}
+
+static psld_status check_numbers(const psld_recipe_spec *spec)
+{
+    if (spec->k < 1 || spec->k > PSLD_MAX_K)
+        return psld_fail(PSLD_BAD_INPUT, "k: expected 1 to %d variables, found %d", PSLD_MAX_K, spec->k);
+    int aux = spec->k - 1;
+    double beta[2] = {spec->beta_min, spec->beta_max};
+    PSLD_TRY(check_finite("D", spec->D, spec->k * spec->k, -INFINITY));
+    PSLD_TRY(check_finite("Q", spec->Q, spec->k * spec->k, -INFINITY));
+    PSLD_TRY(check_finite("mass", spec->mass, aux, -INFINITY));
+    PSLD_TRY(check_finite("init", spec->init, aux, 0));
+    PSLD_TRY(check_finite("beta", beta, 2, 0));
+    PSLD_TRY(check_finite("stabiliser", &spec->stabiliser, 1, 0));
+    for (int i = 0; i < aux; i++)
+        if (!(spec->mass[i] > 0))
+            return psld_fail(PSLD_BAD_INPUT, "mass: expected positive numbers, found %g at place %d", spec->mass[i], i);
+    if (beta[0] + beta[1] == 0)
+        return psld_fail(PSLD_BAD_INPUT, "beta: expected a positive number, found 0: nothing would move");
+    return PSLD_OK;
+}
+
+/* sign = 1: D must be symmetric; sign = -1: Q must be skew. Removes what is within rounding. */
+static psld_status make_symmetric(const char *what, const char *kind, int k, double sign, double *a)
+{
+    double limit = TOLERANCE * psld_matrix_largest(k, a);
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j <= i; j++) {
+            double x = a[i * k + j], y = sign * a[j * k + i];
+            if (fabs(x - y) > limit)
+                return psld_fail(PSLD_BAD_INPUT, "%s is not %s: %s[%d][%d] = %g and %s[%d][%d] = %g, off by %g", what,
+                                 kind, what, i, j, x, what, j, i, a[j * k + i], fabs(x - y));
+            a[i * k + j] = 0.5 * (x + y);
+            a[j * k + i] = sign * a[i * k + j];
+        }
+    return PSLD_OK;
+}
+
+static psld_status check_semidefinite(const psld_recipe_spec *spec)
+{
+    double values[PSLD_MAX_K];
+    psld_matrix_symmetric_eigenvalues(spec->k, spec->D, values);
+    if (values[0] < -TOLERANCE * fabs(values[spec->k - 1]))
+        return psld_fail(PSLD_BAD_INPUT, "D is not positive semidefinite: its smallest eigenvalue is %g", values[0]);
+    return PSLD_OK;
+}
+
+/* Orthogonalises column `c` of `basis` (k rows, columns of length k one after another) against the first `n`; returns its remaining length. */
+static double orthogonalise(int k, double *basis, int n, double *c)
+{
+    for (int pass = 0; pass < 2; pass++) /* twice is enough (Kahan, Parlett) */
+        for (int b = 0; b < n; b++) {
+            double dot = 0;
+            for (int i = 0; i < k; i++) dot += basis[b * k + i] * c[i];
+            for (int i = 0; i < k; i++) c[i] -= dot * basis[b * k + i];
+        }
+    double length = 0;
+    for (int i = 0; i < k; i++) length += c[i] * c[i];
+    return sqrt(length);
+}
+
+/* Grows an orthonormal basis of the space that noise enters, then of where the drift carries it, until nothing new comes. */
+static psld_status check_reach(const psld_recipe *recipe)
+{
+    int k = recipe->spec.k, reached = 0, next = 0;
+    double basis[PSLD_MATRIX_SIZE], scale = psld_matrix_largest(k, recipe->drift);
+    double noise = psld_matrix_largest(k, recipe->diffusion);
+    for (int j = 0; j < k && noise > 0; j++) {
+        double column[PSLD_MAX_K];
+        for (int i = 0; i < k; i++) column[i] = recipe->diffusion[i * k + j] / noise;
+        double length = orthogonalise(k, basis, reached, column);
+        if (length <= TOLERANCE) continue;
+        for (int i = 0; i < k; i++) basis[reached * k + i] = column[i] / length;
+        reached++;
+    }
+    for (; next < reached && reached < k; next++) {
+        double column[PSLD_MAX_K];
+        for (int i = 0; i < k; i++) {
+            column[i] = 0;
+            for (int j = 0; j < k; j++) column[i] += recipe->drift[i * k + j] * basis[next * k + j] / scale;
+        }
+        double length = orthogonalise(k, basis, reached, column);
+        if (length <= TOLERANCE) continue;
+        for (int i = 0; i < k; i++) basis[reached * k + i] = column[i] / length;
+        reached++;
+    }
+    if (reached == k) return PSLD_OK;
+    int worst = 0;
+    double least = 2;
+    for (int i = 0; i < k; i++) { /* the variable with the smallest part in the reached space */
+        double part = 0;
+        for (int b = 0; b < reached; b++) part += basis[b * k + i] * basis[b * k + i];
+        if (part < least) least = part, worst = i;
+    }
+    return psld_fail(
+        PSLD_BAD_INPUT,
+        "noise does not reach every variable: it spans %d of %d directions and variable %d gets %.3g of it "
+        "(Kalman rank condition on (D + Q) P and D)",
+        reached, k, worst, sqrt(least));
+}
+
+/* Quiet variables (zero rows of D) first, or plainly reversed for `upper`; predicted are all from the first noisy one on. */
+static void find_order(psld_recipe *recipe)
+{
+    int k = recipe->spec.k, place = 0, noisy[PSLD_MAX_K];
+    for (int i = 0; i < k; i++) noisy[i] = recipe->diffusion[i * k + i] > 0;
+    if (recipe->spec.upper) {
+        for (int i = 0; i < k; i++) recipe->order[i] = k - 1 - i;
+    } else {
+        for (int i = 0; i < k; i++)
+            if (!noisy[i]) recipe->order[place++] = i;
+        for (int i = 0; i < k; i++)
+            if (noisy[i]) recipe->order[place++] = i;
+    }
+    recipe->predicted = k;
+    while (!noisy[recipe->order[k - recipe->predicted]]) recipe->predicted--;
+}
+
+static psld_status prepare(psld_recipe *recipe)
+{
+    psld_recipe_spec *spec = &recipe->spec;
+    int k = spec->k;
+    PSLD_TRY(check_numbers(spec));
+    PSLD_TRY(make_symmetric("D", "symmetric", k, 1, spec->D));
+    PSLD_TRY(make_symmetric("Q", "skew-symmetric", k, -1, spec->Q));
+    PSLD_TRY(check_semidefinite(spec));
+    double doubled[PSLD_MATRIX_SIZE];
+    for (int i = 0; i < k; i++) recipe->deviation[i] = i ? sqrt(spec->mass[i - 1]) : 1;
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j < k; j++) {
+            double scale = recipe->deviation[i] * recipe->deviation[j];
+            doubled[i * k + j] = 2 * spec->D[i * k + j];
+            recipe->diffusion[i * k + j] = doubled[i * k + j] / scale;
+            recipe->drift[i * k + j] = -(spec->D[i * k + j] + spec->Q[i * k + j]) / scale;
+        }
+    psld_matrix_cholesky(k, doubled, recipe->noise);
+    for (int i = 0; i < k * k; i++) recipe->diffusion_root[i] = recipe->noise[i] / recipe->deviation[i / k];
+    PSLD_TRY(check_reach(recipe));
+    find_order(recipe);
+    return PSLD_OK;
+}
+
+psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recipe)
+{
+    *recipe = NULL;
+    psld_recipe *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    made->spec = *spec;
+    made->spec.name[PSLD_NAME_SIZE - 1] = 0;
+    psld_status status = prepare(made);
+    if (status != PSLD_OK) {
+        psld_fail_in(status, "recipe %s", made->spec.name);
+        psld_recipe_free(made);
+        return status;
+    }
+    *recipe = made;
+    return PSLD_OK;
+}
+
+void psld_recipe_free(psld_recipe *recipe)
+{
+    psld_release(recipe);
+}
+
+const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe)
+{
+    return &recipe->spec;
+}
+
+int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K])
+{
+    memcpy(order, recipe->order, (size_t)recipe->spec.k * sizeof *order);
+    return recipe->predicted;
+}

@@ -1,0 +1,27 @@
+/* Langevin steps at a fixed time: they leave p_t as it is and repair what steps between times got wrong.
+ *
+ * In the predicted variables, given the others, the kernel's covariance is L L' (L: their block of the factor), and the score is -L^-T eps. A
+ * Langevin step preconditioned with L L' and of size a is then
+ *     z <- z - a L eps + sqrt(2 a) L n.
+ * With sqrt(2 a - a^2) instead, the same to first order in a, it is exact where noise dominates: there eps = L^-1 (z - ...) is standard normal and
+ * the step an exchange of a part of it for fresh noise, which keeps its variance at any a. */
+#include <math.h>
+#include <string.h>
+
+#include "sample/walk.h"
+
+psld_status psld_corrector_plan(const psld_recipe *recipe, double t, double size, psld_affine *affine)
+{
+    double factor[PSLD_MATRIX_SIZE];
+    int k = recipe->spec.k, predicted = recipe->predicted;
+    const int *order = recipe->order + k - predicted;
+    PSLD_TRY(psld_recipe_factor(recipe, t, PSLD_HSM, factor, NULL));
+    psld_affine_identity(recipe, affine);
+    for (int r = 0; r < predicted; r++)
+        for (int c = 0; c < predicted; c++) {
+            int a = order[r], b = order[c];
+            affine->eps[a * predicted + c] = -size * factor[a * k + b];
+            affine->noise[a * k + b] = sqrt(2 * size - size * size) * factor[a * k + b];
+        }
+    return PSLD_OK;
+}

@@ -1,0 +1,45 @@
+/* All samplers: a new one is its file and a line here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sample/walk.h"
+
+static const psld_sampler *const table[] = {&psld_sampler_em, &psld_sampler_sscs, &psld_sampler_ode,
+                                            &psld_sampler_euler_ode, &psld_sampler_heun};
+enum { ROWS = sizeof table / sizeof *table };
+
+const psld_sampler *psld_sampler_find(const char *name)
+{
+    char names[256] = "";
+    for (int i = 0; i < ROWS; i++) {
+        if (strcmp(table[i]->name, name) == 0) return table[i];
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", table[i]->name);
+    }
+    psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected one of %s, found \"%s\"", names, name);
+    return NULL;
+}
+
+const char *psld_sampler_name(int index)
+{
+    return index >= 0 && index < ROWS ? table[index]->name : NULL;
+}
+
+const char *psld_sampler_summary(int index)
+{
+    return index >= 0 && index < ROWS ? table[index]->summary : NULL;
+}
+
+void psld_sample_defaults(psld_sample_options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->sampler = "em";
+    options->grid = "quadratic";
+    options->nfe = 250;
+    options->tolerance = 1e-5;
+    options->eps = 1e-3;
+    options->denoise = 1;
+    options->corrector_size = 0.05;
+    options->ode_group = 16;
+    options->batch = 1024;
+}

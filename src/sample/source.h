@@ -1,0 +1,17 @@
+/* A score source: something that predicts eps from states and times. Networks, exact mixtures and the wrappers around other sources
+ * (guidance, inpainting, ...) are all this. */
+#ifndef PSLD_SAMPLE_SOURCE_H
+#define PSLD_SAMPLE_SOURCE_H
+
+#include "base/status.h"
+
+struct psld_source {
+    psld_score_fn predict;
+    void (*release)(void *user); /* NULL: `user` belongs to somebody else */
+    void *user;
+};
+
+/* Takes over `user`: on failure, too, it is released. */
+psld_status psld_source_create(psld_score_fn predict, void (*release)(void *), void *user, psld_source **source);
+
+#endif

@@ -1,0 +1,344 @@
+#include "sample/walk.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/threads.h"
+
+/* ---- The affine primitive ------------------------------------------------------------------------------------ */
+
+enum { CHUNK = 256 }; /* coordinates at a time: k rows of state, eps and noise stay in the first cache */
+
+typedef struct affine_job {
+    const psld_walk *walk;
+    const psld_affine *affine;
+    enum psld_purpose purpose;
+    uint64_t step;
+    const double *base, *z;
+    double *out;
+    int draws[PSLD_MAX_K]; /* whether variable b's noise is used */
+    int any_noise;
+} affine_job;
+
+/* Adds matrix (rows x columns) times `in` to `out`: both hold a row of `width` numbers for each variable. */
+static void add_product(size_t rows, size_t columns, const double *matrix, const double *in, size_t in_stride,
+                        size_t width, double out[][CHUNK])
+{
+    for (size_t a = 0; a < rows; a++)
+        for (size_t b = 0; b < columns; b++) {
+            double f = matrix[a * columns + b];
+            if (f == 0) continue;
+            const double *row = in + b * in_stride;
+            for (size_t j = 0; j < width; j++) out[a][j] += f * row[j];
+        }
+}
+
+/* Numbers first ... first + count - 1 of a sample's noise. */
+static void draw_numbers(const affine_job *job, uint64_t sample, size_t first, size_t count, double *out)
+{
+    const psld_sample_options *options = job->walk->options;
+    if (options->noise && job->purpose == PSLD_FOR_STEP)
+        options->noise(options->noise_user, sample, job->step, first, count, out);
+    else
+        psld_random_normal(options->seed, job->purpose, sample, job->step, first, count, out);
+}
+
+/* Noise of coordinates begin ... begin + width - 1 for each variable. A small state is drawn in one go, since its variables
+ * share blocks of the generator. */
+static void draw_noise(const affine_job *job, uint64_t sample, size_t begin, size_t width, double noise[][CHUNK])
+{
+    size_t k = job->walk->k, dim = job->walk->dim;
+    if (k * dim <= CHUNK) {
+        double all[CHUNK];
+        draw_numbers(job, sample, 0, k * dim, all);
+        for (size_t b = 0; b < k; b++) memcpy(noise[b], all + b * dim, dim * sizeof(double));
+        return;
+    }
+    for (size_t b = 0; b < k; b++)
+        if (job->draws[b]) draw_numbers(job, sample, b * dim + begin, width, noise[b]);
+}
+
+static void affine_state(const affine_job *job, size_t i)
+{
+    const psld_walk *walk = job->walk;
+    size_t k = walk->k, dim = walk->dim;
+    const double *z = job->z + i * k * dim, *eps = walk->eps + i * walk->predicted * dim;
+    const double *base = job->base ? job->base + i * k * dim : NULL;
+    double sum[PSLD_MAX_K][CHUNK], noise[PSLD_MAX_K][CHUNK];
+    for (size_t begin = 0; begin < dim; begin += CHUNK) {
+        size_t width = dim - begin < CHUNK ? dim - begin : CHUNK;
+        for (size_t a = 0; a < k; a++) {
+            if (base)
+                memcpy(sum[a], base + a * dim + begin, width * sizeof(double));
+            else
+                memset(sum[a], 0, width * sizeof(double));
+        }
+        add_product(k, k, job->affine->state, z + begin, dim, width, sum);
+        add_product(k, walk->predicted, job->affine->eps, eps + begin, dim, width, sum);
+        if (job->any_noise) {
+            draw_noise(job, walk->first + i, begin, width, noise);
+            add_product(k, k, job->affine->noise, noise[0], CHUNK, width, sum);
+        }
+        for (size_t a = 0; a < k; a++) memcpy(job->out + (i * k + a) * dim + begin, sum[a], width * sizeof(double));
+    }
+}
+
+static void affine_range(void *context, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) affine_state(context, i);
+}
+
+void psld_walk_affine(const psld_walk *walk, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,
+                      const double *base, const double *z, double *out)
+{
+    affine_job job = {walk, affine, purpose, step, base, z, out, {0}, 0};
+    for (size_t i = 0; i < walk->k * walk->k; i++)
+        if (affine->noise[i] != 0) job.draws[i % walk->k] = job.any_noise = 1;
+    psld_parallel(walk->count, 2048 / (walk->k * walk->dim) + 1, affine_range, &job);
+}
+
+void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine)
+{
+    memset(affine, 0, sizeof *affine);
+    psld_matrix_identity(recipe->spec.k, affine->state);
+}
+
+/* s = -inverse' eps, of which only the predicted variables' eps are known. They suffice: inverse is triangular in `order` and they are its
+ * end, so the scores of the noisy variables, the only ones that weight picks, contain no other. */
+psld_status psld_affine_score(const psld_recipe *recipe, double t, const double *weight, psld_affine *affine)
+{
+    double inverse[PSLD_MATRIX_SIZE];
+    int k = recipe->spec.k, predicted = recipe->predicted;
+    PSLD_TRY(psld_recipe_factor(recipe, t, PSLD_HSM, NULL, inverse));
+    for (int a = 0; a < k; a++)
+        for (int c = 0; c < predicted; c++) {
+            int b = recipe->order[k - predicted + c];
+            double sum = 0;
+            for (int l = 0; l < k; l++) sum += weight[a * k + l] * inverse[b * k + l];
+            affine->eps[a * predicted + c] = -sum;
+        }
+    return PSLD_OK;
+}
+
+psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, double score_part, psld_affine *affine)
+{
+    double linear[PSLD_MATRIX_SIZE], weight[PSLD_MATRIX_SIZE], h = psld_beta(recipe, t) * dt;
+    int k = recipe->spec.k;
+    psld_affine_identity(recipe, affine);
+    psld_reverse_linear(recipe, linear);
+    psld_matrix_add(k, h, linear, affine->state);
+    for (int i = 0; i < k * k; i++) weight[i] = score_part * h * recipe->spec.D[i];
+    return psld_affine_score(recipe, t, weight, affine);
+}
+
+/* ---- Evaluating the source ----------------------------------------------------------------------------------- */
+
+psld_status psld_walk_predict_each(psld_walk *walk, size_t n, const double *z)
+{
+    size_t batch = walk->options->batch, predicted = walk->predicted * walk->dim;
+    for (size_t begin = 0; begin < n; begin += batch) {
+        size_t now = n - begin < batch ? n - begin : batch;
+        PSLD_TRY(psld_source_predict(walk->source, now, walk->dim, z + begin * walk->k * walk->dim, walk->t + begin,
+                                     walk->eps + begin * predicted));
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_walk_predict(psld_walk *walk, const double *z, double t)
+{
+    for (size_t i = 0; i < walk->count; i++) walk->t[i] = t;
+    return psld_walk_predict_each(walk, walk->count, z);
+}
+
+psld_status psld_walk_report(const psld_walk *walk, double fraction)
+{
+    /* a thousand units a sample are fine enough for any display */
+    uint64_t here = (uint64_t)(fraction * 1000 * (double)walk->count);
+    return psld_progress(walk->options->progress, walk->options->progress_user, walk->done_before + here, walk->total);
+}
+
+/* ---- A plan for the whole walk ------------------------------------------------------------------------------- */
+
+typedef struct route {
+    const psld_sampler *sampler;
+    int steps;
+    int truncated;           /* the last step has one evaluation fewer: see psld_sampler */
+    double *times;           /* [steps + 1] */
+    char *tables;            /* [steps][sampler->table_size] */
+    psld_affine *correctors; /* [steps], at the time that a step reaches */
+    psld_affine last;        /* the denoising step */
+} route;
+
+static void release_route(route *r)
+{
+    psld_release(r->times);
+    psld_release(r->tables);
+    psld_release(r->correctors);
+}
+
+/* How many steps a budget buys. A sampler of two evaluations a step may end with a step of one. */
+static psld_status count_steps(const psld_sample_options *options, route *r)
+{
+    int budget = options->nfe - (options->denoise != 0), cost = r->sampler->evaluations + options->corrector;
+    r->steps = budget / cost;
+    r->truncated = r->sampler->evaluations > 1 && budget - r->steps * cost >= cost - 1;
+    r->steps += r->truncated;
+    if (r->steps >= 1) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "nfe: %s needs at least %d evaluations here, found %d", r->sampler->name,
+                     (options->denoise != 0) + cost - (r->sampler->evaluations > 1), options->nfe);
+}
+
+static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_options *options, route *r)
+{
+    PSLD_TRY(count_steps(options, r));
+    size_t steps = (size_t)r->steps;
+    r->times = psld_alloc(steps + 1, sizeof *r->times);
+    r->tables = r->times ? psld_alloc(steps, r->sampler->table_size) : NULL;
+    r->correctors = r->tables ? psld_alloc(options->corrector ? steps : 0, sizeof *r->correctors) : NULL;
+    if (!r->correctors) return PSLD_NO_MEMORY;
+    PSLD_TRY(psld_grid_times(options->grid, r->steps, options->eps, r->times));
+    for (size_t i = 0; i < steps; i++) {
+        PSLD_TRY(r->sampler->plan(recipe, r->times[i], r->times[i + 1], r->truncated && i + 1 == steps,
+                                  r->tables + i * r->sampler->table_size));
+        if (options->corrector)
+            PSLD_TRY(psld_corrector_plan(recipe, r->times[i + 1], options->corrector_size, &r->correctors[i]));
+    }
+    return PSLD_OK;
+}
+
+static psld_status plan_route(const psld_recipe *recipe, const psld_sample_options *options, route *r)
+{
+    r->sampler = psld_sampler_find(options->sampler);
+    if (!r->sampler) return PSLD_BAD_ARGUMENT;
+    if (r->sampler->plan) PSLD_TRY(plan_steps(recipe, options, r));
+    if (r->sampler->run && options->corrector)
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none", r->sampler->name);
+    return psld_affine_euler(recipe, options->eps, options->eps, r->sampler->deterministic ? 1 : 2, &r->last);
+}
+
+/* ---- Walking ------------------------------------------------------------------------------------------------- */
+
+static psld_status take_steps(psld_walk *walk, const route *r)
+{
+    for (int i = 0; i < r->steps; i++) {
+        uint64_t index = (uint64_t)i;
+        PSLD_TRY(r->sampler->step(walk, index, r->tables + (size_t)i * r->sampler->table_size));
+        for (int c = 0; c < walk->options->corrector; c++) {
+            PSLD_TRY(psld_walk_predict(walk, walk->z, r->times[i + 1]));
+            psld_walk_affine(walk, &r->correctors[i], PSLD_FOR_CORRECTOR,
+                             index * (uint64_t)walk->options->corrector + (uint64_t)c, NULL, walk->z, walk->z);
+        }
+        PSLD_TRY(psld_walk_report(walk, (i + 1.0) / r->steps));
+    }
+    walk->evaluations += (uint64_t)(r->steps * (r->sampler->evaluations + walk->options->corrector) - r->truncated);
+    walk->groups++;
+    return PSLD_OK;
+}
+
+static psld_status check_states(const psld_walk *walk)
+{
+    for (size_t i = 0; i < walk->count * walk->k * walk->dim; i++)
+        if (!isfinite(walk->z[i]))
+            return psld_fail(PSLD_NOT_FINITE,
+                             "sample %llu left the range of numbers: try more steps or another sampler",
+                             (unsigned long long)(walk->first + i / (walk->k * walk->dim)));
+    return PSLD_OK;
+}
+
+static psld_status walk_batch(psld_walk *walk, const route *r)
+{
+    PSLD_TRY(r->sampler->run ? r->sampler->run(walk) : take_steps(walk, r));
+    if (walk->options->denoise) {
+        PSLD_TRY(psld_walk_predict(walk, walk->z, walk->options->eps));
+        psld_walk_affine(walk, &r->last, PSLD_FOR_STEP, 0, NULL, walk->z, walk->z);
+    }
+    return check_states(walk);
+}
+
+/* The stationary law, variable by variable. */
+static void draw_start(const psld_walk *walk)
+{
+    for (size_t i = 0; i < walk->count; i++) {
+        double *z = walk->z + i * walk->k * walk->dim;
+        psld_random_normal(walk->options->seed, PSLD_FOR_START, walk->first + i, 0, 0, walk->k * walk->dim, z);
+        for (size_t a = 1; a < walk->k; a++)
+            for (size_t j = 0; j < walk->dim; j++) z[a * walk->dim + j] *= walk->recipe->deviation[a];
+    }
+}
+
+/* Samples that are walked together: what one call of the source takes; for adaptive samplers whole groups. */
+static size_t batch_size(const psld_sampler *sampler, const psld_sample_options *options, size_t count)
+{
+    size_t batch = options->batch, group = sampler->run ? options->ode_group : 1;
+    batch = batch / group * group + (batch % group ? group : 0);
+    return batch < count ? batch : count;
+}
+
+static psld_status allocate_walk(psld_walk *walk, size_t batch, const psld_sampler *sampler)
+{
+    size_t state = walk->k * walk->dim;
+    walk->eps = psld_alloc(batch, walk->predicted * walk->dim * sizeof(double));
+    walk->t = walk->eps ? psld_alloc(batch, sizeof(double)) : NULL;
+    walk->work = walk->t ? psld_alloc(batch * (size_t)sampler->work_states, state * sizeof(double)) : NULL;
+    return walk->work ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+static psld_status check_options(const psld_sample_options *o)
+{
+    if (o->nfe < 1) return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected at least 1, found %d", o->nfe);
+    if (!(o->eps > 0 && o->eps < 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", o->eps);
+    if (!(o->tolerance > 0 && o->tolerance <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1], found %g", o->tolerance);
+    if (o->corrector < 0 || o->corrector > 1000)
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: expected 0 to 1000 steps, found %d", o->corrector);
+    if (!(o->corrector_size > 0 && o->corrector_size <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector_size: expected a number in (0, 1], found %g", o->corrector_size);
+    if (o->batch < 1) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected at least 1, found 0");
+    if (o->ode_group < 1) return psld_fail(PSLD_BAD_ARGUMENT, "ode_group: expected at least 1, found 0");
+    return PSLD_OK;
+}
+
+static psld_status walk_all(psld_walk *walk, const route *r, uint64_t first, size_t count, const double *start,
+                            double *z)
+{
+    size_t batch = batch_size(r->sampler, walk->options, count), state = walk->k * walk->dim;
+    PSLD_TRY(allocate_walk(walk, batch, r->sampler));
+    walk->total = (uint64_t)count * 1000;
+    PSLD_TRY(psld_walk_report(walk, 0));
+    for (size_t begin = 0; begin < count; begin += batch) {
+        walk->first = first + begin;
+        walk->count = count - begin < batch ? count - begin : batch;
+        walk->z = z + begin * state;
+        walk->done_before = (uint64_t)begin * 1000;
+        if (start)
+            memmove(walk->z, start + begin * state, walk->count * state * sizeof(double));
+        else
+            draw_start(walk);
+        PSLD_TRY(walk_batch(walk, r));
+        PSLD_TRY(psld_walk_report(walk, 1));
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                        uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
+{
+    PSLD_TRY(check_options(options));
+    if (count < 1 || dim < 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
+    route r = {0};
+    psld_walk walk = {.recipe = recipe, .source = source, .options = options, .dim = dim};
+    walk.k = (size_t)recipe->spec.k;
+    walk.predicted = (size_t)recipe->predicted;
+    psld_status status = plan_route(recipe, options, &r);
+    if (status == PSLD_OK) status = walk_all(&walk, &r, first, count, start, z);
+    if (status == PSLD_OK && nfe) *nfe = (walk.evaluations + walk.groups - 1) / walk.groups + (options->denoise != 0);
+    psld_release(walk.eps);
+    psld_release(walk.t);
+    psld_release(walk.work);
+    release_route(&r);
+    return status;
+}
