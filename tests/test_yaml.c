@@ -259,19 +259,16 @@ static void nesting_is_bounded(void **state)
         psld_release(text);
     }
     psld_yaml *yaml = parse("{}");
-    text = repeat("a", ".a", 63, "=1");
+    text = repeat("a", ".a", 63, "=");
     assert_int_equal(psld_yaml_override(yaml, text), PSLD_BAD_INPUT);
-    assert_non_null(strstr(psld_error_text(), ": nested deeper than 64 levels"));
+    assert_non_null(strstr(psld_error_text(), "expected 1 to 63 keys with '.' between them before '='"));
     psld_release(text);
     text = repeat("a", ".a", 62, "=1");
     assert_int_equal(psld_yaml_override(yaml, text), PSLD_OK);
     psld_release(text);
     text = repeat("a", ".a", 61, "=[[1]]");
     assert_int_equal(psld_yaml_override(yaml, text), PSLD_BAD_INPUT);
-    psld_release(text);
-    text = repeat("a", ".a", 100, "=1");
-    assert_int_equal(psld_yaml_override(yaml, text), PSLD_BAD_INPUT);
-    assert_non_null(strstr(psld_error_text(), "expected 1 to 64 keys with '.' between them before '='"));
+    assert_non_null(strstr(psld_error_text(), ": nested deeper than 64 levels"));
     psld_release(text);
     psld_yaml_free(yaml);
 }
@@ -579,7 +576,7 @@ static void bad_overrides_change_nothing(void **state)
     static const char *const empty[] = {"a..b=1", ".a=1", "a.=1", ".=1"};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(psld_yaml_override(yaml, empty[i]), PSLD_BAD_INPUT);
-        assert_non_null(strstr(psld_error_text(), ": expected 1 to 64 keys with '.' between them before '='"));
+        assert_non_null(strstr(psld_error_text(), ": expected 1 to 63 keys with '.' between them before '='"));
     }
     assert_fails(psld_yaml_override(yaml, "a.b=1"), "a.b=1: a is no map of keys");
     assert_fails(psld_yaml_override(yaml, "l.b.c=1"), "l.b.c=1: l is no map of keys");

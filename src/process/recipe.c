@@ -62,8 +62,8 @@ static psld_status make_symmetric(const char *what, const char *kind, int k, dou
             if (fabs(x - y) > limit)
                 return psld_fail(PSLD_BAD_INPUT, "%s is not %s: %s[%d][%d] = %g and %s[%d][%d] = %g, off by %g", what,
                                  kind, what, i, j, x, what, j, i, a[j * k + i], fabs(x - y));
-            a[i * k + j] = 0.5 * (x + y);
-            a[j * k + i] = sign * a[i * k + j];
+            a[i * k + j] = 0.5 * (x + y) + 0.0; /* no minus zeros */
+            a[j * k + i] = sign * a[i * k + j] + 0.0;
         }
     return PSLD_OK;
 }

@@ -1,0 +1,421 @@
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Help, man page, completion: views of the option table ---------------------------------------------------- */
+
+static const cli_option common[] = {
+    {"threads", 0, CLI_COUNT, "N", "compute with N threads (default: one for each processor); results do not depend on it", NULL, NULL},
+    {"help", 'h', CLI_FLAG, NULL, "this text", NULL, NULL},
+    {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+};
+
+static void print_option(const cli_option *o)
+{
+    char head[96], letter[8] = "    ";
+    if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    snprintf(head, sizeof head, "%s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    printf("  %-30s %s\n", head, o->help);
+}
+
+static void print_help(const cli_command *command, const cli_option *options)
+{
+    printf("psld %s: %s\n\nUsage: psld %s %s\n\n%s\n\nOptions:\n", command->name, command->summary, command->name,
+           command->usage, command->description);
+    for (const cli_option *o = options; o->name; o++) print_option(o);
+    for (const cli_option *o = common; o->name; o++) print_option(o);
+    printf("\nExamples:\n%s", command->examples);
+}
+
+/* Prints text for roff: hyphens and backslashes escaped, no line may begin with a dot or quote. */
+static void print_roff(const char *text)
+{
+    int line_start = 1;
+    for (; *text; text++) {
+        if (line_start && (*text == '.' || *text == '\'')) printf("\\&");
+        if (*text == '-')
+            printf("\\-");
+        else if (*text == '\\')
+            printf("\\e");
+        else
+            putchar(*text);
+        line_start = *text == '\n';
+    }
+}
+
+static void print_man_option(const cli_option *o)
+{
+    printf(".TP\n\\fB");
+    if (o->letter) printf("\\-%c\\fR, \\fB", o->letter);
+    printf("\\-\\-");
+    print_roff(o->name);
+    printf("\\fR");
+    if (o->argument) {
+        printf(" \\fI");
+        print_roff(o->argument);
+        printf("\\fR");
+    }
+    printf("\n");
+    print_roff(o->help);
+    printf("\n");
+}
+
+static void print_man(const cli_command *command, const cli_option *options)
+{
+    char upper[32] = "";
+    for (size_t i = 0; command->name[i] && i + 1 < sizeof upper; i++) upper[i] = (char)toupper((unsigned char)command->name[i]);
+    printf(".TH PSLD\\-%s 1 \"\" \"psld %s\" \"User Commands\"\n.SH NAME\npsld\\-%s \\- ", upper, psld_version(), command->name);
+    print_roff(command->summary);
+    printf("\n.SH SYNOPSIS\n.B psld %s\n", command->name);
+    print_roff(command->usage);
+    printf("\n.SH DESCRIPTION\n");
+    for (const char *at = command->description; *at;) { /* paragraphs */
+        const char *gap = strstr(at, "\n\n");
+        char paragraph[4096];
+        snprintf(paragraph, sizeof paragraph, "%.*s", gap ? (int)(gap - at) : (int)strlen(at), at);
+        print_roff(paragraph);
+        printf("\n.PP\n");
+        at = gap ? gap + 2 : at + strlen(at);
+    }
+    printf(".SH OPTIONS\n");
+    for (const cli_option *o = options; o->name; o++) print_man_option(o);
+    for (const cli_option *o = common; o->name; o++) print_man_option(o);
+    printf(".SH EXAMPLES\n.nf\n");
+    print_roff(command->examples);
+    printf(".fi\n.SH SEE ALSO\n.BR psld (1)\n");
+}
+
+static void print_option_names(const cli_option *options)
+{
+    for (const cli_option *o = options; o->name; o++) printf("--%s\n", o->name);
+    for (const cli_option *o = common; o->name; o++) printf("--%s\n", o->name);
+}
+
+static const cli_option *find_option(const cli_option *options, const char *word, size_t length)
+{
+    for (const cli_option *o = options; o->name; o++)
+        if (strlen(o->name) == length && strncmp(o->name, word, length) == 0) return o;
+    return NULL;
+}
+
+static const cli_option *find_letter(const cli_option *options, char letter)
+{
+    for (const cli_option *o = options; o->name; o++)
+        if (o->letter == letter) return o;
+    return NULL;
+}
+
+static void print_choices(const cli_option *options, const char *word)
+{
+    const cli_option *o = strncmp(word, "--", 2) == 0 ? find_option(options, word + 2, strlen(word + 2)) : NULL;
+    for (const char *c = o && o->choices ? o->choices : ""; *c; c++) putchar(*c == '|' ? '\n' : *c);
+    putchar('\n');
+}
+
+/* ---- Parsing --------------------------------------------------------------------------------------------------- */
+
+static int is_choice(const char *text, const char *choices)
+{
+    size_t length = strlen(text);
+    for (const char *c = choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
+        if (strncmp(c, text, length) == 0 && (c[length] == '|' || c[length] == 0)) return 1;
+    return 0;
+}
+
+static int parse_number(const char *text, double *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtod(text, &end);
+    return *text && !isspace((unsigned char)*text) && *end == 0;
+}
+
+static int parse_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    return isdigit((unsigned char)*text) && *end == 0 && errno == 0;
+}
+
+static int parse_count(const char *text, long *count)
+{
+    char *end;
+    errno = 0;
+    *count = strtol(text, &end, 10);
+    return *text && *end == 0 && errno == 0 && *count >= 1;
+}
+
+/* Returns what was expected, or NULL when the value was taken. */
+static const char *set_value(const cli_option *o, const char *text)
+{
+    switch (o->kind) {
+    case CLI_FLAG: *(int *)o->value = 1; return NULL;
+    case CLI_CLEAR: *(int *)o->value = 0; return NULL;
+    case CLI_TEXT:
+    case CLI_FILE:
+        if (o->choices && !is_choice(text, o->choices)) return o->choices;
+        *(const char **)o->value = text;
+        return NULL;
+    case CLI_COUNT: return parse_count(text, o->value) ? NULL : "a whole number of at least 1";
+    case CLI_SEED: return parse_seed(text, o->value) ? NULL : "a whole number from 0 to 18446744073709551615";
+    case CLI_NUMBER: return parse_number(text, o->value) ? NULL : "a number";
+    }
+    return NULL;
+}
+
+/* Handles one option word and its value; returns how many words it used, 0 for wrong usage. */
+static int take_option(const cli_command *command, const cli_option *options, int argc, char **argv, int i)
+{
+    const char *word = argv[i], *equals = strchr(word, '=');
+    int is_long = word[1] == '-';
+    size_t length = equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
+    const cli_option *o = is_long ? find_option(options, word + 2, length) : find_letter(options, word[1]);
+    if (!o) {
+        cli_wrong_usage(command, "unknown option %s", word);
+        return 0;
+    }
+    const char *text = is_long ? (equals ? equals + 1 : NULL) : (word[2] ? word + 2 : NULL);
+    int takes_value = o->kind != CLI_FLAG && o->kind != CLI_CLEAR, used = 1;
+    if (!takes_value && text) {
+        cli_wrong_usage(command, "--%s takes no value, found \"%s\"", o->name, text);
+        return 0;
+    }
+    if (takes_value && !text) {
+        if (i + 1 >= argc) {
+            cli_wrong_usage(command, "--%s needs a value: %s", o->name, o->argument);
+            return 0;
+        }
+        text = argv[i + 1];
+        used = 2;
+    }
+    const char *expected = set_value(o, text);
+    if (!expected) return used;
+    cli_wrong_usage(command, "--%s: expected %s, found \"%s\"", o->name, expected, text);
+    return 0;
+}
+
+/* The views of the table; 1 when argv asked for one. */
+static int show_view(const cli_command *command, const cli_option *options, int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return print_help(command, options), 1;
+    if (argc == 1 && strcmp(argv[0], "--man") == 0) return print_man(command, options), 1;
+    if (argc == 1 && strcmp(argv[0], "--options") == 0) return print_option_names(options), 1;
+    if (argc == 2 && strcmp(argv[0], "--choices") == 0) return print_choices(options, argv[1]), 1;
+    return 0;
+}
+
+/* Takes --threads out of argv for every command alike. Returns 0 for wrong usage. */
+static int take_threads(const cli_command *command, int *argc, char **argv)
+{
+    int kept = 0, i = 0;
+    for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--threads", 9) != 0 || (argv[i][9] && argv[i][9] != '=')) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        long count = 0;
+        const char *text = argv[i][9] ? argv[i] + 10 : i + 1 < *argc ? argv[++i] : "";
+        if (!parse_count(text, &count) || psld_threads_set(count > 10000 ? 10000 : (int)count) != PSLD_OK) {
+            cli_wrong_usage(command, "--threads: expected a whole number from 1 to 256, found \"%s\"", text);
+            return 0;
+        }
+    }
+    while (i < *argc) argv[kept++] = argv[i++];
+    *argc = kept;
+    return 1;
+}
+
+int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **rest,
+              int *rest_count, int *exit_code)
+{
+    *exit_code = EXIT_DONE;
+    *rest_count = 0;
+    if (show_view(command, options, argc, argv)) return 0;
+    *exit_code = EXIT_USAGE;
+    if (!take_threads(command, &argc, argv)) return 0;
+    int options_end = 0;
+    for (int i = 0; i < argc;) {
+        if (!options_end && strcmp(argv[i], "--") == 0) {
+            options_end = 1;
+            i++;
+        } else if (!options_end && argv[i][0] == '-' && argv[i][1]) {
+            int used = take_option(command, options, argc, argv, i);
+            if (!used) return 0;
+            i += used;
+        } else {
+            rest[(*rest_count)++] = argv[i++];
+        }
+    }
+    return 1;
+}
+
+/* ---- Messages, files, words ------------------------------------------------------------------------------------- */
+
+int cli_wrong_usage(const cli_command *command, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    fprintf(stderr, "psld: %s: %s (psld %s --help)\n", command->name, message, command->name);
+    return EXIT_USAGE;
+}
+
+static char own_error[1024];
+
+psld_status cli_bad_input(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(own_error, sizeof own_error, format, args);
+    va_end(args);
+    return PSLD_BAD_INPUT;
+}
+
+int cli_failed(psld_status status)
+{
+    fprintf(stderr, "psld: %s\n", *own_error ? own_error : psld_error_text());
+    return status == PSLD_BAD_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int cli_ends_in(const char *path, const char *endings)
+{
+    for (const char *e = endings; e; e = strchr(e, '|') ? strchr(e, '|') + 1 : NULL) {
+        size_t length = strcspn(e, "|"), whole = strlen(path);
+        if (whole > length && strncmp(path + whole - length, e, length) == 0) return 1;
+    }
+    return 0;
+}
+
+int cli_output_possible(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    struct stat about;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int found = stat(folder, &about) == 0;
+    if (found && !S_ISDIR(about.st_mode)) found = 0, errno = ENOTDIR;
+    if (found && access(folder, W_OK) == 0) {
+        if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) return 1;
+        errno = EISDIR;
+    }
+    fprintf(stderr, "psld: %s: cannot write: %s\n", path, strerror(errno));
+    return 0;
+}
+
+char *cli_join(const char *const *words, int count)
+{
+    size_t size = 1;
+    for (int i = 0; i < count; i++) size += strlen(words[i]) + 1;
+    char *joined = calloc(size, 1);
+    for (int i = 0; joined && i < count; i++) {
+        if (i) strcat(joined, " ");
+        strcat(joined, words[i]);
+    }
+    return joined;
+}
+
+int cli_numbers(const char *text, double *numbers, int room)
+{
+    int count = 0;
+    for (;;) {
+        char *end;
+        if (count == room) return -1;
+        numbers[count++] = strtod(text, &end);
+        if (end == text) return -1;
+        end += strspn(end, " ");
+        if (*end == 0) return count;
+        if (*end != ',') return -1;
+        text = end + 1;
+    }
+}
+
+/* ---- Progress --------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+double cli_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void cli_progress_begin(cli_progress *progress, const char *what)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    progress->what = what;
+    progress->began = cli_seconds();
+    progress->shown = 0;
+}
+
+int cli_progress_report(void *user, uint64_t done, uint64_t total)
+{
+    cli_progress *progress = user;
+    double now = cli_seconds(), part = total ? (double)done / (double)total : 0;
+    if (interrupted) return 1;
+    if (!isatty(STDERR_FILENO) || now - progress->shown < 0.1) return 0;
+    progress->shown = now;
+    double left = part > 0 ? (now - progress->began) * (1 - part) / part : 0;
+    fprintf(stderr, "\r%s %3.0f %%", progress->what, 100 * part);
+    if (part > 0 && now - progress->began > 1) fprintf(stderr, ", %.0f s left  ", left);
+    fflush(stderr);
+    return 0;
+}
+
+void cli_progress_end(cli_progress *progress)
+{
+    if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+json_t *cli_json_number(double number)
+{
+    json_t *value = json_real(number);
+    return value ? value : json_null();
+}
+
+json_t *cli_json_numbers(const double *numbers, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(list, cli_json_number(numbers[i]));
+    return list;
+}
+
+json_t *cli_json_matrix(const double *numbers, size_t rows, size_t columns)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < rows; i++) json_array_append_new(list, cli_json_numbers(numbers + i * columns, columns));
+    return list;
+}
+
+int cli_json_print(json_t *object)
+{
+    int failed = json_dumpf(object, stdout, JSON_REAL_PRECISION(17)) != 0 || putchar('\n') == EOF || fflush(stdout) != 0;
+    json_decref(object);
+    if (!failed) return EXIT_DONE;
+    fprintf(stderr, "psld: cannot write to standard output\n");
+    return EXIT_FAILED;
+}

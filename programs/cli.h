@@ -1,0 +1,83 @@
+/* What all commands share: options, help, man pages, completion, messages, progress. A command is a row in main.c; its options are a
+ * table from which parsing, --help, the man page and the completion all come. */
+#ifndef PSLD_PROGRAMS_CLI_H
+#define PSLD_PROGRAMS_CLI_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "psld.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+typedef struct cli_command {
+    const char *name, *summary;
+    const char *usage;       /* what follows "psld NAME " */
+    const char *description; /* paragraphs, separated by empty lines */
+    const char *examples;    /* lines "command  # what it does" */
+    int (*run)(const struct cli_command *command, int argc, char **argv);
+} cli_command;
+
+extern const cli_command command_demo, command_info, command_recipe, command_sample;
+
+typedef enum cli_kind {
+    CLI_FLAG,   /* int, set to 1 */
+    CLI_CLEAR,  /* int, set to 0 */
+    CLI_TEXT,   /* const char * */
+    CLI_FILE,   /* const char *, completed as a file name */
+    CLI_COUNT,  /* long, at least 1 */
+    CLI_SEED,   /* uint64_t */
+    CLI_NUMBER, /* double */
+} cli_kind;
+
+typedef struct cli_option {
+    const char *name; /* NULL ends a table */
+    char letter;      /* 0: none */
+    cli_kind kind;
+    const char *argument; /* as help shows it */
+    const char *help;
+    void *value;
+    const char *choices; /* words separated by '|' that a text may be, or NULL */
+} cli_option;
+
+/* Sorts argv into options and the rest. Returns 1 when the command is to run; otherwise *exit_code is what to return: help was asked for, or usage
+ * is wrong. `rest` needs room for argc pointers. */
+int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **rest,
+              int *rest_count, int *exit_code);
+
+/* "psld: COMMAND: message", and EXIT_USAGE. */
+int cli_wrong_usage(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Fails as a function of the library would: cli_failed prints this text instead of the library's. */
+psld_status cli_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "psld: <error text>", and the exit code for a status. */
+int cli_failed(psld_status status);
+
+/* Whether `path` ends in one of the '|'-separated endings. */
+int cli_ends_in(const char *path, const char *endings);
+/* PSLD_OK when a file can be made at `path`: its folder exists and may be written. To be asked before long work. */
+int cli_output_possible(const char *path);
+
+/* Joins words with single spaces; NULL when memory ends. Free with free(). */
+char *cli_join(const char *const *words, int count);
+
+/* "0.1, 1e-3" into numbers; -1 when one is not a number, else how many. */
+int cli_numbers(const char *text, double *numbers, int room);
+
+/* Progress with time left on a terminal, and Ctrl-C as cancellation; `user` of the callback is a cli_progress. */
+typedef struct cli_progress {
+    const char *what;
+    double began, shown;
+} cli_progress;
+void cli_progress_begin(cli_progress *progress, const char *what);
+int cli_progress_report(void *progress, uint64_t done, uint64_t total);
+void cli_progress_end(cli_progress *progress);
+
+double cli_seconds(void);
+
+/* JSON: a number, or null where JSON has none; a k x k matrix; printing with all digits. */
+json_t *cli_json_number(double number);
+json_t *cli_json_numbers(const double *numbers, size_t count);
+json_t *cli_json_matrix(const double *numbers, size_t rows, size_t columns);
+int cli_json_print(json_t *object);
+
+#endif

@@ -1,0 +1,311 @@
+/* psld recipe: what a process is and what it will do. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum { MAX_RECIPES = 16, MAX_TIMES = 1024 };
+
+typedef struct request {
+    psld_recipe *recipes[MAX_RECIPES];
+    int count;
+    double times[MAX_TIMES];
+    int time_count;
+    psld_mode mode;
+} request;
+
+static const char *variable_name(int k, int i)
+{
+    static const char *const names[] = {"x", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
+    return k == 2 && i == 1 ? "m" : names[i];
+}
+
+/* ---- Text ------------------------------------------------------------------------------------------------------- */
+
+static void print_matrix(const char *name, int k, const double *a)
+{
+    printf("  %-12s", name);
+    for (int i = 0; i < k; i++) {
+        printf("%s[", i ? ", " : "");
+        for (int j = 0; j < k; j++) printf("%s%.6g", j ? ", " : "", a[i * k + j]);
+        printf("]");
+    }
+    printf("\n");
+}
+
+static void print_numbers(const char *name, const double *a, int count)
+{
+    printf("  %-12s", name);
+    for (int i = 0; i < count; i++) printf("%s%.6g", i ? ", " : "", a[i]);
+    printf("\n");
+}
+
+static void print_process(const psld_recipe *recipe)
+{
+    const psld_recipe_spec *spec = psld_recipe_get(recipe);
+    int order[PSLD_MAX_K], predicted = psld_recipe_order(recipe, order);
+    printf("%s: dz = -beta (D + Q) P z dt + sqrt(2 beta D) dw, %d variable%s\n", spec->name, spec->k, spec->k > 1 ? "s" : "");
+    print_matrix("D", spec->k, spec->D);
+    if (spec->k > 1) {
+        print_matrix("Q", spec->k, spec->Q);
+        print_numbers("mass", spec->mass, spec->k - 1);
+        print_numbers("init", spec->init, spec->k - 1);
+    }
+    if (spec->beta_min == spec->beta_max)
+        printf("  %-12s%.6g\n", "beta", spec->beta_min);
+    else
+        printf("  %-12s%.6g to %.6g, linear in t\n", "beta", spec->beta_min, spec->beta_max);
+    printf("  %-12seps of", "predicts");
+    for (int i = spec->k - predicted; i < spec->k; i++) printf(" %s", variable_name(spec->k, order[i]));
+    printf(" (%d channel%s for each of the data's)\n", predicted, predicted > 1 ? "s" : "");
+}
+
+static void print_analysis(int k, const psld_analysis *a)
+{
+    printf("  %-12s", "eigenvalues");
+    for (int i = 0; i < k; i++) {
+        printf("%s%.6g", i ? ", " : "", a->eigenvalue_re[i]);
+        if (a->eigenvalue_im[i] != 0) printf(" %c %.6g i", a->eigenvalue_im[i] < 0 ? '-' : '+', fabs(a->eigenvalue_im[i]));
+    }
+    printf(" (times beta)\n  %-12s%s\n", "damping", psld_damping_name(a->damping));
+    printf("  %-12s%.3g nats a coordinate from stationary at t = 1: T is %s\n", "mixing", a->distance,
+           a->long_enough ? "long enough" : "too short, raise beta");
+    printf("  %-12ssigma_eff = %.4g at t = 1\n", "noise", a->sigma_max);
+}
+
+static psld_status print_row(const psld_recipe *recipe, double t, psld_mode mode)
+{
+    double mean[PSLD_MAX_K * PSLD_MAX_K], cov[PSLD_MAX_K * PSLD_MAX_K], sigma = 0, distance = INFINITY;
+    double first[PSLD_MAX_K], second[PSLD_MAX_K];
+    int k = psld_recipe_get(recipe)->k;
+    psld_status status = psld_recipe_kernel(recipe, t, mode, mean, cov, NULL);
+    if (status == PSLD_OK && t > 0) status = psld_recipe_sigma(recipe, t, &sigma);
+    if (status == PSLD_OK && t > 0) status = psld_recipe_distance(recipe, t, &distance);
+    if (status == PSLD_OK && t > 0) status = psld_recipe_error_factors(recipe, t, first, second);
+    if (status != PSLD_OK) return status;
+    printf("  %9.3g %10.3e", t, sigma);
+    for (int i = 0; i < k; i++) printf(" %10.3e", mean[i * k]);
+    for (int i = 0; i < k; i++) printf(" %10.3e", cov[i * k + i]);
+    printf(" %10.3e", distance);
+    for (int i = 0; t > 0 && i < k; i++) printf(" %10.2e", second[i]);
+    printf("\n");
+    return PSLD_OK;
+}
+
+static psld_status print_table(const psld_recipe *recipe, const request *r)
+{
+    int k = psld_recipe_get(recipe)->k;
+    printf("  %9s %10s", "t", "sigma_eff");
+    for (int i = 0; i < k; i++) printf("    mean %2s", variable_name(k, i));
+    for (int i = 0; i < k; i++) printf("     var %2s", variable_name(k, i));
+    printf(" %10s", "distance");
+    for (int i = 0; i < k; i++) printf("    lambda%d", i + 1);
+    printf("\n");
+    for (int i = 0; i < r->time_count; i++) {
+        psld_status status = print_row(recipe, r->times[i], r->mode);
+        if (status != PSLD_OK) return status;
+    }
+    return PSLD_OK;
+}
+
+static psld_status print_text(const request *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        psld_analysis analysis;
+        psld_status status = psld_recipe_analyse(r->recipes[i], &analysis);
+        if (status != PSLD_OK) return status;
+        if (i) printf("\n");
+        print_process(r->recipes[i]);
+        print_analysis(psld_recipe_get(r->recipes[i])->k, &analysis);
+        status = print_table(r->recipes[i], r);
+        if (status != PSLD_OK) return status;
+    }
+    return PSLD_OK;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+static json_t *json_process(const psld_recipe *recipe)
+{
+    const psld_recipe_spec *spec = psld_recipe_get(recipe);
+    size_t k = (size_t)spec->k;
+    int order[PSLD_MAX_K], predicted = psld_recipe_order(recipe, order);
+    json_t *object = json_object(), *predicts = json_array();
+    double beta[2] = {spec->beta_min, spec->beta_max};
+    json_object_set_new(object, "name", json_string(spec->name));
+    json_object_set_new(object, "k", json_integer(spec->k));
+    json_object_set_new(object, "D", cli_json_matrix(spec->D, k, k));
+    json_object_set_new(object, "Q", cli_json_matrix(spec->Q, k, k));
+    json_object_set_new(object, "mass", cli_json_numbers(spec->mass, k - 1));
+    json_object_set_new(object, "init", cli_json_numbers(spec->init, k - 1));
+    json_object_set_new(object, "beta", beta[0] == beta[1] ? cli_json_number(beta[0]) : cli_json_numbers(beta, 2));
+    json_object_set_new(object, "stabiliser", cli_json_number(spec->stabiliser));
+    for (int i = spec->k - predicted; i < spec->k; i++)
+        json_array_append_new(predicts, json_string(variable_name(spec->k, order[i])));
+    json_object_set_new(object, "predicts", predicts);
+    return object;
+}
+
+static void json_analysis(json_t *object, int k, const psld_analysis *a)
+{
+    json_t *values = json_array();
+    for (int i = 0; i < k; i++) {
+        double pair[2] = {a->eigenvalue_re[i], a->eigenvalue_im[i]};
+        json_array_append_new(values, cli_json_numbers(pair, 2));
+    }
+    json_object_set_new(object, "eigenvalues", values);
+    json_object_set_new(object, "damping", json_string(psld_damping_name(a->damping)));
+    json_object_set_new(object, "distance", cli_json_number(a->distance));
+    json_object_set_new(object, "long_enough", json_boolean(a->long_enough));
+    json_object_set_new(object, "sigma_max", cli_json_number(a->sigma_max));
+}
+
+static psld_status json_kernel(const psld_recipe *recipe, double t, psld_mode mode, json_t *list)
+{
+    double mean[PSLD_MAX_K * PSLD_MAX_K], cov[PSLD_MAX_K * PSLD_MAX_K], chol[PSLD_MAX_K * PSLD_MAX_K];
+    double sigma = 0, distance = 0, first[PSLD_MAX_K], second[PSLD_MAX_K];
+    size_t k = (size_t)psld_recipe_get(recipe)->k;
+    psld_status status = psld_recipe_kernel(recipe, t, mode, mean, cov, chol);
+    if (status == PSLD_OK && t > 0) status = psld_recipe_sigma(recipe, t, &sigma);
+    if (status == PSLD_OK && t > 0) status = psld_recipe_distance(recipe, t, &distance);
+    if (status == PSLD_OK && t > 0) status = psld_recipe_error_factors(recipe, t, first, second);
+    if (status != PSLD_OK) return status;
+    json_t *row = json_object();
+    json_object_set_new(row, "t", cli_json_number(t));
+    json_object_set_new(row, "mean", cli_json_matrix(mean, k, k));
+    json_object_set_new(row, "cov", cli_json_matrix(cov, k, k));
+    json_object_set_new(row, "chol", cli_json_matrix(chol, k, k));
+    if (t > 0) {
+        json_object_set_new(row, "sigma", cli_json_number(sigma));
+        json_object_set_new(row, "distance", cli_json_number(distance));
+        json_object_set_new(row, "lambda", cli_json_numbers(second, k));
+        json_object_set_new(row, "lambda_first_order", cli_json_numbers(first, k));
+    }
+    json_array_append_new(list, row);
+    return PSLD_OK;
+}
+
+static psld_status json_recipe(const request *r, int index, json_t **object)
+{
+    psld_analysis analysis;
+    const psld_recipe *recipe = r->recipes[index];
+    psld_status status = psld_recipe_analyse(recipe, &analysis);
+    if (status != PSLD_OK) return status;
+    *object = json_process(recipe);
+    json_analysis(*object, psld_recipe_get(recipe)->k, &analysis);
+    json_object_set_new(*object, "mode", json_string(r->mode == PSLD_DSM ? "dsm" : "hsm"));
+    json_t *kernel = json_array();
+    json_object_set_new(*object, "kernel", kernel);
+    for (int i = 0; status == PSLD_OK && i < r->time_count; i++) status = json_kernel(recipe, r->times[i], r->mode, kernel);
+    return status;
+}
+
+/* One recipe is an object; several are a list of such objects under "recipes". */
+static psld_status print_json(const request *r, int *exit_code)
+{
+    json_t *list = json_array(), *object = NULL;
+    for (int i = 0; i < r->count; i++) {
+        psld_status status = json_recipe(r, i, &object);
+        if (object) json_array_append_new(list, object);
+        if (status != PSLD_OK) {
+            json_decref(list);
+            return status;
+        }
+    }
+    if (r->count == 1) {
+        json_incref(object);
+        json_decref(list);
+    } else {
+        object = json_object();
+        json_object_set_new(object, "recipes", list);
+    }
+    *exit_code = cli_json_print(object);
+    return PSLD_OK;
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------ */
+
+/* Words are recipes, each followed by its overrides. */
+static psld_status open_recipes(const char **words, int count, request *r)
+{
+    for (int i = 0; i < count;) {
+        int last = i + 1;
+        while (last < count && strchr(words[last], '=')) last++;
+        char *text = cli_join(words + i, last - i);
+        psld_status status = text ? psld_recipe_open(text, &r->recipes[r->count]) : PSLD_NO_MEMORY;
+        free(text);
+        if (status != PSLD_OK) return status;
+        r->count++;
+        i = last;
+    }
+    return PSLD_OK;
+}
+
+static int count_recipes(const char **words, int count)
+{
+    int recipes = 0;
+    for (int i = 0; i < count; i++) recipes += i == 0 || !strchr(words[i], '=');
+    return recipes;
+}
+
+static void list_presets(void)
+{
+    for (int i = 0; psld_preset_name(i); i++) printf("%-14s %s\n", psld_preset_name(i), psld_preset_summary(i));
+}
+
+static psld_status show(const request *r, int json, const char *plot, int *exit_code)
+{
+    psld_status status = json ? print_json(r, exit_code) : print_text(r);
+    if (status != PSLD_OK || !plot) return status;
+    status = psld_plot_recipes((const psld_recipe *const *)r->recipes, (size_t)r->count, plot);
+    if (status == PSLD_OK && !json) printf("\nplot: %s\n", plot);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    const char *at = "1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 1", *mode = "hsm", *plot = NULL, *words[256];
+    int json = 0, list = 0, count, exit_code;
+    const cli_option options[] = {
+        {"at", 0, CLI_TEXT, "T,T,...", "times in [0, 1] at which to give the kernel", &at, NULL},
+        {"mode", 0, CLI_TEXT, "hsm|dsm", "kernel given x_0 alone (hsm, default) or all of z_0 (dsm)", &mode, "hsm|dsm"},
+        {"plot", 0, CLI_FILE, "FILE", "draw a page of plots, .svg or .png", &plot, NULL},
+        {"json", 0, CLI_FLAG, NULL, "print one JSON object with all digits", &json, NULL},
+        {"list", 0, CLI_FLAG, NULL, "list the presets", &list, NULL},
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    static request r;
+    if (argc > 256) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (list) return list_presets(), EXIT_DONE;
+    if (count == 0) return cli_wrong_usage(command, "which recipe? A preset or a file; --list shows the presets");
+    if (count_recipes(words, count) > MAX_RECIPES) return cli_wrong_usage(command, "at most %d recipes at once", MAX_RECIPES);
+    r.mode = strcmp(mode, "dsm") == 0 ? PSLD_DSM : PSLD_HSM;
+    r.time_count = cli_numbers(at, r.times, MAX_TIMES);
+    if (r.time_count < 0) return cli_wrong_usage(command, "--at: expected numbers with commas between, found \"%s\"", at);
+    if (plot && !cli_ends_in(plot, ".svg|.png")) return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", plot);
+    if (plot && !cli_output_possible(plot)) return EXIT_FAILED;
+    psld_status status = open_recipes(words, count, &r);
+    if (status == PSLD_OK) status = show(&r, json, plot, &exit_code);
+    for (int i = 0; i < r.count; i++) psld_recipe_free(r.recipes[i]);
+    return status == PSLD_OK ? exit_code : cli_failed(status);
+}
+
+const cli_command command_recipe = {
+    .name = "recipe",
+    .summary = "checks a process and shows what it will do",
+    .usage = "NAME|FILE [key=value ...] [NAME|FILE ...] [options]",
+    .description =
+        "A recipe is a preset (psld recipe --list) or a YAML file with D and Q (or drift and noise), masses, beta and\n"
+        "initial variances; key=value overrides follow the recipe they belong to. An invalid process is refused with the\n"
+        "condition that fails and by how much. Several recipes are compared.\n\n"
+        "Shown are: eigenvalues and damping, whether T = 1 is long enough, and against t: effective noise, mean and variance\n"
+        "of each variable given x_0, distance from stationarity, and the error factors lambda of the paper's App. D.1.",
+    .examples = "  psld recipe psld\n"
+                "  psld recipe psld gamma=0.02 --plot psld.svg\n"
+                "  psld recipe vp cld psld told --plot compare.png\n"
+                "  psld recipe my-process.yaml beta=[0.1,20] --at 1e-5,0.1,1 --json\n",
+    .run = run,
+};

@@ -1,0 +1,75 @@
+/* psld: finds the command and hands over. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const cli_command *const commands[] = {&command_demo, &command_recipe, &command_sample, &command_info};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const char about[] = "designs, trains, samples and evaluates diffusion generative models by the complete recipe";
+
+static void print_help(void)
+{
+    printf("psld %s: %s\n\nUsage: psld COMMAND [options] [key=value ...]\n\n", psld_version(), about);
+    for (int i = 0; i < COMMANDS; i++) printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\n`psld demo` shows what it can do; `psld COMMAND --help` has the options and examples.\n");
+}
+
+static void print_man(void)
+{
+    printf(".TH PSLD 1 \"\" \"psld %s\" \"User Commands\"\n.SH NAME\npsld \\- %s\n", psld_version(), about);
+    printf(".SH SYNOPSIS\n.B psld\n.I COMMAND\n[options] [key=value ...]\n.SH COMMANDS\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf(".TP\n.BR psld\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
+    printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. Errors are one line on standard error.\n");
+}
+
+/* Options come from the commands themselves: `psld COMMAND --options` lists them. */
+static void print_completion(void)
+{
+    printf("# bash completion for psld\n_psld() {\n    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
+           "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"");
+    for (int i = 0; i < COMMANDS; i++) printf("%s%s", commands[i]->name, i + 1 < COMMANDS ? " " : "");
+    printf("\" -- \"$word\"))\n        return\n    fi\n"
+           "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$(psld \"$command\" --options 2>/dev/null)\" -- \"$word\")) ;;\n"
+           "    *)\n        local choices\n"
+           "        choices=$(psld \"$command\" --choices \"${COMP_WORDS[COMP_CWORD - 1]}\" 2>/dev/null)\n"
+           "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\") $(compgen -f -- \"$word\")) ;;\n    esac\n}\n"
+           "complete -o filenames -F _psld psld\n");
+}
+
+static const cli_command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "--help";
+    if (strcmp(word, "help") == 0 && argc > 2) { /* psld help COMMAND = psld COMMAND --help */
+        static char help[] = "--help";
+        argv[1] = argv[2];
+        argv[2] = help;
+        word = argv[1];
+    }
+    const cli_command *command = find_command(word);
+    if (command) return command->run(command, argc - 2, argv + 2);
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+        print_help();
+    else if (strcmp(word, "--version") == 0)
+        printf("psld %s\n", psld_version());
+    else if (strcmp(word, "--man") == 0)
+        print_man();
+    else if (strcmp(word, "--completion") == 0)
+        print_completion();
+    else if (strcmp(word, "--commands") == 0)
+        for (int i = 0; i < COMMANDS; i++) puts(commands[i]->name);
+    else {
+        fprintf(stderr, "psld: no command \"%s\"; psld --help lists them\n", word);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
