@@ -260,6 +260,13 @@ PSLD_API const psld_mixture *psld_model_mixture(const psld_model *model);
 /* Shape of one sample: its rank, and its sizes in `shape`, channels first. */
 PSLD_API int psld_model_shape(const psld_model *model, size_t shape[PSLD_MAX_RANK]);
 
+/* ---- Evaluation --------------------------------------------------------------------------------------------- */
+
+/* Mean over random directions of the Wasserstein-1 distance between the projections of two sets of points, a [n][dim] and
+ * b [m][dim]. 0 for equal sets; between two draws of one law about 1 / sqrt(n). */
+PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,
+                                             size_t directions, uint64_t seed, double *distance);
+
 /* ---- Pictures ----------------------------------------------------------------------------------------------- */
 
 /* Each writes one picture, .svg or .png by the end of the path. */
@@ -276,6 +283,8 @@ typedef struct psld_curve {
     const char *label;
     size_t count;
     const double *x, *y;
+    int colour; /* 0, 1, ... from a palette of eight */
+    int dash;   /* 0 solid, 1 dashed, 2 dotted */
 } psld_curve;
 
 /* Curves in one frame with a legend. */

@@ -15,7 +15,8 @@
 /* ---- Help, man page, completion: views of the option table ---------------------------------------------------- */
 
 static const cli_option common[] = {
-    {"threads", 0, CLI_COUNT, "N", "compute with N threads (default: one for each processor); results do not depend on it", NULL, NULL},
+    {"threads", 0, CLI_COUNT, "N",
+     "compute with N threads (default: one for each processor); results do not depend on it", NULL, NULL},
     {"help", 'h', CLI_FLAG, NULL, "this text", NULL, NULL},
     {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
 };
@@ -73,8 +74,10 @@ static void print_man_option(const cli_option *o)
 static void print_man(const cli_command *command, const cli_option *options)
 {
     char upper[32] = "";
-    for (size_t i = 0; command->name[i] && i + 1 < sizeof upper; i++) upper[i] = (char)toupper((unsigned char)command->name[i]);
-    printf(".TH PSLD\\-%s 1 \"\" \"psld %s\" \"User Commands\"\n.SH NAME\npsld\\-%s \\- ", upper, psld_version(), command->name);
+    for (size_t i = 0; command->name[i] && i + 1 < sizeof upper; i++)
+        upper[i] = (char)toupper((unsigned char)command->name[i]);
+    printf(".TH PSLD\\-%s 1 \"\" \"psld %s\" \"User Commands\"\n.SH NAME\npsld\\-%s \\- ", upper, psld_version(),
+           command->name);
     print_roff(command->summary);
     printf("\n.SH SYNOPSIS\n.B psld %s\n", command->name);
     print_roff(command->usage);
@@ -160,16 +163,23 @@ static int parse_count(const char *text, long *count)
 static const char *set_value(const cli_option *o, const char *text)
 {
     switch (o->kind) {
-    case CLI_FLAG: *(int *)o->value = 1; return NULL;
-    case CLI_CLEAR: *(int *)o->value = 0; return NULL;
+    case CLI_FLAG:
+        *(int *)o->value = 1;
+        return NULL;
+    case CLI_CLEAR:
+        *(int *)o->value = 0;
+        return NULL;
     case CLI_TEXT:
     case CLI_FILE:
         if (o->choices && !is_choice(text, o->choices)) return o->choices;
         *(const char **)o->value = text;
         return NULL;
-    case CLI_COUNT: return parse_count(text, o->value) ? NULL : "a whole number of at least 1";
-    case CLI_SEED: return parse_seed(text, o->value) ? NULL : "a whole number from 0 to 18446744073709551615";
-    case CLI_NUMBER: return parse_number(text, o->value) ? NULL : "a number";
+    case CLI_COUNT:
+        return parse_count(text, o->value) ? NULL : "a whole number of at least 1";
+    case CLI_SEED:
+        return parse_seed(text, o->value) ? NULL : "a whole number from 0 to 18446744073709551615";
+    case CLI_NUMBER:
+        return parse_number(text, o->value) ? NULL : "a number";
     }
     return NULL;
 }
@@ -258,6 +268,7 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
             rest[(*rest_count)++] = argv[i++];
         }
     }
+    *exit_code = EXIT_DONE;
     return 1;
 }
 
@@ -413,7 +424,8 @@ json_t *cli_json_matrix(const double *numbers, size_t rows, size_t columns)
 
 int cli_json_print(json_t *object)
 {
-    int failed = json_dumpf(object, stdout, JSON_REAL_PRECISION(17)) != 0 || putchar('\n') == EOF || fflush(stdout) != 0;
+    int failed =
+        json_dumpf(object, stdout, JSON_REAL_PRECISION(17)) != 0 || putchar('\n') == EOF || fflush(stdout) != 0;
     json_decref(object);
     if (!failed) return EXIT_DONE;
     fprintf(stderr, "psld: cannot write to standard output\n");

@@ -32,7 +32,8 @@ static int show_model(const char *path, const psld_model *model, int json)
     const psld_recipe_spec *spec = psld_recipe_get(psld_model_recipe(model));
     size_t dim = psld_mixture_dim(psld_model_mixture(model));
     if (!json) {
-        printf("%s: exact model, a mixture in %zu dimensions under the recipe %s (k = %d)\n", path, dim, spec->name, spec->k);
+        printf("%s: exact model, a mixture in %zu dimensions under the recipe %s (k = %d)\n", path, dim, spec->name,
+               spec->k);
         return EXIT_DONE;
     }
     json_t *object = json_object();

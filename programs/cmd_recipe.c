@@ -46,7 +46,8 @@ static void print_process(const psld_recipe *recipe)
 {
     const psld_recipe_spec *spec = psld_recipe_get(recipe);
     int order[PSLD_MAX_K], predicted = psld_recipe_order(recipe, order);
-    printf("%s: dz = -beta (D + Q) P z dt + sqrt(2 beta D) dw, %d variable%s\n", spec->name, spec->k, spec->k > 1 ? "s" : "");
+    printf("%s: dz = -beta (D + Q) P z dt + sqrt(2 beta D) dw, %d variable%s\n", spec->name, spec->k,
+           spec->k > 1 ? "s" : "");
     print_matrix("D", spec->k, spec->D);
     if (spec->k > 1) {
         print_matrix("Q", spec->k, spec->Q);
@@ -67,7 +68,8 @@ static void print_analysis(int k, const psld_analysis *a)
     printf("  %-12s", "eigenvalues");
     for (int i = 0; i < k; i++) {
         printf("%s%.6g", i ? ", " : "", a->eigenvalue_re[i]);
-        if (a->eigenvalue_im[i] != 0) printf(" %c %.6g i", a->eigenvalue_im[i] < 0 ? '-' : '+', fabs(a->eigenvalue_im[i]));
+        if (a->eigenvalue_im[i] != 0)
+            printf(" %c %.6g i", a->eigenvalue_im[i] < 0 ? '-' : '+', fabs(a->eigenvalue_im[i]));
     }
     printf(" (times beta)\n  %-12s%s\n", "damping", psld_damping_name(a->damping));
     printf("  %-12s%.3g nats a coordinate from stationary at t = 1: T is %s\n", "mixing", a->distance,
@@ -198,7 +200,8 @@ static psld_status json_recipe(const request *r, int index, json_t **object)
     json_object_set_new(*object, "mode", json_string(r->mode == PSLD_DSM ? "dsm" : "hsm"));
     json_t *kernel = json_array();
     json_object_set_new(*object, "kernel", kernel);
-    for (int i = 0; status == PSLD_OK && i < r->time_count; i++) status = json_kernel(recipe, r->times[i], r->mode, kernel);
+    for (int i = 0; status == PSLD_OK && i < r->time_count; i++)
+        status = json_kernel(recipe, r->times[i], r->mode, kernel);
     return status;
 }
 
@@ -281,11 +284,14 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (list) return list_presets(), EXIT_DONE;
     if (count == 0) return cli_wrong_usage(command, "which recipe? A preset or a file; --list shows the presets");
-    if (count_recipes(words, count) > MAX_RECIPES) return cli_wrong_usage(command, "at most %d recipes at once", MAX_RECIPES);
+    if (count_recipes(words, count) > MAX_RECIPES)
+        return cli_wrong_usage(command, "at most %d recipes at once", MAX_RECIPES);
     r.mode = strcmp(mode, "dsm") == 0 ? PSLD_DSM : PSLD_HSM;
     r.time_count = cli_numbers(at, r.times, MAX_TIMES);
-    if (r.time_count < 0) return cli_wrong_usage(command, "--at: expected numbers with commas between, found \"%s\"", at);
-    if (plot && !cli_ends_in(plot, ".svg|.png")) return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", plot);
+    if (r.time_count < 0)
+        return cli_wrong_usage(command, "--at: expected numbers with commas between, found \"%s\"", at);
+    if (plot && !cli_ends_in(plot, ".svg|.png"))
+        return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", plot);
     if (plot && !cli_output_possible(plot)) return EXIT_FAILED;
     psld_status status = open_recipes(words, count, &r);
     if (status == PSLD_OK) status = show(&r, json, plot, &exit_code);
@@ -299,9 +305,11 @@ const cli_command command_recipe = {
     .usage = "NAME|FILE [key=value ...] [NAME|FILE ...] [options]",
     .description =
         "A recipe is a preset (psld recipe --list) or a YAML file with D and Q (or drift and noise), masses, beta and\n"
-        "initial variances; key=value overrides follow the recipe they belong to. An invalid process is refused with the\n"
+        "initial variances; key=value overrides follow the recipe they belong to. An invalid process is refused with "
+        "the\n"
         "condition that fails and by how much. Several recipes are compared.\n\n"
-        "Shown are: eigenvalues and damping, whether T = 1 is long enough, and against t: effective noise, mean and variance\n"
+        "Shown are: eigenvalues and damping, whether T = 1 is long enough, and against t: effective noise, mean and "
+        "variance\n"
         "of each variable given x_0, distance from stationarity, and the error factors lambda of the paper's App. D.1.",
     .examples = "  psld recipe psld\n"
                 "  psld recipe psld gamma=0.02 --plot psld.svg\n"

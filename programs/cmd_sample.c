@@ -42,7 +42,8 @@ static psld_status start_exactly(const psld_model *model, const request *r, size
     size_t shape[2] = {n, width};
     psld_status status = psld_array_create(PSLD_F64, 2, shape, start);
     if (status != PSLD_OK) return status;
-    return psld_mixture_draw(psld_model_mixture(model), psld_model_recipe(model), 1, r->options.seed, 0, n, (*start)->data);
+    return psld_mixture_draw(psld_model_mixture(model), psld_model_recipe(model), 1, r->options.seed, 0, n,
+                             (*start)->data);
 }
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */
@@ -75,7 +76,8 @@ static psld_status write_samples(const psld_model *model, const request *r, cons
     } else {
         char title[160];
         const char *process = psld_recipe_get(psld_model_recipe(model))->name;
-        snprintf(title, sizeof title, "%s, %s, %llu evaluations", process, r->options.sampler, (unsigned long long)drawn->nfe);
+        snprintf(title, sizeof title, "%s, %s, %llu evaluations", process, r->options.sampler,
+                 (unsigned long long)drawn->nfe);
         status = cut_states(drawn, 2, PSLD_F64, &cut);
         if (status == PSLD_OK) status = psld_plot_points(psld_model_mixture(model), cut->data, drawn->n, title, r->out);
     }
@@ -143,8 +145,7 @@ static int check_request(const cli_command *command, request *r)
     if (!r->out) return cli_wrong_usage(command, "where to? Give -o OUT (.npy; .png or .svg for 2-D models)");
     if (!cli_ends_in(r->out, ".npy|.png|.svg"))
         return cli_wrong_usage(command, "-o: expected a name that ends in .npy, .png or .svg, found \"%s\"", r->out);
-    if (adaptive && r->nfe)
-        return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
+    if (adaptive && r->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
     if (!adaptive && r->tolerance != 0)
         return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe", r->options.sampler);
     if (r->nfe) r->options.nfe = r->nfe > 1000000000 ? 1000000000 : (int)r->nfe;
@@ -185,17 +186,21 @@ static int run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "OUT", ".npy (float32, [n, channels, ...]), or .png/.svg for 2-D models", &r.out, NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw (default 1000, or as many as --z0 has)", &r.n, NULL},
-        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)", &r.process, NULL},
-        {"sampler", 0, CLI_TEXT, "NAME", "em (default), sscs, ode, euler-ode, heun", &r.options.sampler, "em|sscs|ode|euler-ode|heun"},
+        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)",
+         &r.process, NULL},
+        {"sampler", 0, CLI_TEXT, "NAME", "em (default), sscs, ode, euler-ode, heun", &r.options.sampler,
+         "em|sscs|ode|euler-ode|heun"},
         {"grid", 0, CLI_TEXT, "NAME", "uniform or quadratic (default)", &r.options.grid, "uniform|quadratic"},
         {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default 250)", &r.nfe, NULL},
         {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &r.tolerance, NULL},
         {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &r.options.seed, NULL},
-        {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk", &r.options.denoise, NULL},
+        {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",
+         &r.options.denoise, NULL},
         {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &r.options.eps, NULL},
         {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &r.corrector, NULL},
         {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &r.options.corrector_size, NULL},
-        {"start", 0, CLI_TEXT, "prior|exact", "start from the stationary law (default) or the exact p_1 of the mixture", &r.start, "prior|exact"},
+        {"start", 0, CLI_TEXT, "prior|exact", "start from the stationary law (default) or the exact p_1 of the mixture",
+         &r.start, "prior|exact"},
         {"z0", 0, CLI_FILE, "FILE", "start from the states in a .npy file, [n, k * channels, ...]", &r.z0, NULL},
         {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &r.state, NULL},
         {"batch", 0, CLI_COUNT, "B", "states a call of the score (default 16384)", &r.batch, NULL},
@@ -214,11 +219,13 @@ const cli_command command_sample = {
     .name = "sample",
     .summary = "draws samples from a model",
     .usage = "MODEL -n N -o OUT [options]",
-    .description =
-        "MODEL is an exact model: a YAML file with `mixture` (weights, means, scales) and `process` (a recipe), whose score is\n"
-        "known in closed form under every recipe. Sample i of a seed has the same bits whatever --batch and --threads are.\n\n"
-        "The number of evaluations counts the last denoising step. ode controls its step for groups of consecutive samples and\n"
-        "reports the mean number of evaluations over groups, rounded up.",
+    .description = "MODEL is an exact model: a YAML file with `mixture` (weights, means, scales) and `process` (a "
+                   "recipe), whose score is\n"
+                   "known in closed form under every recipe. Sample i of a seed has the same bits whatever --batch and "
+                   "--threads are.\n\n"
+                   "The number of evaluations counts the last denoising step. ode controls its step for groups of "
+                   "consecutive samples and\n"
+                   "reports the mean number of evaluations over groups, rounded up.",
     .examples = "  psld sample mixture.yaml -n 2000 -o samples.png\n"
                 "  psld sample mixture.yaml --process \"psld gamma=0.02\" --sampler sscs --nfe 50 -n 100000 -o x.npy\n"
                 "  psld sample mixture.yaml --sampler ode --tol 1e-5 -n 160 --no-denoise --state -o z.npy --json\n",

@@ -20,8 +20,7 @@ static void print_man(void)
 {
     printf(".TH PSLD 1 \"\" \"psld %s\" \"User Commands\"\n.SH NAME\npsld \\- %s\n", psld_version(), about);
     printf(".SH SYNOPSIS\n.B psld\n.I COMMAND\n[options] [key=value ...]\n.SH COMMANDS\n");
-    for (int i = 0; i < COMMANDS; i++)
-        printf(".TP\n.BR psld\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; i < COMMANDS; i++) printf(".TP\n.BR psld\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
     printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. Errors are one line on standard error.\n");
 }
 
@@ -32,7 +31,8 @@ static void print_completion(void)
            "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"");
     for (int i = 0; i < COMMANDS; i++) printf("%s%s", commands[i]->name, i + 1 < COMMANDS ? " " : "");
     printf("\" -- \"$word\"))\n        return\n    fi\n"
-           "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$(psld \"$command\" --options 2>/dev/null)\" -- \"$word\")) ;;\n"
+           "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$(psld \"$command\" --options 2>/dev/null)\" -- "
+           "\"$word\")) ;;\n"
            "    *)\n        local choices\n"
            "        choices=$(psld \"$command\" --choices \"${COMP_WORDS[COMP_CWORD - 1]}\" 2>/dev/null)\n"
            "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\") $(compgen -f -- \"$word\")) ;;\n    esac\n}\n"

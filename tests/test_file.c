@@ -381,6 +381,19 @@ static void survives_a_full_disk(void **state)
     assert_int_equal(temporaries("."), 0);
 }
 
+static void survives_a_failed_rename(void **state)
+{
+    (void)state;
+    psld_writer *writer = NULL;
+    rmdir("becomes-a-folder");
+    assert_int_equal(psld_writer_open("becomes-a-folder", &writer), PSLD_OK);
+    psld_writer_put(writer, "x", 1);
+    assert_int_equal(mkdir("becomes-a-folder", 0777), 0);
+    assert_int_equal(psld_writer_commit(writer), PSLD_IO);
+    assert_message("becomes-a-folder: cannot write: Is a directory");
+    assert_int_equal(temporaries("."), 0);
+}
+
 static void writes_special_files_directly(void **state)
 {
     (void)state;
@@ -579,6 +592,7 @@ int main(void)
         cmocka_unit_test(refuses_what_it_cannot_write),
         cmocka_unit_test(respects_permissions),
         cmocka_unit_test(survives_a_full_disk),
+        cmocka_unit_test(survives_a_failed_rename),
         cmocka_unit_test(writes_special_files_directly),
         cmocka_unit_test(writes_to_where_standard_output_goes),
         cmocka_unit_test(every_allocation_may_fail),

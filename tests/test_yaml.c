@@ -355,6 +355,9 @@ static void bombs_are_refused(void **state)
     text = repeat("", "- &a 1\n", 1001, "");
     assert_refused(text, "my.yaml: more than 1000 anchors");
     psld_release(text);
+    text = repeat("", "%TAG !a! b\n", 101, "--- 1\n");
+    assert_refused(text, "my.yaml: more than 100 times %TAG");
+    psld_release(text);
 }
 
 /* ---- Typed reading ------------------------------------------------------------------------------------------ */

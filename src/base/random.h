@@ -15,6 +15,9 @@ enum psld_purpose {
     PSLD_FOR_CORRECTOR = 3, /* noise of Langevin corrections */
     PSLD_FOR_CHOICE = 4,    /* which component a draw of a mixture comes from */
     PSLD_FOR_DATA = 5,      /* the draw from that component */
+    PSLD_FOR_DROPOUT = 6,   /* which elements a network drops; step: optimisation step and number of the dropout */
+    PSLD_FOR_WEIGHTS = 7,   /* initial weights; step: number of the parameter */
+    PSLD_FOR_DIRECTION = 8, /* directions of projections */
 };
 
 /* Elements first ... first + count - 1 of the address. Uniform numbers are multiples of 2^-54 inside (0, 1); normal ones

@@ -1,20 +1,24 @@
 /* The pool is made at the first call that can use it and lives until the number of threads changes. Workers take ranges by an
- * atomic counter. Invariants:
+ * atomic counter. Networks make hundreds of calls of a few hundred microseconds each, and waking a sleeping thread takes tens of
+ * them: so whoever waits first spins for a little while. Invariants:
  *   1. `owner` is held by the one thread whose job is running; whoever cannot take it computes alone.
- *   2. A job's fields are written before `generation` rises and read by workers after they saw it rise, both under `lock`.
- *   3. The caller leaves psld_parallel only when `busy` is 0: no worker touches the job any more. */
+ *   2. A job's fields are written before `generation` rises and read by workers after they saw it rise.
+ *   3. The caller leaves psld_parallel only when `busy` is 0: no worker touches the job any more.
+ *   4. `generation` rises, `stop` is set and the last worker reports under `lock`, and sleepers look again under it before they
+ *      sleep: no wake-up is lost. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "psld.h"
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 256, SPIN_NANOSECONDS = 50000 };
 
 static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,8 +35,9 @@ static struct {
 static int wanted; /* 0: one for each processor */
 static int workers;
 static pthread_t threads[MAX_THREADS];
-static unsigned long generation;
-static int busy, stop;
+static atomic_ulong generation;
+static atomic_int busy, stop;
+static atomic_int may_spin;      /* there is a processor for every thread */
 static _Thread_local int inside; /* this thread is running a body */
 
 static int processors(void)
@@ -63,33 +68,74 @@ static void take_ranges(void)
     inside = 0;
 }
 
+static long nanoseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long)(now.tv_sec - start->tv_sec) * 1000000000L + (now.tv_nsec - start->tv_nsec);
+}
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    for (int i = 0; i < 32; i++) __builtin_ia32_pause();
+#endif
+}
+
+static int new_generation(unsigned long seen)
+{
+    return atomic_load(&generation) != seen || atomic_load(&stop);
+}
+
+static int all_done(unsigned long unused)
+{
+    (void)unused;
+    return atomic_load(&busy) == 0;
+}
+
+/* Waits until `ready`: spinning at first, then asleep on `condition`, which is signalled under `lock`. */
+static void wait_for(int (*ready)(unsigned long), unsigned long seen, pthread_cond_t *condition)
+{
+    if (atomic_load(&may_spin)) {
+        struct timespec start;
+        clock_gettime(CLOCK_MONOTONIC, &start);
+        do {
+            if (ready(seen)) return;
+            pause_briefly();
+        } while (nanoseconds_since(&start) < SPIN_NANOSECONDS);
+    }
+    pthread_mutex_lock(&lock);
+    while (!ready(seen)) pthread_cond_wait(condition, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
 static void *work(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&lock);
-    unsigned long seen = generation - 1; /* made for the generation that is current */
-    for (;;) {
-        while (seen == generation && !stop) pthread_cond_wait(&wake, &lock);
-        if (stop) break;
-        seen = generation;
-        pthread_mutex_unlock(&lock);
-        take_ranges();
-        pthread_mutex_lock(&lock);
-        if (--busy == 0) pthread_cond_signal(&idle);
-    }
+    unsigned long seen = atomic_load(&generation) - 1; /* made for the generation that is current */
     pthread_mutex_unlock(&lock);
-    return NULL;
+    for (;;) {
+        wait_for(new_generation, seen, &wake);
+        if (atomic_load(&stop)) return NULL;
+        seen = atomic_load(&generation);
+        take_ranges();
+        if (atomic_fetch_sub(&busy, 1) > 1) continue;
+        pthread_mutex_lock(&lock);
+        pthread_cond_signal(&idle);
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 static void stop_workers(void)
 {
     pthread_mutex_lock(&lock);
-    stop = 1;
+    atomic_store(&stop, 1);
     pthread_cond_broadcast(&wake);
     pthread_mutex_unlock(&lock);
     for (int i = 0; i < workers; i++) pthread_join(threads[i], NULL);
     workers = 0;
-    stop = 0;
+    atomic_store(&stop, 0);
 }
 
 /* Runs the job that stands in `job`. A thread that cannot be made is done without. */
@@ -98,18 +144,17 @@ static void run_job(void)
     int helpers = psld_threads_get() - 1;
     if (workers > helpers) stop_workers();
     pthread_mutex_lock(&lock);
-    generation++;
-    busy = workers;
+    atomic_store(&busy, workers);
+    atomic_fetch_add(&generation, 1);
+    if (workers < helpers) atomic_store(&may_spin, helpers < processors());
     while (workers < helpers && pthread_create(&threads[workers], NULL, work, NULL) == 0) {
         workers++;
-        busy++;
+        atomic_fetch_add(&busy, 1);
     }
     pthread_cond_broadcast(&wake);
     pthread_mutex_unlock(&lock);
     take_ranges();
-    pthread_mutex_lock(&lock);
-    while (busy) pthread_cond_wait(&idle, &lock);
-    pthread_mutex_unlock(&lock);
+    wait_for(all_done, 0, &idle);
 }
 
 void psld_parallel(size_t count, size_t grain, psld_range_fn body, void *context)

@@ -23,6 +23,7 @@ _Static_assert(sizeof(float) == 4 && sizeof(double) == 8, "elements are IEEE 754
 enum {
     MAGIC_SIZE = 6,
     MAX_HEADER = 65535, /* of version 1; no header of ours needs more in the others */
+    LARGEST_ELEMENT = 8,
     ALIGNMENT = 64,
     GROWTH_DIGITS = 21, /* NumPy leaves room for the first size to grow to this many digits */
     PIECE = 1 << 16,    /* bytes read at a time where they cannot go straight to their place */
@@ -48,21 +49,16 @@ size_t psld_type_size(psld_type type)
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------- */
 
-/* Whether the elements of a shape can be counted, and their bytes. Sizes of 0 are left out of the check, so that
- * products of any of the sizes are safe. */
-static int count_elements(int rank, const size_t *shape, size_t element, size_t *count)
+/* Whether the elements of a shape can be counted, and their bytes even of the largest type, so that an array of any
+ * type can be converted. Sizes of 0 are left out of the check, so that the product of any of the sizes is safe. */
+static int count_elements(int rank, const size_t *shape, size_t *count)
 {
-    size_t bytes = element;
-    int empty = 0;
+    size_t bytes = LARGEST_ELEMENT;
     *count = 1;
     for (int i = 0; i < rank; i++) {
+        if (shape[i] && __builtin_mul_overflow(bytes, shape[i], &bytes)) return 0;
         *count *= shape[i];
-        if (shape[i] == 0)
-            empty = 1;
-        else if (__builtin_mul_overflow(bytes, shape[i], &bytes))
-            return 0;
     }
-    if (empty) *count = 0;
     return bytes <= PTRDIFF_MAX;
 }
 
@@ -73,7 +69,7 @@ static psld_status create_header(psld_type type, int rank, const size_t *shape, 
     if (psld_type_size(type) == 0) return psld_fail(PSLD_BAD_ARGUMENT, "%d is no type of array elements", (int)type);
     if (rank < 0 || rank > PSLD_MAX_RANK)
         return psld_fail(PSLD_BAD_ARGUMENT, "an array cannot have rank %d, expected 0 to %d", rank, PSLD_MAX_RANK);
-    if (!count_elements(rank, shape, psld_type_size(type), &count))
+    if (!count_elements(rank, shape, &count))
         return psld_fail(PSLD_BAD_ARGUMENT, "the sizes of an array are too large");
     psld_array *a = psld_alloc(1, sizeof *a);
     if (!a) return PSLD_NO_MEMORY;
@@ -156,19 +152,20 @@ static size_t write_shape(const psld_array *array, char *to, size_t size)
 }
 
 /* Byte for byte what NumPy (since 1.23) writes, so that saving an array again changes nothing. */
-void psld_npy_write(const psld_array *array, psld_writer *writer)
+size_t psld_npy_header(const psld_array *array, char header[PSLD_NPY_HEADER])
 {
     enum { START = MAGIC_SIZE + 4 };
     assert(psld_type_size(array->type) != 0 && array->rank >= 0 && array->rank <= PSLD_MAX_RANK);
-    char header[512] = {0}, shape[256];
+    char shape[256];
+    memset(header, 0, PSLD_NPY_HEADER);
     write_shape(array, shape, sizeof shape);
-    size_t used = START + (size_t)snprintf(header + START, sizeof header - START,
+    size_t used = START + (size_t)snprintf(header + START, PSLD_NPY_HEADER - START,
                                            "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
                                            types[array->type].name, shape);
     if (array->rank > 0) used += GROWTH_DIGITS - (size_t)snprintf(NULL, 0, "%zu", array->shape[0]);
     /* The newline counts; where nothing is missing to a multiple of 64, NumPy adds 64. */
     size_t length = ((used + 1) / ALIGNMENT + 1) * ALIGNMENT;
-    assert(length <= sizeof header);
+    assert(length <= PSLD_NPY_HEADER);
     memcpy(header, magic, MAGIC_SIZE);
     header[MAGIC_SIZE] = 1;
     header[MAGIC_SIZE + 2] = (char)((length - START) & 0xff);
@@ -176,7 +173,13 @@ void psld_npy_write(const psld_array *array, psld_writer *writer)
     for (size_t i = START; i < length - 1; i++)
         if (!header[i]) header[i] = ' ';
     header[length - 1] = '\n';
-    psld_writer_put(writer, header, length);
+    return length;
+}
+
+void psld_npy_write(const psld_array *array, psld_writer *writer)
+{
+    char header[PSLD_NPY_HEADER];
+    psld_writer_put(writer, header, psld_npy_header(array, header));
     psld_writer_put(writer, array->data, array->count * psld_type_size(array->type));
 }
 
@@ -270,7 +273,7 @@ static psld_status parse_size(header *h, size_t *size)
     return PSLD_OK;
 }
 
-/* "()", "(3,)", "(3, 4)": a comma stands behind the first size, as (3) is no tuple in Python, and may behind the last. */
+/* "()", "(3,)", "(3, 4)": a comma must stand behind the first size, as (3) is no tuple in Python. */
 static psld_status parse_shape(header *h)
 {
     int comma = 1;

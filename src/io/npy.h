@@ -9,6 +9,10 @@ psld_status psld_npy_read(psld_reader *reader, psld_array **array);
 /* As psld_array_save; the writer's commit reports failures. */
 void psld_npy_write(const psld_array *array, psld_writer *writer);
 
+/* What stands before the elements of an array in its file; returns its length. */
+enum { PSLD_NPY_HEADER = 512 };
+size_t psld_npy_header(const psld_array *array, char header[PSLD_NPY_HEADER]);
+
 /* Bytes of an element; 0 for a value that is no type. */
 size_t psld_type_size(psld_type type);
 

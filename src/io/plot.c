@@ -5,7 +5,6 @@
  *   2. A file is opened only when all its bytes are there, so a figure that fails leaves no file.
  *   3. Text that is recorded is valid UTF-8 without control characters, which is what cairo asks for. */
 #include <cairo-svg.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "io/file.h"
 #include "io/plot_private.h"
 
-enum { PALETTE_SIZE = 8, MAX_PANELS_A_SIDE = 64 };
+enum { MAX_PANELS_A_SIDE = 64 };
 
 static const double smallest_panel = 40, largest_page = 16000; /* cairo's images end at 32767 pixels */
 static const double png_scale = 2, svg_pixels = 1.5;
@@ -180,12 +179,6 @@ static void record_mark(psld_panel *panel, psld_mark *mark, const char *label)
         release_mark(mark);
 }
 
-static int palette_index(int colour)
-{
-    int index = colour % PALETTE_SIZE;
-    return index < 0 ? index + PALETTE_SIZE : index;
-}
-
 static double *copy_numbers(const double *numbers, size_t count)
 {
     double *copy = psld_alloc(count, sizeof *copy);
@@ -205,7 +198,7 @@ void psld_panel_curve(psld_panel *panel, size_t count, const double *x, const do
                       const char *label)
 {
     if (!begin(panel)) return;
-    psld_mark mark = {.kind = PSLD_MARK_CURVE, .count = count, .colour = palette_index(colour), .dash = dash};
+    psld_mark mark = {.kind = PSLD_MARK_CURVE, .count = count, .colour = colour, .dash = dash};
     record_series(panel, mark, x, y, label);
 }
 
@@ -213,7 +206,7 @@ void psld_panel_points(psld_panel *panel, size_t count, const double *x, const d
                        double opacity, const char *label)
 {
     if (!begin(panel)) return;
-    psld_mark mark = {.kind = PSLD_MARK_POINTS, .count = count, .colour = palette_index(colour)};
+    psld_mark mark = {.kind = PSLD_MARK_POINTS, .count = count, .colour = colour};
     /* fmin and fmax return the number when the other argument is NaN. */
     mark.radius = fmin(fmax(radius, 0.25), 50);
     mark.opacity = fmin(fmax(opacity, 0), 1);

@@ -26,8 +26,8 @@ psld_status psld_figure_save(psld_figure *figure, const char *path);
 psld_panel *psld_figure_panel(psld_figure *figure, int row, int column);
 
 enum { PSLD_LOG_X = 1, PSLD_LOG_Y = 2, PSLD_EQUAL_AXES = 4 };
-/* Title and labels may be NULL. Log axes drop points that are not positive. With equal axes one unit (on log axes a
- * decade) is as long in x as in y. */
+/* Title and labels may be NULL. Log axes drop points that are not positive. With equal axes one unit (a decade
+ * if both are log axes) is as long in x as in y; that has no meaning, and no effect, when only one is. */
 void psld_panel_frame(psld_panel *panel, const char *title, const char *x_label, const char *y_label, int flags);
 /* Fixes the range shown; x0 > x1 turns the axis round. A bound that is not finite, or not positive on a log axis,
  * follows the data, as all do without this call. */

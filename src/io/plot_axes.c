@@ -225,8 +225,11 @@ static void even_ticks(const psld_axis *axis, double lo, double hi, int target, 
     long long most = (first < 0 ? -first : first) > last ? first : last;
     /* Numbers that would be long are written as multiples of a power of ten, which stands at the end of the axis. */
     int order = digit_count(most * mantissa) - 1 + exponent;
-    int common = most != 0 && (order >= 5 || order <= -4) ? order : 0;
-    if (common) write_power(TIMES, common, ticks->factor);
+    int common = order >= 5 || order <= -4 ? order : 0;
+    if (most == 0)
+        common = exponent; /* 0 is the only one */
+    else if (common)
+        write_power(TIMES, common, ticks->factor);
     for (long long k = first; k <= last; k++) {
         double value = scaled((double)(k * mantissa), exponent);
         psld_tick *tick = add_tick(ticks, axis, axis->log ? log10(value) : value);

@@ -3,9 +3,8 @@
  * Every panel has a cell of the same size. The frames of a row share their upper and lower edge and those of a column
  * their left and right one: margins are the largest that any panel of the row or column needs. Heights of text are
  * known, so the vertical margins come first; they give the y ticks, whose labels give the left margins; then the
- * width of the frames gives the x ticks. Lines of frames and grids lie on half points, whole pixels of a .png. */
+ * width of the frames gives the x ticks. Thin lines are moved by up to a quarter of a point, to be sharp in a .png. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -47,6 +46,14 @@ static const char *part_end(const char *text, int script)
     return s;
 }
 
+static double walk_piece(cairo_t *cr, const char *piece, int show)
+{
+    cairo_text_extents_t extents;
+    cairo_text_extents(cr, piece, &extents);
+    if (show) cairo_show_text(cr, piece);
+    return extents.x_advance;
+}
+
 /* Advance of a text with scripts; shows it from the current point on, too, if told. */
 static double walk_text(cairo_t *cr, const char *text, double size, int bold, int show)
 {
@@ -58,13 +65,14 @@ static double walk_text(cairo_t *cr, const char *text, double size, int bold, in
         if (script) text += 2;
         set_font(cr, script ? 0.72 * size : size, bold);
         if (show) cairo_rel_move_to(cr, 0, shift);
+        if (script && *text == '-') { /* an exponent: a minus sign is longer than a hyphen */
+            advance += walk_piece(cr, "\xe2\x88\x92", show);
+            text++;
+        }
         while (text < end) {
             char piece[256];
-            cairo_text_extents_t extents;
             text += take(text, end, piece, sizeof piece);
-            cairo_text_extents(cr, piece, &extents);
-            advance += extents.x_advance;
-            if (show) cairo_show_text(cr, piece);
+            advance += walk_piece(cr, piece, show);
         }
         if (show) cairo_rel_move_to(cr, 0, -shift);
         if (script) text++;
@@ -166,13 +174,11 @@ static void equalise(view *v)
     double unit = fmin(width / (v->x.hi - v->x.lo), height / (v->y.hi - v->y.lo));
     double w = fmin(fmax((v->x.hi - v->x.lo) * unit, 0.45 * width), width);
     double h = fmin(fmax((v->y.hi - v->y.lo) * unit, 0.45 * height), height);
-    w = 2 * floor(w / 2 + 0.5);
-    h = 2 * floor(h / 2 + 0.5);
     psld_axis_stretch(&v->x, w / unit);
     psld_axis_stretch(&v->y, h / unit);
-    v->frame.x0 += floor((width - w) / 2);
+    v->frame.x0 += (width - w) / 2;
     v->frame.x1 = v->frame.x0 + w;
-    v->frame.y0 += floor((height - h) / 2);
+    v->frame.y0 += (height - h) / 2;
     v->frame.y1 = v->frame.y0 + h;
 }
 
@@ -185,7 +191,8 @@ static void make_view(cairo_t *cr, const psld_panel *panel, const psld_box *cell
     v->frame.x1 = fmax(floor(cell->x1 - m->right), v->frame.x0 + smallest_frame);
     v->frame.y1 = fmax(floor(cell->y1 - m->bottom), v->frame.y0 + smallest_frame);
     psld_axes_fit(panel, &v->x, &v->y);
-    if (panel->flags & PSLD_EQUAL_AXES) equalise(v);
+    /* A unit and a decade cannot be compared. */
+    if (panel->flags & PSLD_EQUAL_AXES && v->x.log == v->y.log) equalise(v);
     psld_axis_set(&v->x, v->frame.x0, v->frame.x1);
     psld_axis_set(&v->y, v->frame.y1, v->frame.y0);
     choose_y_ticks(cr, v);
@@ -235,13 +242,13 @@ static void draw_frame(cairo_t *cr, const view *v)
 {
     const psld_box *f = &v->frame;
     begin_lines(cr, frame_grey, 0.5);
-    cairo_rectangle(cr, f->x0 - 0.25, f->y0 - 0.25, f->x1 - f->x0 + 0.5, f->y1 - f->y0 + 0.5);
+    cairo_rectangle(cr, crisp(f->x0), crisp(f->y0), crisp(f->x1) - crisp(f->x0), crisp(f->y1) - crisp(f->y0));
     for (int i = 0; i < v->x_ticks.count; i++) {
-        double at = fmin(fmax(crisp(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at)), f->x0), f->x1);
+        double at = crisp(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at));
         add_line(cr, at, f->y1, at, f->y1 + (v->x_ticks.tick[i].label[0] ? tick_length : minor_length));
     }
     for (int i = 0; i < v->y_ticks.count; i++) {
-        double at = fmin(fmax(crisp(psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at)), f->y0), f->y1);
+        double at = crisp(psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at));
         add_line(cr, f->x0, at, f->x0 - (v->y_ticks.tick[i].label[0] ? tick_length : minor_length), at);
     }
     cairo_stroke(cr);
@@ -312,7 +319,7 @@ static void shape_legend(legend *l, int columns, const psld_box *frame)
 {
     l->rows = (l->lines + columns - 1) / columns;
     l->columns = (l->lines + l->rows - 1) / l->rows;
-    l->width = 2 * legend_pad + l->columns * (l->column_width + 2 * legend_pad) - 2 * legend_pad;
+    l->width = l->columns * (l->column_width + 2 * legend_pad);
     l->height = 2 * legend_pad - 3 + l->rows * legend_line;
     double across = (frame->x1 - frame->x0 - 2 * legend_inset) / l->width;
     double down = (frame->y1 - frame->y0 - 2 * legend_inset) / l->height;
@@ -427,7 +434,7 @@ static void find_margins(cairo_t *cr, const psld_figure *figure, margins *m, vie
     for (int i = 0; i < count; i++) {
         const psld_panel *panel = &figure->panels[i];
         margins *row = &m[i / figure->columns];
-        largest(&row->top, panel->title ? gap / 2 + 7 + title_size : gap);
+        largest(&row->top, panel->title ? gap / 2 + 7 + title_size : gap + 4);
         largest(&row->bottom, gap + tick_height + (panel->x_label ? 1.6 * label_size : 0));
         largest(&m[i % figure->columns].right, 1.3 * gap);
     }

@@ -22,6 +22,13 @@ static const double tolerance = 0.05, column_width = 0.25; /* points */
 /* Okabe & Ito, "Color universal design" (2008), without yellow, which white swallows; purple a little darker. */
 static const unsigned palette[] = {0x0072b2, 0xd55e00, 0x009e73, 0xb9609a, 0xe69f00, 0x56b4e9, 0x8c8c8c, 0x222222};
 
+static unsigned colour_of(const psld_mark *mark)
+{
+    enum { SIZE = sizeof palette / sizeof *palette };
+    int index = mark->colour % SIZE;
+    return palette[index < 0 ? index + SIZE : index];
+}
+
 void psld_colour_set(cairo_t *cr, unsigned rgb, double opacity)
 {
     cairo_set_source_rgba(cr, (rgb >> 16 & 255) / 255.0, (rgb >> 8 & 255) / 255.0, (rgb & 255) / 255.0, opacity);
@@ -138,9 +145,7 @@ static void set_dash(cairo_t *cr, psld_dash dash)
     cairo_set_line_width(cr, dash == PSLD_DOTTED ? 1.1 * line_width : line_width);
     cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
     cairo_set_line_cap(cr, dash == PSLD_DASHED ? CAIRO_LINE_CAP_BUTT : CAIRO_LINE_CAP_ROUND);
-    if (dash == PSLD_SOLID) cairo_set_dash(cr, NULL, 0, 0);
-    if (dash == PSLD_DASHED) cairo_set_dash(cr, dashed, 2, 0);
-    if (dash == PSLD_DOTTED) cairo_set_dash(cr, dotted, 2, 0);
+    cairo_set_dash(cr, dash == PSLD_DOTTED ? dotted : dashed, dash == PSLD_SOLID ? 0 : 2, 0);
 }
 
 static psld_status draw_curve(cairo_t *cr, const psld_mark *mark, const psld_axis *x, const psld_axis *y,
@@ -175,7 +180,7 @@ static psld_status draw_curve(cairo_t *cr, const psld_mark *mark, const psld_axi
     }
     add_run(cr, run, length);
     set_dash(cr, mark->dash);
-    psld_colour_set(cr, palette[mark->colour], 1);
+    psld_colour_set(cr, colour_of(mark), 1);
     cairo_stroke(cr);
     psld_release(run);
     return PSLD_OK;
@@ -233,7 +238,7 @@ static void draw_layers(cairo_t *cr, const sheet *s, const psld_mark *mark)
     cairo_set_line_cap(cr, CAIRO_LINE_CAP_ROUND);
     cairo_set_dash(cr, NULL, 0, 0);
     cairo_set_line_width(cr, 2 * mark->radius);
-    psld_colour_set(cr, palette[mark->colour], mark->opacity);
+    psld_colour_set(cr, colour_of(mark), mark->opacity);
     for (int layer = 0; layer < s->layers; layer++) {
         int found = 0;
         for (size_t i = 0; i < s->count; i++) {
@@ -407,6 +412,7 @@ static double density_cover(const psld_mark *mark, const psld_axis *x, const psl
 {
     enum { SAMPLES = 9 };
     double sum = 0;
+    if (mark->edge[0] == mark->edge[1] || mark->edge[2] == mark->edge[3]) return 0;
     for (int j = 0; j < SAMPLES; j++)
         for (int i = 0; i < SAMPLES; i++) {
             double px = box->x0 + (box->x1 - box->x0) * i / (SAMPLES - 1);
@@ -445,14 +451,14 @@ void psld_mark_sample(cairo_t *cr, const psld_mark *mark, double x, double y, do
         double inset = mark->dash == PSLD_DASHED ? 0 : line_width / 2;
         cairo_move_to(cr, x + inset, y);
         cairo_line_to(cr, x + width - inset, y);
-        psld_colour_set(cr, palette[mark->colour], 1);
+        psld_colour_set(cr, colour_of(mark), 1);
     } else {
         cairo_set_dash(cr, NULL, 0, 0);
         cairo_set_line_cap(cr, CAIRO_LINE_CAP_ROUND);
         cairo_set_line_width(cr, 2 * fmin(fmax(mark->radius, 1.75), 3.5));
         cairo_move_to(cr, x + width / 2, y);
         cairo_line_to(cr, x + width / 2, y);
-        psld_colour_set(cr, palette[mark->colour], fmax(mark->opacity, 0.7));
+        psld_colour_set(cr, colour_of(mark), fmax(mark->opacity, 0.7));
     }
     cairo_stroke(cr);
 }

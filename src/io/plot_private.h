@@ -25,7 +25,7 @@ typedef struct psld_mark {
     double *values; /* density: [ny][nx], divided by the largest: 0 to 1 */
     int nx, ny;     /* density */
     double edge[4]; /* density: x0, x1, y0, y1 */
-    int colour;     /* of the palette, reduced to its size */
+    int colour;     /* number in the palette, which repeats */
     psld_dash dash; /* curve */
     double radius;  /* points */
     double opacity; /* points */

@@ -26,7 +26,9 @@ enum {
     MAX_TEXT = 1 << 20,
     MAX_NODES = 100000,
     MAX_DEPTH = 64,
-    MAX_ANCHORS = 1000, /* they are searched one by one */
+    MAX_KEYS = MAX_DEPTH - 1, /* of an override: the root lies above them */
+    MAX_ANCHORS = 1000,       /* they are searched one by one */
+    MAX_DIRECTIVES = 100,
     ORIGIN_SHOWN = 160, /* bytes of an override that a message repeats */
     VALUE_SHOWN = 60,   /* bytes of a value that a message repeats */
 };
@@ -379,6 +381,20 @@ static psld_status build_document(builder *b, int depth, psld_node **root)
     return fail_at(b->origin, line_of(b), NULL, "a second document begins here, expected one");
 }
 
+/* What libyaml must not see: a NUL byte, which it takes for the end, and thousands of %TAG directives, which it
+ * compares each with each. */
+static psld_status check_text(const char *text, size_t size, const char *origin, int is_override)
+{
+    size_t line = 1, directives = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\n') line++;
+        if (!text[i]) return fail_at(origin, is_override ? 0 : line, NULL, "the byte NUL is not allowed");
+        directives += text[i] == '%' && size - i > 4 && memcmp(text + i, "%TAG", 4) == 0;
+    }
+    if (directives <= MAX_DIRECTIVES) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "%s: more than %d times %%TAG", origin, MAX_DIRECTIVES);
+}
+
 /* Parses `text` into a tree whose root lies at `depth`. */
 static psld_status build(const char *text, size_t size, const char *origin, int is_override, int depth,
                          psld_node **root)
@@ -386,17 +402,12 @@ static psld_status build(const char *text, size_t size, const char *origin, int 
     *root = NULL;
     if (size > MAX_TEXT)
         return psld_fail(PSLD_BAD_INPUT, "%s: longer than the %d bytes that it may have", origin, MAX_TEXT);
+    PSLD_TRY(check_text(text, size, origin, is_override));
     if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* libyaml would count the mark as a column */
         text += 3;
         size -= 3;
     }
     builder b = {.input = text, .origin = origin, .is_override = is_override};
-    const char *nul = memchr(text, '\0', size);
-    if (nul) { /* libyaml would take it for the end */
-        size_t line = 1;
-        for (const char *s = text; s < nul; s++) line += *s == '\n';
-        return fail_at(origin, is_override ? 0 : line, NULL, "the byte NUL is not allowed");
-    }
     if (!yaml_parser_initialize(&b.parser)) return psld_fail(PSLD_NO_MEMORY, "%s: out of memory", origin);
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, size);
@@ -473,12 +484,12 @@ const psld_node *psld_yaml_root(const psld_yaml *yaml)
 /* ---- Overrides ---------------------------------------------------------------------------------------------- */
 
 /* Cuts "a.b.c" into its keys, in place. Returns their number, or 0 when one is empty or there are too many. */
-static size_t split_keys(char *path, char *keys[MAX_DEPTH])
+static size_t split_keys(char *path, char *keys[MAX_KEYS])
 {
     size_t count = 0;
     for (char *s = path; s; count++) {
         char *dot = strchr(s, '.');
-        if (dot == s || !*s || count == MAX_DEPTH) return 0;
+        if (dot == s || !*s || count == MAX_KEYS) return 0;
         keys[count] = s;
         if (dot) *dot++ = '\0';
         s = dot;
@@ -554,7 +565,7 @@ static psld_status assign(psld_yaml *yaml, char *const *keys, size_t count, psld
 psld_status psld_yaml_override(psld_yaml *yaml, const char *assignment)
 {
     const char *equals = strchr(assignment, '='), *origin = NULL;
-    char *keys[MAX_DEPTH];
+    char *keys[MAX_KEYS];
     psld_node *value = NULL;
     PSLD_TRY(add_origin(yaml, assignment, 1, &origin));
     if (!equals || equals == assignment) return psld_fail(PSLD_BAD_INPUT, "%s: expected KEY=VALUE", origin);
@@ -565,7 +576,7 @@ psld_status psld_yaml_override(psld_yaml *yaml, const char *assignment)
     psld_status status = PSLD_OK;
     if (count == 0)
         status =
-            psld_fail(PSLD_BAD_INPUT, "%s: expected 1 to %d keys with '.' between them before '='", origin, MAX_DEPTH);
+            psld_fail(PSLD_BAD_INPUT, "%s: expected 1 to %d keys with '.' between them before '='", origin, MAX_KEYS);
     else
         status = build(equals + 1, strlen(equals + 1), origin, 1, (int)count + 1, &value);
     if (status == PSLD_OK) status = assign(yaml, keys, count, &value);

@@ -14,6 +14,7 @@
  * Cholesky's differences would leave five digits. It is computed beside cov instead: a sum X X' + Y Y' has the factor
  * of the matrix [X Y], made triangular by rotations of columns, which keep small entries accurate. */
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "process/recipe.h"
@@ -23,150 +24,169 @@ double psld_beta(const psld_recipe *recipe, double t)
     return recipe->spec.beta_min + (recipe->spec.beta_max - recipe->spec.beta_min) * t;
 }
 
-double psld_beta_integral(const psld_recipe *recipe, double u, double t)
+psld_wide psld_beta_integral(const psld_recipe *recipe, double u, double t)
 {
-    double slope = recipe->spec.beta_max - recipe->spec.beta_min;
-    return (t - u) * (recipe->spec.beta_min + slope * (0.5 * (t + u)));
+    psld_wide low = recipe->spec.beta_min, slope = recipe->spec.beta_max - low, from = u, to = t;
+    return (to - from) * (low + slope * (to + from) / 2);
 }
 
 /* exp(A h) for |A| h <= 1. The trace is taken out: what remains of a critically damped drift is nilpotent. */
-static void small_mean(int k, const double *a, double h, double *mean)
+static void small_mean(int k, const psld_wide *a, psld_wide h, psld_wide *mean)
 {
-    double shifted[PSLD_MATRIX_SIZE], term[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE], trace = 0;
-    psld_matrix_copy(k, a, shifted);
+    psld_wide shifted[PSLD_WIDE_SIZE], term[PSLD_WIDE_SIZE], next[PSLD_WIDE_SIZE], trace = 0;
+    memcpy(shifted, a, sizeof shifted);
     for (int i = 0; i < k; i++) trace += a[i * k + i] / k;
     for (int i = 0; i < k; i++) shifted[i * k + i] -= trace;
-    psld_matrix_identity(k, mean);
-    psld_matrix_identity(k, term);
-    for (int j = 1; j <= 20 + k; j++) {
-        psld_matrix_multiply(k, shifted, term, next);
-        for (int i = 0; i < k * k; i++) term[i] = next[i] * (h / j);
-        psld_matrix_add(k, 1, term, mean);
+    psld_wide_identity(k, mean);
+    psld_wide_identity(k, term);
+    for (int j = 1; j <= 22 + k; j++) {
+        psld_wide_multiply(k, shifted, term, next);
+        for (int i = 0; i < k * k; i++) mean[i] += term[i] = next[i] * (h / j);
     }
-    double decay = exp(trace * h);
+    psld_wide decay = expl(trace * h);
     for (int i = 0; i < k * k; i++) mean[i] *= decay;
 }
 
-/* cov(h) = sum_j h^(j+1) / (j+1)! Lambda^j(S), Lambda(X) = A X + X A'. Entries that begin with h^(2k-1) need 2k - 2 more terms
- * than the others. */
-static void small_cov(int k, const double *a, const double *s, double h, double *cov)
+/* cov(h) = sum_j h^(j+1) / (j+1)! Lambda^j(S), Lambda(X) = A X + X A'. Entries that begin with h^(2k-1) need 2k - 2 more
+ * terms than the others. */
+static void small_cov(int k, const psld_wide *a, const psld_wide *s, psld_wide h, psld_wide *cov)
 {
-    double term[PSLD_MATRIX_SIZE], left[PSLD_MATRIX_SIZE];
+    psld_wide term[PSLD_WIDE_SIZE], left[PSLD_WIDE_SIZE];
     for (int i = 0; i < k * k; i++) cov[i] = term[i] = s[i] * h;
-    for (int j = 1; j <= 26 + 2 * k; j++) {
-        psld_matrix_multiply(k, a, term, left);
+    for (int j = 1; j <= 30 + 2 * k; j++) {
+        psld_wide_multiply(k, a, term, left);
         for (int row = 0; row < k; row++)
             for (int column = 0; column < k; column++)
                 term[row * k + column] = (left[row * k + column] + left[column * k + row]) * (h / (j + 1));
-        psld_matrix_add(k, 1, term, cov);
+        for (int i = 0; i < k * k; i++) cov[i] += term[i];
     }
 }
 
-/* With exp(A h u) G = sum_i u^i V_i, cov(h) = h sum_ij V_i V_j' / (i + j + 1): a Hilbert matrix, whose lower factor is known,
- *     c_ij = sqrt(2 j + 1) (i!)^2 / ((i - j)! (i + j + 1)!)      (expand u^i in Legendre polynomials),
- * so the columns of sqrt(h) sum_i c_ij V_i, all j, are a factor of cov. They fade quickly with j. */
-static void small_factor(int k, const double *a, const double *g, double h, double *lower)
+enum { LEGENDRE_TERMS = PSLD_MAX_K + 24, LEGENDRE_BLOCKS = PSLD_MAX_K + 11 };
+
+static psld_wide legendre[LEGENDRE_TERMS][LEGENDRE_BLOCKS];
+static pthread_once_t legendre_once = PTHREAD_ONCE_INIT;
+
+/* Coefficients of u^i in orthonormal Legendre polynomials on [0, 1]: sqrt(2 j + 1) (i!)^2 / ((i - j)! (i + j + 1)!). */
+static void fill_legendre(void)
 {
-    enum { MAX_BLOCKS = PSLD_MAX_K + 10 };
-    double wide[PSLD_MAX_K * MAX_BLOCKS * PSLD_MAX_K] = {0}, v[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE];
-    int blocks = k + 10, columns = blocks * k;
-    for (int i = 0; i < k * k; i++) v[i] = g[i] * sqrt(h);
-    for (int i = 0; i < k + 22; i++) {
-        double c = 1.0 / (i + 1);
-        for (int j = 0; j <= i && j < blocks; j++) {
-            double f = c * sqrt(2.0 * j + 1);
-            for (int row = 0; row < k; row++)
-                for (int l = 0; l < k; l++) wide[row * columns + j * k + l] += f * v[row * k + l];
-            c *= (double)(i - j) / (i + j + 2);
+    for (int i = 0; i < LEGENDRE_TERMS; i++) {
+        psld_wide c = 1 / (psld_wide)(i + 1);
+        for (int j = 0; j <= i && j < LEGENDRE_BLOCKS; j++) {
+            legendre[i][j] = c * sqrtl((psld_wide)(2 * j + 1));
+            c *= (psld_wide)(i - j) / (i + j + 2);
         }
-        psld_matrix_multiply(k, a, v, next);
+    }
+}
+
+/* With exp(A h u) G = sum_i u^i V_i = sum_j p_j(u) W_j, p_j being orthonormal polynomials, cov(h) = h sum_j W_j W_j': the columns of all
+ * sqrt(h) W_j are a factor of cov. They fade quickly with j. */
+static void small_factor(int k, const psld_wide *a, const psld_wide *g, psld_wide h, psld_wide *lower)
+{
+    psld_wide wide[PSLD_MAX_K * LEGENDRE_BLOCKS * PSLD_MAX_K] = {0}, v[PSLD_WIDE_SIZE], next[PSLD_WIDE_SIZE];
+    int terms = k + LEGENDRE_TERMS - PSLD_MAX_K, blocks = k + LEGENDRE_BLOCKS - PSLD_MAX_K, columns = blocks * k;
+    pthread_once(&legendre_once, fill_legendre);
+    for (int i = 0; i < k * k; i++) v[i] = g[i] * sqrtl(h);
+    for (int i = 0; i < terms; i++) {
+        for (int row = 0; row < k; row++)
+            for (int l = 0; l < k; l++) {
+                psld_wide entry = v[row * k + l], *out = wide + row * columns + l;
+                if (entry == 0) continue;
+                for (int j = 0; j <= i && j < blocks; j++) out[j * k] += legendre[i][j] * entry;
+            }
+        psld_wide_multiply(k, a, v, next);
         for (int l = 0; l < k * k; l++) v[l] = next[l] * (h / (i + 1));
     }
-    psld_matrix_triangularise(k, columns, wide, lower);
+    psld_wide_triangularise(k, columns, wide, lower);
 }
 
 /* lower <- factor of lower lower' + y y', y being k x k. */
-static void add_to_factor(int k, const double *y, double *lower)
+static void add_to_factor(int k, const psld_wide *y, psld_wide *lower)
 {
-    double wide[2 * PSLD_MATRIX_SIZE];
+    psld_wide wide[2 * PSLD_WIDE_SIZE];
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
             wide[i * 2 * k + j] = y[i * k + j];
             wide[i * 2 * k + k + j] = lower[i * k + j];
         }
-    psld_matrix_triangularise(k, 2 * k, wide, lower);
+    psld_wide_triangularise(k, 2 * k, wide, lower);
 }
 
+/* A transition in whitened variables and extended precision. */
+typedef struct transition {
+    psld_wide mean[PSLD_WIDE_SIZE], cov[PSLD_WIDE_SIZE], lower[PSLD_WIDE_SIZE];
+} transition;
+
 /* From h to 2 h, so many times. */
-static void double_up(int k, int times, double *mean, double *cov, double *lower)
+static void double_up(int k, int times, transition *t)
 {
-    double product[PSLD_MATRIX_SIZE], sum[PSLD_MATRIX_SIZE];
+    psld_wide product[PSLD_WIDE_SIZE], sum[PSLD_WIDE_SIZE];
     while (times-- > 0) {
-        psld_matrix_multiply(k, mean, cov, product);
-        psld_matrix_multiply_t(k, product, mean, sum);
+        psld_wide_multiply(k, t->mean, t->cov, product);
+        psld_wide_multiply_t(k, product, t->mean, sum);
         for (int i = 0; i < k; i++) /* the two halves of a symmetric matrix stay equal to the bit */
-            for (int j = 0; j <= i; j++) cov[i * k + j] = cov[j * k + i] = cov[i * k + j] + sum[i * k + j];
-        psld_matrix_multiply(k, mean, lower, product);
-        add_to_factor(k, product, lower);
-        psld_matrix_multiply(k, mean, mean, product);
-        psld_matrix_copy(k, product, mean);
+            for (int j = 0; j <= i; j++) t->cov[i * k + j] = t->cov[j * k + i] = t->cov[i * k + j] + sum[i * k + j];
+        psld_wide_multiply(k, t->mean, t->lower, product);
+        add_to_factor(k, product, t->lower);
+        psld_wide_multiply(k, t->mean, t->mean, product);
+        memcpy(t->mean, product, sizeof product);
     }
 }
 
-/* X <- X + sign * mean diag(d) mean'. */
-static void add_spread(int k, double sign, const double *mean, const double *d, double *x)
+/* cov <- cov + sign * mean diag(d) mean'. */
+static void add_spread(int k, int sign, const psld_wide *d, transition *t)
 {
     for (int i = 0; i < k; i++)
         for (int j = 0; j <= i; j++) {
-            double sum = 0;
-            for (int l = 0; l < k; l++) sum += mean[i * k + l] * d[l] * mean[j * k + l];
-            x[i * k + j] += sign * sum;
-            x[j * k + i] = x[i * k + j];
+            psld_wide sum = 0;
+            for (int l = 0; l < k; l++) sum += t->mean[i * k + l] * d[l] * t->mean[j * k + l];
+            t->cov[i * k + j] += sign * sum;
+            t->cov[j * k + i] = t->cov[i * k + j];
         }
 }
 
-static void whitened_transition(const psld_recipe *recipe, const double *a, double h, const double *start, double *mean,
-                                double *cov, double *lower)
+static void whitened_transition(const psld_recipe *recipe, const psld_wide *a, psld_wide h, const psld_wide *start,
+                                transition *t)
 {
     int k = recipe->spec.k, doublings = 0;
-    frexp(psld_matrix_norm(k, a) * h, &doublings); /* |A| h < 2^doublings */
+    frexpl(psld_wide_norm(k, a) * h, &doublings); /* |A| h < 2^doublings */
     if (doublings < 0) doublings = 0;
-    double small = ldexp(h, -doublings);
-    small_mean(k, a, small, mean);
-    small_cov(k, a, recipe->diffusion, small, cov);
-    small_factor(k, a, recipe->diffusion_root, small, lower);
-    double_up(k, doublings, mean, cov, lower);
-    if (psld_matrix_norm(k, mean) >= 0.5) {
-        double spread[PSLD_MATRIX_SIZE];
-        for (int i = 0; i < k * k; i++) spread[i] = mean[i] * sqrt(start[i % k]);
-        add_spread(k, 1, mean, start, cov);
-        add_to_factor(k, spread, lower);
+    psld_wide small = ldexpl(h, -doublings);
+    small_mean(k, a, small, t->mean);
+    small_cov(k, a, recipe->wide_diffusion, small, t->cov);
+    small_factor(k, a, recipe->wide_diffusion_root, small, t->lower);
+    double_up(k, doublings, t);
+    if (psld_wide_norm(k, t->mean) >= 0.5L) {
+        psld_wide spread[PSLD_WIDE_SIZE];
+        for (int i = 0; i < k * k; i++) spread[i] = t->mean[i] * sqrtl(start[i % k]);
+        add_spread(k, 1, start, t);
+        add_to_factor(k, spread, t->lower);
     } else {
-        double lack[PSLD_MAX_K];
+        psld_wide lack[PSLD_MAX_K];
         for (int i = 0; i < k; i++) lack[i] = 1 - start[i];
-        psld_matrix_identity(k, cov);
-        add_spread(k, -1, mean, lack, cov);
-        psld_matrix_cholesky(k, cov, lower);
+        psld_wide_identity(k, t->cov);
+        add_spread(k, -1, lack, t);
+        psld_wide_cholesky(k, t->cov, t->lower);
     }
 }
 
-void psld_transition(const psld_recipe *recipe, psld_direction direction, double h, const double *start,
+void psld_transition(const psld_recipe *recipe, psld_direction direction, psld_wide h, const double *start,
                      psld_gaussian *out)
 {
     int k = recipe->spec.k;
-    const double *deviation = recipe->deviation, *drift = recipe->drift;
-    double flipped[PSLD_MATRIX_SIZE], whitened_start[PSLD_MAX_K] = {0};
-    if (direction == PSLD_FLIPPED) {
-        psld_matrix_transpose(k, recipe->drift, flipped);
-        drift = flipped;
-    }
+    psld_wide drift[PSLD_WIDE_SIZE] = {0}, whitened_start[PSLD_MAX_K] = {0}, deviation[PSLD_MAX_K] = {1};
+    transition t;
+    for (int i = 1; i < k; i++) deviation[i] = sqrtl(recipe->spec.mass[i - 1]);
     for (int i = 0; start && i < k; i++) whitened_start[i] = start[i] / (deviation[i] * deviation[i]);
-    whitened_transition(recipe, drift, h, whitened_start, out->mean, out->cov, out->factor);
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j < k; j++)
+            drift[i * k + j] = recipe->wide_drift[direction == PSLD_FLIPPED ? j * k + i : i * k + j];
+    whitened_transition(recipe, drift, h, whitened_start, &t);
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
-            out->mean[i * k + j] *= deviation[i] / deviation[j];
-            out->cov[i * k + j] *= deviation[i] * deviation[j];
-            out->factor[i * k + j] *= deviation[i];
+            out->mean[i * k + j] = (double)(t.mean[i * k + j] * (deviation[i] / deviation[j]));
+            out->cov[i * k + j] = (double)(t.cov[i * k + j] * (deviation[i] * deviation[j]));
+            out->factor[i * k + j] = (double)(t.lower[i * k + j] * deviation[i]);
         }
 }
 
@@ -209,16 +229,18 @@ psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mo
 psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor, double *inverse)
 {
     psld_gaussian kernel;
-    double wide[2 * PSLD_MATRIX_SIZE] = {0}, lower[PSLD_MATRIX_SIZE], lower_inverse[PSLD_MATRIX_SIZE];
+    psld_wide wide[2 * PSLD_WIDE_SIZE] = {0}, precise[PSLD_WIDE_SIZE];
+    double lower[PSLD_MATRIX_SIZE], lower_inverse[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k;
     const int *order = recipe->order;
     PSLD_TRY(check_time(t, 0));
     psld_kernel(recipe, t, mode, 0, &kernel);
     for (int i = 0; i < k; i++) {
         for (int j = 0; j < k; j++) wide[i * 2 * k + j] = kernel.factor[order[i] * k + j];
-        wide[i * 2 * k + k + i] = sqrt(recipe->spec.stabiliser);
+        wide[i * 2 * k + k + i] = sqrtl(recipe->spec.stabiliser);
     }
-    psld_matrix_triangularise(k, 2 * k, wide, lower);
+    psld_wide_triangularise(k, 2 * k, wide, precise);
+    for (int i = 0; i < k * k; i++) lower[i] = (double)precise[i];
     psld_matrix_invert_lower(k, lower, lower_inverse);
     for (int i = 0; i < k; i++)
         if (!(lower[i * k + i] > 0) || !isfinite(lower_inverse[i * k + i]))

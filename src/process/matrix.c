@@ -45,17 +45,6 @@ void psld_matrix_add(int k, double f, const double *x, double *y)
     for (int i = 0; i < k * k; i++) y[i] += f * x[i];
 }
 
-double psld_matrix_norm(int k, const double *a)
-{
-    double norm = 0;
-    for (int j = 0; j < k; j++) {
-        double sum = 0;
-        for (int i = 0; i < k; i++) sum += fabs(a[i * k + j]);
-        norm = fmax(norm, sum);
-    }
-    return norm;
-}
-
 double psld_matrix_largest(int k, const double *a)
 {
     double largest = 0;
@@ -83,25 +72,6 @@ int psld_matrix_cholesky(int k, const double *a, double *lower)
         }
     }
     return flat;
-}
-
-void psld_matrix_triangularise(int k, int columns, double *a, double *lower)
-{
-    memset(lower, 0, (size_t)(k * k) * sizeof *lower);
-    for (int i = 0; i < k && i < columns; i++) {
-        for (int j = i + 1; j < columns; j++) { /* turn columns i and j so that a[i][j] becomes 0 */
-            double x = a[i * columns + i], y = a[i * columns + j];
-            if (y == 0) continue;
-            double r = hypot(x, y), c = x / r, s = y / r;
-            for (int row = i; row < k; row++) {
-                double u = a[row * columns + i], v = a[row * columns + j];
-                a[row * columns + i] = c * u + s * v;
-                a[row * columns + j] = c * v - s * u;
-            }
-        }
-        double sign = a[i * columns + i] < 0 ? -1 : 1;
-        for (int row = i; row < k; row++) lower[row * k + i] = sign * a[row * columns + i];
-    }
 }
 
 void psld_matrix_invert_lower(int k, const double *lower, double *inverse)

@@ -1,7 +1,6 @@
 /* Dense k x k matrices, k <= PSLD_MAX_K, row by row in double.
  *
- * At this size a library's call costs more than its work, and none of them keeps small entries accurate relative to
- * themselves, which the kernels need. Results must not overlap inputs unless said. */
+ * At this size a call of a library costs more than its work. Results must not overlap inputs unless said. */
 #ifndef PSLD_PROCESS_MATRIX_H
 #define PSLD_PROCESS_MATRIX_H
 
@@ -16,16 +15,11 @@ void psld_matrix_transpose(int k, const double *a, double *out);
 void psld_matrix_multiply(int k, const double *a, const double *b, double *out);
 void psld_matrix_multiply_t(int k, const double *a, const double *b, double *out);
 void psld_matrix_add(int k, double f, const double *x, double *y);
-/* Largest absolute column sum. */
-double psld_matrix_norm(int k, const double *a);
 double psld_matrix_largest(int k, const double *a); /* largest absolute entry */
 
 /* Lower factor of a symmetric positive (semi)definite matrix; a pivot that is not positive gives a column of zeros. Returns the
  * number of such pivots. */
 int psld_matrix_cholesky(int k, const double *a, double *lower);
-/* Lower factor, diagonal >= 0, of a a' for a with k rows and `columns` columns, by rotations of its columns: entries keep
- * their accuracy relative to themselves where a sum of squares would lose it. Overwrites a. */
-void psld_matrix_triangularise(int k, int columns, double *a, double *lower);
 /* Inverse of a lower triangular matrix with positive diagonal. */
 void psld_matrix_invert_lower(int k, const double *lower, double *inverse);
 

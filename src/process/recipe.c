@@ -148,6 +148,27 @@ static void find_order(psld_recipe *recipe)
     while (!noisy[recipe->order[k - recipe->predicted]]) recipe->predicted--;
 }
 
+/* Drift and diffusion in units of the stationary deviations, and the factors of the diffusion. */
+static void whiten(psld_recipe *recipe)
+{
+    const psld_recipe_spec *spec = &recipe->spec;
+    int k = spec->k;
+    double doubled[PSLD_MATRIX_SIZE];
+    psld_wide deviation[PSLD_MAX_K] = {1};
+    for (int i = 1; i < k; i++) deviation[i] = sqrtl(spec->mass[i - 1]);
+    for (int i = 0; i < k; i++) recipe->deviation[i] = (double)deviation[i];
+    for (int i = 0; i < k * k; i++) {
+        psld_wide scale = deviation[i / k] * deviation[i % k];
+        doubled[i] = 2 * spec->D[i];
+        recipe->wide_diffusion[i] = doubled[i] / scale;
+        recipe->wide_drift[i] = -((psld_wide)spec->D[i] + spec->Q[i]) / scale;
+        recipe->diffusion[i] = (double)recipe->wide_diffusion[i];
+        recipe->drift[i] = (double)recipe->wide_drift[i];
+    }
+    psld_matrix_cholesky(k, doubled, recipe->noise);
+    psld_wide_cholesky(k, recipe->wide_diffusion, recipe->wide_diffusion_root);
+}
+
 static psld_status prepare(psld_recipe *recipe)
 {
     psld_recipe_spec *spec = &recipe->spec;
@@ -156,17 +177,7 @@ static psld_status prepare(psld_recipe *recipe)
     PSLD_TRY(make_symmetric("D", "symmetric", k, 1, spec->D));
     PSLD_TRY(make_symmetric("Q", "skew-symmetric", k, -1, spec->Q));
     PSLD_TRY(check_semidefinite(spec));
-    double doubled[PSLD_MATRIX_SIZE];
-    for (int i = 0; i < k; i++) recipe->deviation[i] = i ? sqrt(spec->mass[i - 1]) : 1;
-    for (int i = 0; i < k; i++)
-        for (int j = 0; j < k; j++) {
-            double scale = recipe->deviation[i] * recipe->deviation[j];
-            doubled[i * k + j] = 2 * spec->D[i * k + j];
-            recipe->diffusion[i * k + j] = doubled[i * k + j] / scale;
-            recipe->drift[i * k + j] = -(spec->D[i * k + j] + spec->Q[i * k + j]) / scale;
-        }
-    psld_matrix_cholesky(k, doubled, recipe->noise);
-    for (int i = 0; i < k * k; i++) recipe->diffusion_root[i] = recipe->noise[i] / recipe->deviation[i / k];
+    whiten(recipe);
     PSLD_TRY(check_reach(recipe));
     find_order(recipe);
     return PSLD_OK;

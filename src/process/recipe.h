@@ -8,16 +8,18 @@
 #include "base/status.h"
 #include "io/yaml.h"
 #include "process/matrix.h"
+#include "process/wide.h"
 
 struct psld_recipe {
     psld_recipe_spec spec;
-    double deviation[PSLD_MAX_K];            /* stationary deviation of each variable: 1, sqrt(mass_1), ... */
-    double drift[PSLD_MATRIX_SIZE];          /* A = -(D + Q), whitened */
-    double diffusion[PSLD_MATRIX_SIZE];      /* 2 D, whitened, */
-    double diffusion_root[PSLD_MATRIX_SIZE]; /* and its lower factor */
-    double noise[PSLD_MATRIX_SIZE];          /* lower factor of 2 D, not whitened: the noise of an Euler step */
-    int order[PSLD_MAX_K];                   /* variables in the order of the factor */
-    int predicted;                           /* the last so many of `order` have their eps predicted */
+    double deviation[PSLD_MAX_K];       /* stationary deviation of each variable: 1, sqrt(mass_1), ... */
+    double drift[PSLD_MATRIX_SIZE];     /* A = -(D + Q), whitened */
+    double diffusion[PSLD_MATRIX_SIZE]; /* 2 D, whitened */
+    psld_wide wide_drift[PSLD_WIDE_SIZE], wide_diffusion[PSLD_WIDE_SIZE]; /* both in extended precision, */
+    psld_wide wide_diffusion_root[PSLD_WIDE_SIZE];                        /* and the lower factor of 2 D */
+    double noise[PSLD_MATRIX_SIZE]; /* lower factor of 2 D, not whitened: the noise of an Euler step */
+    int order[PSLD_MAX_K];          /* variables in the order of the factor */
+    int predicted;                  /* the last so many of `order` have their eps predicted */
 };
 
 /* A recipe written in YAML: a map (D and Q, drift and noise, or `preset` with overrides) or a line "psld gamma=0.02". */
@@ -32,7 +34,7 @@ const char *psld_preset_names(void);
 
 /* beta at t, and its integral from u to t. */
 double psld_beta(const psld_recipe *recipe, double t);
-double psld_beta_integral(const psld_recipe *recipe, double u, double t);
+psld_wide psld_beta_integral(const psld_recipe *recipe, double u, double t);
 
 /* FORWARD: dz = A z + noise, the process itself. FLIPPED: the same with -Q for Q, the linear part of the reverse process. */
 typedef enum psld_direction { PSLD_FORWARD, PSLD_FLIPPED } psld_direction;
@@ -44,7 +46,7 @@ typedef struct psld_gaussian {
 
 /* The exact transition over an interval with integral of beta `h` >= 0, with variances `start` [k] of the variables at
  * its beginning added in (NULL: none). Not whitened. */
-void psld_transition(const psld_recipe *recipe, psld_direction direction, double h, const double *start,
+void psld_transition(const psld_recipe *recipe, psld_direction direction, psld_wide h, const double *start,
                      psld_gaussian *out);
 
 /* Kernel at t when x_0 itself has variance `x_variance` about its mean, without the stabiliser. */

@@ -35,10 +35,12 @@ static psld_status add_density(psld_panel *panel, const psld_mixture *mixture, c
     if (!values) return PSLD_NO_MEMORY;
     for (int row = 0; row < CELLS; row++)
         for (int column = 0; column < CELLS; column++) {
-            double x[2] = {centre[0] + half * (2.0 * column / (CELLS - 1) - 1), centre[1] + half * (2.0 * row / (CELLS - 1) - 1)};
+            double x[2] = {centre[0] + half * (2.0 * column / (CELLS - 1) - 1),
+                           centre[1] + half * (2.0 * row / (CELLS - 1) - 1)};
             values[row * CELLS + column] = psld_mixture_density(mixture, x);
         }
-    psld_panel_density(panel, CELLS, CELLS, centre[0] - half, centre[0] + half, centre[1] - half, centre[1] + half, values);
+    psld_panel_density(panel, CELLS, CELLS, centre[0] - half, centre[0] + half, centre[1] - half, centre[1] + half,
+                       values);
     psld_release(values);
     return PSLD_OK;
 }
@@ -60,7 +62,8 @@ psld_status psld_plot_points(const psld_mixture *mixture, const double *points, 
 {
     double centre[2], half;
     if (mixture && psld_mixture_dim(mixture) != 2)
-        return psld_fail(PSLD_BAD_ARGUMENT, "plot: expected a mixture of 2 dimensions, found %zu", psld_mixture_dim(mixture));
+        return psld_fail(PSLD_BAD_ARGUMENT, "plot: expected a mixture of 2 dimensions, found %zu",
+                         psld_mixture_dim(mixture));
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "plot: expected at least one point");
     psld_figure *figure = psld_figure_create(NULL, 1, 1, 420, 420);
     psld_panel *panel = psld_figure_panel(figure, 0, 0);
@@ -81,8 +84,10 @@ psld_status psld_plot_curves(const char *title, const char *x_label, const char 
     psld_panel *panel = psld_figure_panel(figure, 0, 0);
     psld_panel_frame(panel, title, x_label, y_label, (log_x ? PSLD_LOG_X : 0) | (log_y ? PSLD_LOG_Y : 0));
     for (size_t i = 0; i < count; i++) {
-        psld_panel_curve(panel, curves[i].count, curves[i].x, curves[i].y, (int)i, PSLD_SOLID, curves[i].label);
-        psld_panel_points(panel, curves[i].count, curves[i].x, curves[i].y, (int)i, 2.5, 1, NULL);
+        const psld_curve *c = &curves[i];
+        psld_dash dash = c->dash == 0 ? PSLD_SOLID : c->dash == 1 ? PSLD_DASHED : PSLD_DOTTED;
+        psld_panel_curve(panel, c->count, c->x, c->y, c->colour, dash, c->label);
+        psld_panel_points(panel, c->count, c->x, c->y, c->colour, 2.5, 1, NULL);
     }
     psld_status status = psld_figure_save(figure, path);
     psld_figure_free(figure);

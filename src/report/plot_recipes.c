@@ -64,8 +64,8 @@ static psld_status distance(const psld_recipe *recipe, double t, double *values)
 }
 
 /* Curves of a quantity with `each` values a variable (1) or one for all (0): x solid, auxiliary variables dashed, unless `dash` says otherwise. */
-static psld_status add_curves(const recipe_page *page, psld_panel *panel, const double *times, quantity_fn quantity, int each,
-                              int dotted, int labelled)
+static psld_status add_curves(const recipe_page *page, psld_panel *panel, const double *times, quantity_fn quantity,
+                              int each, int dotted, int labelled)
 {
     for (size_t r = 0; r < page->count; r++) {
         double values[PSLD_MAX_K], y[PSLD_MAX_K][POINTS];
@@ -75,7 +75,10 @@ static psld_status add_curves(const recipe_page *page, psld_panel *panel, const 
             for (int c = 0; c < curves; c++) y[c][i] = values[c];
         }
         for (int c = 0; c < curves; c++)
-            psld_panel_curve(panel, POINTS, times, y[c], (int)r, dotted ? PSLD_DOTTED : c ? PSLD_DASHED : PSLD_SOLID,
+            psld_panel_curve(panel, POINTS, times, y[c], (int)r,
+                             dotted ? PSLD_DOTTED
+                             : c    ? PSLD_DASHED
+                                    : PSLD_SOLID,
                              c == 0 && labelled ? page->recipes[r]->spec.name : NULL);
     }
     return PSLD_OK;
@@ -190,7 +193,7 @@ static psld_status reverse_paths(const recipe_page *page, psld_panel *panel, siz
     walk.t = &t;
     PSLD_TRY(psld_source_mixture(data, recipe, &walk.source));
     psld_status status = PSLD_OK;
-    for (uint64_t path = 0; path < PATHS && status == PSLD_OK; path++) {
+    for (uint64_t path = 0; path < (page->count == 1 ? PATHS : 1) && status == PSLD_OK; path++) {
         status = reverse_path(&walk, 2 * path + r, horizontal, vertical);
         psld_panel_curve(panel, PATH_POINTS, horizontal, vertical, (int)r, PSLD_SOLID, NULL);
         psld_panel_points(panel, 1, horizontal, vertical, (int)r, 3, 1, NULL);
@@ -214,7 +217,7 @@ static psld_status add_paths(const recipe_page *page)
     psld_status status = psld_mixture_create(2, 1, weights, means, scales, &data);
     for (size_t r = 0; r < page->count && status == PSLD_OK; r++) {
         if (phase_space && page->recipes[r]->spec.k == 1) continue;
-        for (uint64_t path = 0; path < PATHS; path++) {
+        for (uint64_t path = 0; path < (page->count == 1 ? PATHS : 1); path++) {
             forward_path(page->recipes[r], path % 2 ? 1 : -1, 2 * r + path, horizontal, vertical);
             psld_panel_curve(forward, PATH_POINTS, horizontal, vertical, (int)r, PSLD_SOLID, NULL);
             psld_panel_points(forward, 1, horizontal, vertical, (int)r, 3, 1, NULL);

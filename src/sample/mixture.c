@@ -190,9 +190,12 @@ psld_status psld_mixture_draw(const psld_mixture *mixture, const psld_recipe *re
 
 /* ---- The score ----------------------------------------------------------------------------------------------- */
 
-/* One class of components at one time. */
+/* One class of components at one time. Of z only y = gain z matters for telling its components apart: the observation x_0 + noise of variance
+ * 1 / strength that z amounts to (docs/recipe.md, sufficient statistic). */
 typedef struct class_at_time {
     double mu[PSLD_MAX_K];              /* first column of the mean map */
+    double gain[PSLD_MAX_K];            /* C^-1 mu / strength */
+    double strength;                    /* mu' C^-1 mu */
     double whiten[PSLD_MATRIX_SIZE];    /* L^-1, L L' = C, lower */
     double precision[PSLD_MATRIX_SIZE]; /* C^-1 */
     double log_volume;                  /* sum of log L_aa */
@@ -227,10 +230,17 @@ static void prepare_class(const psld_recipe *recipe, double t, double scale, cla
     psld_matrix_invert_lower(k, kernel.factor, out->whiten);
     psld_matrix_transpose(k, out->whiten, transposed);
     psld_matrix_multiply(k, transposed, out->whiten, out->precision);
-    out->log_volume = 0;
+    out->log_volume = out->strength = 0;
     for (int a = 0; a < k; a++) {
+        double white = 0;
+        for (int b = 0; b <= a; b++) white += out->whiten[a * k + b] * kernel.mean[b * k];
+        out->strength += white * white;
         out->mu[a] = kernel.mean[a * k];
         out->log_volume += log(kernel.factor[a * k + a]);
+    }
+    for (int a = 0; a < k; a++) {
+        out->gain[a] = 0;
+        for (int b = 0; b < k; b++) out->gain[a] += out->precision[a * k + b] * out->mu[b] / out->strength;
     }
 }
 
@@ -246,59 +256,101 @@ static void prepare_runs(void *context, size_t begin, size_t end)
     }
 }
 
-/* -2 log of the density of z under a component, up to a constant: |L^-1 (z - mu m)|^2 summed over coordinates. */
-static double squared_distance(int k, size_t dim, const class_at_time *at, const double *m, const double *z)
+/* Numbers a state needs on its way: one range of states shares them. */
+typedef struct scratch {
+    double *r;      /* [components]: posterior probabilities */
+    double *weight; /* [classes]: their sums over a class, */
+    double *mean;   /* [classes][dim]: and means */
+    double *y;      /* [classes][dim] */
+} scratch;
+
+static size_t scratch_size(const psld_mixture *mixture)
+{
+    return mixture->components + mixture->classes * (1 + 2 * mixture->dim);
+}
+
+static scratch lay_out_scratch(const psld_mixture *mixture, double *room)
+{
+    scratch s = {.r = room};
+    s.weight = s.r + mixture->components;
+    s.mean = s.weight + mixture->classes;
+    s.y = s.mean + mixture->classes * mixture->dim;
+    return s;
+}
+
+/* What y leaves of z, |L^-1 (z - mu y)|^2 summed over coordinates: the same for all components of a class. */
+static double squared_rest(int k, size_t dim, const class_at_time *at, const double *y, const double *z)
 {
     double sum = 0;
-    for (size_t j = 0; j < dim; j++) {
-        double residual[PSLD_MAX_K];
+    for (size_t j = 0; j < dim; j++)
         for (int a = 0; a < k; a++) {
-            residual[a] = z[(size_t)a * dim + j] - at->mu[a] * m[j];
             double white = 0;
-            for (int b = 0; b <= a; b++) white += at->whiten[a * k + b] * residual[b];
+            for (int b = 0; b <= a; b++) white += at->whiten[a * k + b] * (z[(size_t)b * dim + j] - at->mu[b] * y[j]);
             sum += white * white;
         }
-    }
     return sum;
 }
 
-enum { MAX_STACK_COMPONENTS = 64 };
-
-/* Posterior probabilities of the components given z. */
-static void responsibilities(const psld_mixture *mixture, int k, const class_at_time *classes, const double *z,
-                             double *r)
+/* Log of each component's share in the density at z, up to a common constant. */
+static void log_shares(const psld_mixture *mixture, int k, const class_at_time *classes, const double *z,
+                       const scratch *s)
 {
-    double largest = -INFINITY, sum = 0;
-    for (size_t c = 0; c < mixture->components; c++) {
-        const class_at_time *at = &classes[mixture->class_of[c]];
-        r[c] = mixture->log_weights[c] - (double)mixture->dim * at->log_volume -
-               squared_distance(k, mixture->dim, at, mixture->means + c * mixture->dim, z) / 2;
-        largest = fmax(largest, r[c]);
+    size_t dim = mixture->dim;
+    for (size_t g = 0; g < mixture->classes; g++) {
+        double *y = s->y + g * dim;
+        for (size_t j = 0; j < dim; j++) {
+            y[j] = 0;
+            for (int a = 0; a < k; a++) y[j] += classes[g].gain[a] * z[(size_t)a * dim + j];
+        }
+        /* with one class alone this is common to all */
+        double rest = mixture->classes > 1 ? squared_rest(k, dim, &classes[g], y, z) : 0;
+        s->weight[g] = -(double)dim * classes[g].log_volume - rest / 2;
     }
-    for (size_t c = 0; c < mixture->components; c++) sum += r[c] = exp(r[c] - largest);
-    for (size_t c = 0; c < mixture->components; c++) r[c] /= sum;
+    for (size_t c = 0; c < mixture->components; c++) {
+        size_t g = mixture->class_of[c];
+        const double *y = s->y + g * dim, *m = mixture->means + c * dim;
+        double square = 0;
+        for (size_t j = 0; j < dim; j++) square += (y[j] - m[j]) * (y[j] - m[j]);
+        s->r[c] = mixture->log_weights[c] + s->weight[g] - classes[g].strength * square / 2;
+    }
 }
 
-static void predict_state(const exact_score *score, const run *now, const class_at_time *classes, const double *r,
-                          const double *z, double *eps)
+/* Turns the shares into posterior probabilities, and sums them up by class. */
+static void summarise(const psld_mixture *mixture, const scratch *s)
 {
-    const psld_mixture *mixture = score->mixture;
+    double largest = s->r[0], sum = 0;
+    for (size_t c = 1; c < mixture->components; c++) largest = s->r[c] > largest ? s->r[c] : largest;
+    for (size_t c = 0; c < mixture->components; c++) sum += s->r[c] = exp(s->r[c] - largest);
+    memset(s->weight, 0, mixture->classes * (1 + mixture->dim) * sizeof(double)); /* and s->mean, which follows it */
+    for (size_t c = 0; c < mixture->components; c++) {
+        size_t g = mixture->class_of[c];
+        double r = s->r[c] / sum;
+        s->weight[g] += r;
+        for (size_t j = 0; j < mixture->dim; j++)
+            s->mean[g * mixture->dim + j] += r * mixture->means[c * mixture->dim + j];
+    }
+}
+
+static void predict_state(const exact_score *score, const run *now, const class_at_time *classes, const double *z,
+                          const scratch *work, double *eps)
+{
+    size_t dim = score->mixture->dim;
     int k = score->recipe->spec.k, predicted = score->recipe->predicted;
     const int *order = score->recipe->order + k - predicted;
-    for (size_t j = 0; j < mixture->dim; j++) {
-        double s[PSLD_MAX_K] = {0};
-        for (size_t g = 0; g < mixture->classes; g++) {
-            double weight = 0, mean = 0, pull[PSLD_MAX_K];
-            for (size_t c = 0; c < mixture->components; c++)
-                if (mixture->class_of[c] == g) weight += r[c], mean += r[c] * mixture->means[c * mixture->dim + j];
-            for (int a = 0; a < k; a++) pull[a] = classes[g].mu[a] * mean - weight * z[(size_t)a * mixture->dim + j];
+    log_shares(score->mixture, k, classes, z, work);
+    summarise(score->mixture, work);
+    for (size_t j = 0; j < dim; j++) {
+        double s[PSLD_MAX_K] = {0}, pull[PSLD_MAX_K];
+        for (size_t g = 0; g < score->mixture->classes; g++) {
+            for (int a = 0; a < k; a++)
+                pull[a] = classes[g].mu[a] * work->mean[g * dim + j] - work->weight[g] * z[(size_t)a * dim + j];
             for (int a = 0; a < k; a++)
                 for (int b = 0; b < k; b++) s[a] += classes[g].precision[a * k + b] * pull[b];
         }
         for (int b = 0; b < predicted; b++) {
             double sum = 0;
             for (int a = b; a < predicted; a++) sum += now->factor[order[a] * k + order[b]] * s[order[a]];
-            eps[(size_t)b * mixture->dim + j] = -sum;
+            eps[(size_t)b * dim + j] = -sum;
         }
     }
 }
@@ -308,17 +360,19 @@ static void predict_range(void *context, size_t begin, size_t end)
     exact_score *score = context;
     const psld_mixture *mixture = score->mixture;
     size_t k = (size_t)score->recipe->spec.k, predicted = (size_t)score->recipe->predicted, r = 0;
-    double stack[MAX_STACK_COMPONENTS], *weights = stack;
-    if (mixture->components > MAX_STACK_COMPONENTS) weights = psld_alloc(mixture->components, sizeof *weights);
-    for (size_t i = begin; i < end && weights; i++) {
-        while (i >= score->runs[r].end) r++;
-        const class_at_time *classes = &score->classes[r * mixture->classes];
-        const double *z = score->z + i * k * mixture->dim;
-        responsibilities(mixture, (int)k, classes, z, weights);
-        predict_state(score, &score->runs[r], classes, weights, z, score->eps + i * predicted * mixture->dim);
+    double stack[256], *room = stack;
+    if (scratch_size(mixture) > sizeof stack / sizeof *stack) room = psld_alloc(scratch_size(mixture), sizeof *room);
+    if (!room) {
+        atomic_store(&score->out_of_memory, 1);
+        return;
     }
-    if (!weights) atomic_store(&score->out_of_memory, 1);
-    if (weights != stack) psld_release(weights);
+    scratch work = lay_out_scratch(mixture, room);
+    for (size_t i = begin; i < end; i++) {
+        while (i >= score->runs[r].end) r++;
+        predict_state(score, &score->runs[r], &score->classes[r * mixture->classes], score->z + i * k * mixture->dim,
+                      &work, score->eps + i * predicted * mixture->dim);
+    }
+    if (room != stack) psld_release(room);
 }
 
 static psld_status find_runs(exact_score *score, size_t n, const double *t, size_t *count)

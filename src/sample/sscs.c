@@ -19,7 +19,7 @@ static psld_status plan(const psld_recipe *recipe, double t, double u, int trunc
     sscs_table *step = table;
     psld_gaussian half;
     psld_affine score;
-    double middle = t - 0.5 * (t - u), h = psld_beta_integral(recipe, u, t), weight[PSLD_MATRIX_SIZE];
+    double middle = t - 0.5 * (t - u), h = (double)psld_beta_integral(recipe, u, t), weight[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k, predicted = recipe->predicted;
     (void)truncated;
     memset(step, 0, sizeof *step);
