@@ -1,0 +1,286 @@
+/* Running out of memory at every single allocation of every public call: an error, no leak, no crash, no file left. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+
+static psld_recipe *recipe;
+static psld_mixture *mixture;
+static psld_source *source;
+static psld_array *array;
+static const char *sampler;
+
+static const char model_yaml[] = "mixture: {weights: [0.5, 0.5], means: [[-1, 0], [1, 0]], scales: [0.1, 0.2]}\n"
+                                 "process: {preset: psld, gamma: 0.02}\n";
+static const char recipe_yaml[] = "{name: mine, D: [[0, 0], [0, 0.5]], Q: [[0, -0.5], [0.5, 0]], mass: [0.25]}";
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* ---- The calls. Each releases what it made. ----------------------------------------------------------------------- */
+
+static psld_status open_preset(void)
+{
+    psld_recipe *made;
+    psld_status status = psld_recipe_open("psld gamma=0.02 beta=[1, 8]", &made);
+    psld_recipe_free(made);
+    return status;
+}
+
+static psld_status open_recipe_file(void)
+{
+    psld_recipe *made;
+    psld_status status = psld_recipe_open("memory-recipe.yaml beta=4 name=other", &made);
+    psld_recipe_free(made);
+    return status;
+}
+
+static psld_status parse_recipe(void)
+{
+    psld_recipe *made;
+    psld_status status = psld_recipe_parse(recipe_yaml, "text", &made);
+    psld_recipe_free(made);
+    return status;
+}
+
+static psld_status create_recipe(void)
+{
+    psld_recipe *made;
+    psld_status status = psld_recipe_create(psld_recipe_get(recipe), &made);
+    psld_recipe_free(made);
+    return status;
+}
+
+static psld_status create_array(void)
+{
+    psld_array *made;
+    const size_t shape[2] = {3, 4};
+    psld_status status = psld_array_create(PSLD_F32, 2, shape, &made);
+    psld_array_free(made);
+    return status;
+}
+
+static psld_status save_array(void)
+{
+    return psld_array_save(array, "memory-output.npy");
+}
+
+static psld_status load_array(void)
+{
+    psld_array *made;
+    psld_status status = psld_array_load("memory-input.npy", &made);
+    psld_array_free(made);
+    return status;
+}
+
+static psld_status convert_array(void)
+{
+    psld_array *made;
+    psld_status status = psld_array_convert(array, PSLD_F32, &made);
+    psld_array_free(made);
+    return status;
+}
+
+static psld_status create_mixture(void)
+{
+    psld_mixture *made;
+    const double weights[2] = {0.5, 0.5}, means[2] = {-1, 1}, scales[2] = {0.1, 0.2};
+    psld_status status = psld_mixture_create(2, 1, weights, means, scales, &made);
+    psld_mixture_free(made);
+    return status;
+}
+
+static psld_status create_callback(void)
+{
+    psld_source *made;
+    psld_status status = psld_source_callback(NULL, NULL, &made);
+    psld_source_free(made);
+    return status;
+}
+
+static psld_status create_exact_source(void)
+{
+    psld_source *made;
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4];
+    psld_status status = psld_source_mixture(mixture, recipe, &made);
+    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    psld_source_free(made);
+    return status;
+}
+
+static psld_status predict_with_many_components(void)
+{
+    static double weights[300], means[600], scales[300];
+    psld_mixture *many;
+    psld_source *made = NULL;
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4];
+    for (int c = 0; c < 300; c++) weights[c] = 1.0 / 300, means[c] = 0.01 * c, scales[c] = 0.1;
+    psld_status status = psld_mixture_create(300, 2, weights, means, scales, &many);
+    if (status == PSLD_OK) status = psld_source_mixture(many, recipe, &made);
+    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    psld_source_free(made);
+    psld_mixture_free(many);
+    return status;
+}
+
+static psld_status draw_mixture(void)
+{
+    double z[3 * 4];
+    return psld_mixture_draw(mixture, recipe, 0.5, 0, 0, 3, z);
+}
+
+static psld_status sample(void)
+{
+    double z[20 * 4];
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    options.sampler = sampler;
+    options.nfe = 6;
+    options.tolerance = 0.1;
+    options.batch = 7;
+    options.corrector = strcmp(sampler, "em") == 0;
+    return psld_sample(recipe, source, &options, 0, 20, 2, NULL, z, NULL);
+}
+
+static psld_status open_model(void)
+{
+    psld_model *made;
+    psld_status status = psld_model_open("memory-model.yaml", NULL, &made);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status open_model_with_process(void)
+{
+    psld_model *made;
+    psld_status status = psld_model_open("memory-model.yaml", "vp beta=4", &made);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status measure_distance(void)
+{
+    const double points[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    double distance;
+    return psld_sliced_wasserstein(2, 2, points, 2, points + 4, 3, 0, &distance);
+}
+
+static psld_status plot_recipes(void)
+{
+    const psld_recipe *const one = recipe;
+    return psld_plot_recipes(&one, 1, "memory-output.svg");
+}
+
+static psld_status plot_points(void)
+{
+    const double points[4] = {0, 1, 2, 3};
+    return psld_plot_points(mixture, points, 2, "points", "memory-output.png");
+}
+
+static psld_status plot_curves(void)
+{
+    const double x[3] = {1, 2, 3}, y[3] = {3, 1, 2};
+    const psld_curve curve = {"curve", 3, x, y, 0, 1};
+    return psld_plot_curves("title", "x", "y", 0, 1, &curve, 1, "memory-output.svg");
+}
+
+/* ---- The walk through all failures ------------------------------------------------------------------------------- */
+
+static void exhaust(const char *name, psld_status (*call)(void))
+{
+    static const char *const outputs[] = {"memory-output.npy", "memory-output.svg", "memory-output.png"};
+    for (long n = 1;; n++) {
+        for (int i = 0; i < 3; i++) unlink(outputs[i]);
+        long live = psld_alloc_live();
+        psld_alloc_fail_at(n);
+        psld_status status = call();
+        int failed = psld_alloc_failed();
+        psld_alloc_fail_at(0);
+        if (!failed) {
+            if (status != PSLD_OK) fail_msg("%s: %s", name, psld_error_text());
+            assert_true(n > 1);
+            printf("%-30s %ld allocations\n", name, n - 1);
+            return;
+        }
+        if (status != PSLD_NO_MEMORY) fail_msg("%s, allocation %ld: status %d, not out of memory", name, n, status);
+        assert_non_null(strstr(psld_error_text(), "memory"));
+        for (int i = 0; i < 3; i++) assert_int_not_equal(access(outputs[i], F_OK), 0);
+        /* a source keeps the room it has grown, so that it need not grow again */
+        if (call != sample && psld_alloc_live() != live)
+            fail_msg("%s, allocation %ld: %ld blocks leaked", name, n, psld_alloc_live() - live);
+    }
+}
+
+static void every_public_call(void **state)
+{
+    (void)state;
+    exhaust("recipe_open, preset", open_preset);
+    exhaust("recipe_open, file", open_recipe_file);
+    exhaust("recipe_parse", parse_recipe);
+    exhaust("recipe_create", create_recipe);
+    exhaust("array_create", create_array);
+    exhaust("array_save", save_array);
+    exhaust("array_load", load_array);
+    exhaust("array_convert", convert_array);
+    exhaust("mixture_create", create_mixture);
+    exhaust("source_callback", create_callback);
+    exhaust("source_mixture", create_exact_source);
+    exhaust("source_predict, many components", predict_with_many_components);
+    exhaust("mixture_draw", draw_mixture);
+    exhaust("model_open", open_model);
+    exhaust("model_open, process", open_model_with_process);
+    exhaust("sliced_wasserstein", measure_distance);
+    exhaust("plot_points", plot_points);
+    exhaust("plot_curves", plot_curves);
+    exhaust("plot_recipes", plot_recipes);
+}
+
+static void every_sampler(void **state)
+{
+    (void)state;
+    for (int i = 0; (sampler = psld_sampler_name(i)); i++) exhaust(sampler, sample);
+}
+
+static int set_up(void **state)
+{
+    const double weights[2] = {0.5, 0.5}, means[4] = {-1, 0, 1, 0}, scales[2] = {0.1, 0.2};
+    const size_t shape[2] = {2, 3};
+    (void)state;
+    psld_threads_set(1); /* which allocation comes n-th must not depend on timing */
+    write_file("memory-model.yaml", model_yaml);
+    write_file("memory-recipe.yaml", recipe_yaml);
+    if (psld_recipe_open("psld", &recipe) != PSLD_OK) return 1;
+    if (psld_mixture_create(2, 2, weights, means, scales, &mixture) != PSLD_OK) return 1;
+    if (psld_source_mixture(mixture, recipe, &source) != PSLD_OK) return 1;
+    if (psld_array_create(PSLD_F64, 2, shape, &array) != PSLD_OK) return 1;
+    return psld_array_save(array, "memory-input.npy") != PSLD_OK;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    psld_array_free(array);
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+    return psld_alloc_live() != 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_public_call), cmocka_unit_test(every_sampler)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

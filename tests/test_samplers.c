@@ -1,0 +1,769 @@
+/* Samplers against truth: exact moments, weak order, SciPy's counts, and the same bits however the work is cut. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "recipes.h"
+#include "sample/walk.h"
+
+static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PSLD_SANITIZED
+#endif
+#endif
+
+enum { PRESETS = sizeof preset_lines / sizeof *preset_lines };
+static const char *const sampler_names[] = {"em", "sscs", "ode", "euler-ode", "heun"};
+enum { SAMPLERS = sizeof sampler_names / sizeof *sampler_names };
+
+static psld_recipe *open_recipe(const char *line)
+{
+    psld_recipe *recipe;
+    if (psld_recipe_open(line, &recipe) != PSLD_OK) fail_msg("%s: %s", line, psld_error_text());
+    return recipe;
+}
+
+/* Eight Gaussians on a ring of radius 1.2. */
+static psld_mixture *ring(void)
+{
+    double weights[8], means[16], scales[8];
+    psld_mixture *mixture;
+    for (int c = 0; c < 8; c++) {
+        weights[c] = 0.125;
+        means[2 * c] = 1.2 * cos(c * 0.78539816339744830962);
+        means[2 * c + 1] = 1.2 * sin(c * 0.78539816339744830962);
+        scales[c] = 0.12;
+    }
+    assert_int_equal(psld_mixture_create(8, 2, weights, means, scales, &mixture), PSLD_OK);
+    return mixture;
+}
+
+/* Two unequal components of unequal scale: nothing is symmetric. */
+static psld_mixture *pair(void)
+{
+    const double weights[2] = {0.3, 0.7}, means[4] = {-0.8, 0.5, 0.6, -0.2}, scales[2] = {0.3, 0.15};
+    psld_mixture *mixture;
+    assert_int_equal(psld_mixture_create(2, 2, weights, means, scales, &mixture), PSLD_OK);
+    return mixture;
+}
+
+/* ---- The exact score -------------------------------------------------------------------------------------------- */
+
+/* log p_t of the pair by its definition, in long double. */
+static long double log_density(const psld_recipe *recipe, double t, const double *z)
+{
+    const long double weights[2] = {0.3L, 0.7L}, means[2][2] = {{-0.8L, 0.5L}, {0.6L, -0.2L}},
+                      scales[2] = {0.3L, 0.15L};
+    int k = recipe->spec.k;
+    long double sum = 0;
+    for (int c = 0; c < 2; c++) {
+        psld_gaussian kernel;
+        double inverse[PSLD_MATRIX_SIZE];
+        psld_kernel(recipe, t, PSLD_HSM, (double)(scales[c] * scales[c]), &kernel);
+        psld_matrix_invert_lower(k, kernel.factor, inverse);
+        long double exponent = 0;
+        for (int j = 0; j < 2; j++)
+            for (int a = 0; a < k; a++) {
+                long double white = 0;
+                for (int b = 0; b <= a; b++)
+                    white += inverse[a * k + b] * (z[b * 2 + j] - (long double)kernel.mean[b * k] * means[c][j]);
+                exponent -= white * white / 2 + logl((long double)kernel.factor[a * k + a]);
+            }
+        sum += weights[c] * expl(exponent);
+    }
+    return logl(sum);
+}
+
+static void score_is_the_gradient(void **state)
+{
+    (void)state;
+    psld_mixture *mixture = pair();
+    for (int p = 0; p < PRESETS + 2; p++) {
+        psld_recipe *recipe = p < PRESETS ? open_recipe(preset_lines[p])
+                                          : random_recipe(3, p == PRESETS ? FULL_NOISE : RANK_ONE_NOISE, 5);
+        int k = recipe->spec.k, predicted = recipe->predicted;
+        psld_source *source;
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        for (double t = 0.01; t <= 1; t *= 3) {
+            double z[2 * PSLD_MAX_K], eps[2 * PSLD_MAX_K], inverse[PSLD_MATRIX_SIZE];
+            for (int i = 0; i < 2 * k; i++) z[i] = 0.4 * sin(1 + 3 * i) * recipe->deviation[i / 2];
+            assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps), PSLD_OK);
+            assert_int_equal(psld_recipe_factor(recipe, t, PSLD_HSM, NULL, inverse), PSLD_OK);
+            for (int c = 0; c < predicted; c++)
+                for (int j = 0; j < 2; j++) {
+                    int a = recipe->order[k - predicted + c];
+                    double score = 0, kept = z[a * 2 + j], h = 1e-4 * recipe->deviation[a];
+                    for (int b = 0; b < predicted; b++)
+                        score -= inverse[recipe->order[k - predicted + b] * k + a] * eps[b * 2 + j];
+                    z[a * 2 + j] = kept + h;
+                    long double up = log_density(recipe, t, z);
+                    z[a * 2 + j] = kept - h;
+                    long double down = log_density(recipe, t, z);
+                    z[a * 2 + j] = kept;
+                    double numeric = (double)((up - down) / (2 * h));
+                    assert_true(fabs(score - numeric) < 1e-4 * (1 + fabs(numeric)));
+                }
+        }
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* ---- Exact propagation of moments: weak order without statistical error ----------------------------------------- */
+
+/* With Gaussian data eps is linear in z, so a step maps N(0, C) to N(0, M C M' + N N'). M and N are found by feeding the step unit vectors
+ * and unit noise. */
+typedef struct unit_noise {
+    int variable;
+    uint64_t draw;
+} unit_noise;
+
+static void give_unit_noise(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise)
+{
+    const unit_noise *unit = user;
+    (void)sample;
+    for (size_t i = 0; i < count; i++) noise[i] = draw == unit->draw && (int)(first + i) == unit->variable;
+}
+
+static void propagate(psld_walk *walk, const psld_sampler *sampler, double t, double u, int draws, double *C)
+{
+    int k = (int)walk->k;
+    double M[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE];
+    unit_noise unit = {-1, 0};
+    psld_sample_options options = *walk->options;
+    void *table = malloc(sampler->table_size);
+    assert_int_equal(sampler->plan(walk->recipe, t, u, 0, table), PSLD_OK);
+    options.noise = give_unit_noise;
+    options.noise_user = &unit;
+    walk->options = &options;
+    for (int j = 0; j < k; j++) {
+        for (int i = 0; i < k; i++) walk->z[i] = i == j;
+        assert_int_equal(sampler->step(walk, 0, table), PSLD_OK);
+        for (int i = 0; i < k; i++) M[i * k + j] = walk->z[i];
+    }
+    psld_matrix_multiply(k, M, C, product);
+    psld_matrix_multiply_t(k, product, M, next);
+    for (unit.draw = 0; unit.draw < (uint64_t)draws; unit.draw++)
+        for (unit.variable = 0; unit.variable < k; unit.variable++) {
+            memset(walk->z, 0, (size_t)k * sizeof(double));
+            assert_int_equal(sampler->step(walk, 0, table), PSLD_OK);
+            for (int a = 0; a < k; a++)
+                for (int b = 0; b < k; b++) next[a * k + b] += walk->z[a] * walk->z[b];
+        }
+    psld_matrix_copy(k, next, C);
+    free(table);
+}
+
+typedef struct covariance_error {
+    double x;     /* of the variance of x, relative */
+    double whole; /* largest of all entries, in units of the stationary deviations */
+} covariance_error;
+
+/* Error of the final covariance after `steps` uniform steps from the exact p_1 of Gaussian data. */
+static covariance_error error_after(const char *line, const psld_sampler *sampler, int draws, int steps)
+{
+    double z[PSLD_MAX_K], eps[PSLD_MAX_K], time;
+    const double one = 1, zero = 0, scale = 0.5;
+    psld_recipe *recipe = open_recipe(line);
+    psld_mixture *gaussian;
+    psld_gaussian start, end;
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    psld_walk walk = {.recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 1, .count = 1};
+    walk.predicted = (size_t)recipe->predicted;
+    walk.z = z;
+    walk.eps = eps;
+    walk.t = &time;
+    assert_int_equal(psld_mixture_create(1, 1, &one, &zero, &scale, &gaussian), PSLD_OK);
+    assert_int_equal(psld_source_mixture(gaussian, recipe, &walk.source), PSLD_OK);
+    psld_kernel(recipe, 1, PSLD_HSM, scale * scale, &start);
+    psld_kernel(recipe, options.eps, PSLD_HSM, scale * scale, &end);
+    double *times = malloc((size_t)(steps + 1) * sizeof *times);
+    assert_int_equal(psld_grid_times("uniform", steps, options.eps, times), PSLD_OK);
+    for (int i = 0; i < steps; i++) {
+        propagate(&walk, sampler, times[i], times[i + 1], draws, start.cov);
+        walk.options = &options;
+    }
+    int k = recipe->spec.k;
+    covariance_error error = {fabs(start.cov[0] / end.cov[0] - 1), 0};
+    for (int i = 0; i < k * k; i++) {
+        double scaled = fabs(start.cov[i] - end.cov[i]) / (recipe->deviation[i / k] * recipe->deviation[i % k]);
+        error.whole = fmax(error.whole, scaled);
+    }
+    free(times);
+    psld_source_free(walk.source);
+    psld_mixture_free(gaussian);
+    psld_recipe_free(recipe);
+    return error;
+}
+
+static void weak_order_is_one(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PRESETS; p++) {
+        const char *line = preset_lines[p];
+        covariance_error em = error_after(line, &psld_sampler_em, 1, 400),
+                         sscs = error_after(line, &psld_sampler_sscs, 2, 400);
+        double em_order = log(em.x / error_after(line, &psld_sampler_em, 1, 3200).x) / log(8);
+        double sscs_order = log(sscs.x / error_after(line, &psld_sampler_sscs, 2, 3200).x) / log(8);
+        printf("%-16s weak order over N = 400..3200: em %.3f, sscs %.3f; errors of Var x at 400: %.2g, %.2g\n", line,
+               em_order, sscs_order, em.x, sscs.x);
+        assert_true(em_order > 0.9 && em_order < 1.1);
+        assert_true(sscs_order > 0.9 && sscs_order < 1.1);
+        for (int steps = 30; p > 0 && steps < 250; steps *= 2) /* with k = 1 there is no linear part to gain from */
+            assert_true(error_after(line, &psld_sampler_sscs, 2, steps).whole <
+                        error_after(line, &psld_sampler_em, 1, steps).whole);
+    }
+}
+
+/* ---- Moments of mixtures ---------------------------------------------------------------------------------------- */
+
+/* How many samples, and steps of the stochastic samplers. PSLD_TEST_SAMPLES=200000 asks for the full check, with as many steps as keep the bias
+ * below the statistical error; it takes a while. */
+static size_t samples = 6000;
+static int steps_needed = 400;
+
+static void choose_size(void)
+{
+    const char *wanted = getenv("PSLD_TEST_SAMPLES");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(PSLD_SANITIZED)
+    samples = 500; /* sanitizers look for other faults */
+#endif
+    if (!wanted) return;
+    samples = (size_t)strtoul(wanted, NULL, 10);
+    steps_needed = samples > 50000 ? 4000 : 1000;
+}
+
+/* Largest deviation of the samples' mean and covariance from those of exact p_eps, in standard errors. */
+static double moment_deviation(const psld_mixture *mixture, const psld_recipe *recipe, double eps, const double *z)
+{
+    size_t k = (size_t)recipe->spec.k, width = 2 * k;
+    double x_mean[2], x_cov[4], worst = 0, truth_mean[2 * PSLD_MAX_K], mean[2 * PSLD_MAX_K] = {0};
+    psld_gaussian kernel; /* Var x_0 enters through the mixture's own covariance */
+    psld_mixture_moments(mixture, x_mean, x_cov);
+    psld_kernel(recipe, eps, PSLD_HSM, 0, &kernel);
+    for (size_t i = 0; i < width; i++) truth_mean[i] = kernel.mean[i / 2 * k] * x_mean[i % 2];
+    for (size_t s = 0; s < samples; s++)
+        for (size_t i = 0; i < width; i++) mean[i] += z[s * width + i] / (double)samples;
+    for (size_t i = 0; i < width; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double truth = kernel.mean[i / 2 * k] * kernel.mean[j / 2 * k] * x_cov[i % 2 * 2 + j % 2];
+            if (i % 2 == j % 2) truth += kernel.cov[i / 2 * k + j / 2];
+            double sum = 0, squares = 0;
+            for (size_t s = 0; s < samples; s++) {
+                double product = (z[s * width + i] - truth_mean[i]) * (z[s * width + j] - truth_mean[j]);
+                sum += product;
+                squares += product * product;
+            }
+            double found = sum / (double)samples,
+                   error = sqrt((squares / (double)samples - found * found) / (double)samples);
+            worst = fmax(worst, fabs(found - truth) / error);
+            if (i == j) worst = fmax(worst, fabs(mean[i] - truth_mean[i]) / sqrt(found / (double)samples));
+        }
+    return worst;
+}
+
+static void check_moments(const psld_recipe *recipe, const char *sampler, int nfe, int corrector)
+{
+    psld_mixture *mixture = pair();
+    psld_source *source;
+    psld_sample_options options;
+    size_t width = 2 * (size_t)recipe->spec.k;
+    double *start = malloc(samples * width * sizeof *start), *z = malloc(samples * width * sizeof *z);
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    psld_sample_defaults(&options);
+    options.sampler = sampler;
+    options.nfe = nfe;
+    options.tolerance = 1e-5;
+    options.denoise = 0;
+    options.corrector = corrector;
+    options.batch = samples;
+    options.seed = 3;
+    assert_int_equal(psld_mixture_draw(mixture, recipe, 1, 9, 0, samples, start), PSLD_OK);
+    if (psld_sample(recipe, source, &options, 0, samples, 2, start, z, NULL) != PSLD_OK)
+        fail_msg("%s", psld_error_text());
+    double deviation = moment_deviation(mixture, recipe, options.eps, z);
+    printf("%-16s %-9s corrector %d: moments within %.1f standard errors\n", recipe->spec.name, sampler, corrector,
+           deviation);
+    assert_true(deviation < 4.5); /* the largest of up to 33 numbers: 4 would fail by chance now and then */
+    free(start);
+    free(z);
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+}
+
+static void moments_of_mixtures(void **state)
+{
+    (void)state;
+    for (int p = 0; p <= PRESETS; p++) {
+        psld_recipe *recipe = p < PRESETS ? open_recipe(preset_lines[p]) : random_recipe(3, FULL_NOISE, 1);
+        check_moments(recipe, "em", recipe->spec.k > 2 ? 2 * steps_needed : steps_needed, 0);
+        check_moments(recipe, "sscs", steps_needed, 0);
+        check_moments(recipe, "ode", 1, 0);
+        check_moments(recipe, "heun", steps_needed, 0);
+        psld_recipe_free(recipe);
+    }
+    psld_recipe *recipe = open_recipe("psld gamma=0.02");
+    check_moments(recipe, "em", 2 * steps_needed, 1);
+    psld_recipe_free(recipe);
+}
+
+/* Distance of a deterministic sampler's end points from the converged flow. */
+static double flow_error(const psld_recipe *recipe, psld_source *source, const char *sampler, int nfe)
+{
+    enum { N = 8 };
+    double z[N * 2 * PSLD_MAX_K], truth[N * 2 * PSLD_MAX_K], sum = 0;
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    options.denoise = 0;
+    options.sampler = "ode";
+    options.tolerance = 1e-11;
+    assert_int_equal(psld_sample(recipe, source, &options, 0, N, 2, NULL, truth, NULL), PSLD_OK);
+    options.sampler = sampler;
+    options.nfe = nfe;
+    assert_int_equal(psld_sample(recipe, source, &options, 0, N, 2, NULL, z, NULL), PSLD_OK);
+    for (int i = 0; i < N * 2 * recipe->spec.k; i++) sum += (z[i] - truth[i]) * (z[i] - truth[i]);
+    return sqrt(sum);
+}
+
+static void orders_on_the_flow(void **state)
+{
+    (void)state;
+    psld_mixture *mixture = pair();
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        psld_source *source;
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        double euler =
+            log2(flow_error(recipe, source, "euler-ode", 2000) / flow_error(recipe, source, "euler-ode", 4000));
+        double heun = log2(flow_error(recipe, source, "heun", 2000) / flow_error(recipe, source, "heun", 4000));
+        printf("%-16s order on the flow: euler-ode %.3f, heun %.3f\n", preset_lines[p], euler, heun);
+        assert_true(fabs(euler - 1) < 0.1 && fabs(heun - 2) < 0.1);
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* Exact draws have the exact moments, at any time. */
+static void draws_of_mixtures(void **state)
+{
+    (void)state;
+    psld_mixture *mixture = pair();
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        double *z = malloc(samples * 2 * PSLD_MAX_K * sizeof *z);
+        for (double t = 0.001; t <= 1; t *= 10) {
+            assert_int_equal(psld_mixture_draw(mixture, recipe, t, 4, 0, samples, z), PSLD_OK);
+            assert_true(moment_deviation(mixture, recipe, t, z) < 4.5);
+        }
+        free(z);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* Langevin steps keep p_t: many of them at one time change no moment. */
+static void corrector_keeps_the_law(void **state)
+{
+    (void)state;
+    psld_mixture *mixture = pair();
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        psld_sample_options options;
+        psld_affine step;
+        double t = 0.3;
+        size_t width = 2 * (size_t)recipe->spec.k;
+        psld_sample_defaults(&options);
+        options.batch = samples;
+        psld_walk walk = {
+            .recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 2, .count = samples};
+        walk.predicted = (size_t)recipe->predicted;
+        walk.z = malloc(samples * width * sizeof(double));
+        walk.eps = malloc(samples * width * sizeof(double));
+        walk.t = malloc(samples * sizeof(double));
+        assert_int_equal(psld_source_mixture(mixture, recipe, &walk.source), PSLD_OK);
+        assert_int_equal(psld_mixture_draw(mixture, recipe, t, 5, 0, samples, walk.z), PSLD_OK);
+        assert_int_equal(psld_corrector_plan(recipe, t, 0.02, &step), PSLD_OK);
+        for (uint64_t i = 0; i < 60; i++) {
+            assert_int_equal(psld_walk_predict(&walk, walk.z, t), PSLD_OK);
+            psld_walk_affine(&walk, &step, PSLD_FOR_CORRECTOR, i, NULL, walk.z, walk.z);
+        }
+        assert_true(moment_deviation(mixture, recipe, t, walk.z) < 4.5);
+        free(walk.z);
+        free(walk.eps);
+        free(walk.t);
+        psld_source_free(walk.source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* ---- SciPy's counts --------------------------------------------------------------------------------------------- */
+
+/* scipy.integrate.solve_ivp(method="RK45", rtol = atol = tol), SciPy 1.17, on the ring from z = 1.2 deviation sin(1 + 7 i + 3 a + 5 j), 16 samples i,
+ * variables a, coordinates j; eps = 1e-3. */
+static void scipy_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        double tolerance;
+        uint64_t nfe;
+    } rows[] = {{"vp", 1e-2, 38},    {"vp", 1e-3, 50},   {"vp", 1e-5, 98},    {"cld", 1e-2, 68},
+                {"cld", 1e-3, 92},   {"cld", 1e-5, 218}, {"psld", 1e-2, 74},  {"psld", 1e-3, 92},
+                {"psld", 1e-5, 206}, {"told", 1e-2, 80}, {"told", 1e-3, 134}, {"told", 1e-5, 266}};
+    psld_mixture *mixture = ring();
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        psld_recipe *recipe = open_recipe(rows[r].line);
+        psld_source *source;
+        psld_sample_options options;
+        double z[16 * 2 * PSLD_MAX_K];
+        uint64_t nfe;
+        int k = recipe->spec.k;
+        for (int i = 0; i < 16 * k * 2; i++) {
+            int a = i / 2 % k;
+            z[i] = recipe->deviation[a] * 1.2 * sin(1 + 7 * (i / (2 * k)) + 3 * a + 5 * (i % 2));
+        }
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        psld_sample_defaults(&options);
+        options.sampler = "ode";
+        options.tolerance = rows[r].tolerance;
+        options.denoise = 0;
+        assert_int_equal(psld_sample(recipe, source, &options, 0, 16, 2, z, z, &nfe), PSLD_OK);
+        if (nfe != rows[r].nfe)
+            fail_msg("%s at %g: %d evaluations, SciPy has %d", rows[r].line, rows[r].tolerance, (int)nfe,
+                     (int)rows[r].nfe);
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* ---- Bits ------------------------------------------------------------------------------------------------------- */
+
+static void same_bits(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    static const struct {
+        size_t batch;
+        int threads;
+    } ways[] = {{1, 1}, {7, 2}, {16, 1}, {1000, 2}, {1000, 3}, {33, 1}};
+    psld_mixture *mixture = ring();
+    for (int p = 0; p < PRESETS; p++)
+        for (int s = 0; s < SAMPLERS; s++) {
+            psld_recipe *recipe = open_recipe(preset_lines[p]);
+            psld_source *source;
+            psld_sample_options options;
+            double reference[N * 2 * PSLD_MAX_K], z[N * 2 * PSLD_MAX_K];
+            size_t width = 2 * (size_t)recipe->spec.k;
+            uint64_t nfe, reference_nfe = 0;
+            assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+            psld_sample_defaults(&options);
+            options.sampler = sampler_names[s];
+            options.nfe = 21;
+            options.tolerance = 1e-2;
+            options.corrector = strcmp(sampler_names[s], "em") == 0;
+            options.seed = 77;
+            for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+                options.batch = ways[w].batch;
+                assert_int_equal(psld_threads_set(ways[w].threads), PSLD_OK);
+                assert_int_equal(psld_sample(recipe, source, &options, 0, N, 2, NULL, z, &nfe), PSLD_OK);
+                if (w == 0) memcpy(reference, z, sizeof z), reference_nfe = nfe;
+                assert_memory_equal(z, reference, N * width * sizeof(double));
+                assert_int_equal(nfe, reference_nfe);
+            }
+            /* sample 16 ... 31 alone: a whole group of ode */
+            assert_int_equal(psld_sample(recipe, source, &options, 16, 16, 2, NULL, z, NULL), PSLD_OK);
+            assert_memory_equal(z, reference + 16 * width, 16 * width * sizeof(double));
+            options.seed = 78;
+            assert_int_equal(psld_sample(recipe, source, &options, 0, N, 2, NULL, z, NULL), PSLD_OK);
+            assert_memory_not_equal(z, reference, N * width * sizeof(double));
+            psld_source_free(source);
+            psld_recipe_free(recipe);
+        }
+    psld_mixture_free(mixture);
+    psld_threads_set(0);
+}
+
+/* States wider than a chunk of the affine primitive: the noise of a coordinate must not depend on the chunking. */
+static psld_status ignore_state(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    size_t predicted = *(size_t *)user;
+    (void)z, (void)t;
+    memset(eps, 0, n * predicted * dim * sizeof *eps);
+    return PSLD_OK;
+}
+
+static void wide_states(void **state)
+{
+    (void)state;
+    enum { DIM = 700 };
+    psld_recipe *recipe = open_recipe("psld");
+    size_t predicted = 2;
+    psld_source *source;
+    psld_sample_options options;
+    static double z[2 * DIM], expected[4];
+    assert_int_equal(psld_source_callback(ignore_state, &predicted, &source), PSLD_OK);
+    psld_sample_defaults(&options);
+    options.nfe = 1;
+    options.denoise = 0;
+    options.grid = "uniform";
+    assert_int_equal(psld_sample(recipe, source, &options, 5, 1, DIM, NULL, z, NULL), PSLD_OK);
+    double start[2], noise[2], dt = 0.999, h = 8 * dt; /* one Euler step of coordinate 650, by hand */
+    for (size_t a = 0; a < 2; a++) {
+        psld_random_normal(0, PSLD_FOR_START, 5, 0, a * DIM + 650, 1, &start[a]);
+        psld_random_normal(0, PSLD_FOR_STEP, 5, 0, a * DIM + 650, 1, &noise[a]);
+    }
+    start[1] *= 0.5;
+    expected[0] = start[0] + h * (0.005 * start[0] - 0.5 * 4 * start[1]) + sqrt(h * 0.01) * noise[0];
+    expected[1] = start[1] + h * (0.5 * start[0] + 0.50125 * 4 * start[1]) + sqrt(h * 1.0025) * noise[1];
+    for (int a = 0; a < 2; a++) assert_true(fabs(z[a * DIM + 650] - expected[a]) < 1e-12);
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+}
+
+/* ---- Counting, cancelling, refusing ------------------------------------------------------------------------------ */
+
+typedef struct counter {
+    size_t calls, predicted;
+    double last;
+} counter;
+
+static psld_status count_calls(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    counter *c = user;
+    (void)z;
+    c->calls++;
+    c->last = t[0];
+    memset(eps, 0, n * c->predicted * dim * sizeof *eps);
+    return PSLD_OK;
+}
+
+static void evaluations_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sampler;
+        int nfe, corrector, denoise, expected;
+    } rows[] = {{"em", 10, 0, 1, 10},   {"em", 10, 0, 0, 10},   {"sscs", 10, 0, 1, 10}, {"euler-ode", 7, 0, 1, 7},
+                {"heun", 10, 0, 1, 10}, {"heun", 11, 0, 1, 11}, {"heun", 2, 0, 1, 2},   {"em", 10, 1, 1, 9},
+                {"em", 11, 1, 1, 11},   {"sscs", 20, 3, 0, 20}, {"em", 2, 0, 1, 2},     {"em", 1, 0, 0, 1},
+                {"heun", 1, 0, 0, 1}};
+    psld_recipe *recipe = open_recipe("psld");
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        counter c = {0, 2, -1};
+        psld_source *source;
+        psld_sample_options options;
+        double z[4];
+        uint64_t nfe;
+        assert_int_equal(psld_source_callback(count_calls, &c, &source), PSLD_OK);
+        psld_sample_defaults(&options);
+        options.sampler = rows[r].sampler;
+        options.nfe = rows[r].nfe;
+        options.corrector = rows[r].corrector;
+        options.denoise = rows[r].denoise;
+        assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, &nfe), PSLD_OK);
+        assert_int_equal(nfe, rows[r].expected);
+        assert_int_equal(c.calls, rows[r].expected);
+        if (rows[r].denoise) assert_true(c.last == options.eps);
+        psld_source_free(source);
+    }
+    psld_recipe_free(recipe);
+}
+
+static int cancel_half_way(void *user, uint64_t done, uint64_t total)
+{
+    *(uint64_t *)user = done;
+    return 2 * done >= total;
+}
+
+static psld_status fail_always(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    return psld_fail(PSLD_IO, "the network is unplugged");
+}
+
+static psld_status explode(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)user, (void)z, (void)t;
+    for (size_t i = 0; i < n * dim * 2; i++) eps[i] = NAN;
+    return PSLD_OK;
+}
+
+static void failures_come_through(void **state)
+{
+    (void)state;
+    psld_recipe *recipe = open_recipe("psld");
+    psld_mixture *mixture = ring();
+    psld_source *exact, *failing, *exploding;
+    uint64_t done = 0;
+    double z[8];
+    assert_int_equal(psld_source_mixture(mixture, recipe, &exact), PSLD_OK);
+    assert_int_equal(psld_source_callback(fail_always, NULL, &failing), PSLD_OK);
+    assert_int_equal(psld_source_callback(explode, NULL, &exploding), PSLD_OK);
+    for (int s = 0; s < SAMPLERS; s++) {
+        psld_sample_options options;
+        psld_sample_defaults(&options);
+        options.sampler = sampler_names[s];
+        options.nfe = 20;
+        assert_int_equal(psld_sample(recipe, failing, &options, 0, 2, 2, NULL, z, NULL), PSLD_IO);
+        assert_string_equal(psld_error_text(), "the network is unplugged");
+        assert_int_equal(psld_sample(recipe, exploding, &options, 0, 2, 2, NULL, z, NULL), PSLD_NOT_FINITE);
+        options.progress = cancel_half_way;
+        options.progress_user = &done;
+        assert_int_equal(psld_sample(recipe, exact, &options, 0, 2, 2, NULL, z, NULL), PSLD_CANCELLED);
+        assert_true(done > 0);
+    }
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    assert_int_equal(psld_sample(recipe, exact, &options, 0, 1, 3, NULL, z, NULL), PSLD_BAD_ARGUMENT);
+    psld_source_free(exact);
+    psld_source_free(failing);
+    psld_source_free(exploding);
+    psld_source_free(NULL);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+}
+
+static void check_option(const psld_sample_options *options, const char *word)
+{
+    psld_recipe *recipe = open_recipe("vp");
+    psld_mixture *mixture = ring();
+    psld_source *source;
+    double z[2];
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    assert_int_equal(psld_sample(recipe, source, options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
+    if (!strstr(psld_error_text(), word)) fail_msg("%s: without %s", psld_error_text(), word);
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+}
+
+static void options_are_checked(void **state)
+{
+    (void)state;
+    psld_sample_options o;
+#define REFUSED(field, value, word) (psld_sample_defaults(&o), o.field = (value), check_option(&o, word))
+    REFUSED(sampler, "magic", "sscs");
+    REFUSED(grid, "magic", "quadratic");
+    REFUSED(nfe, 0, "nfe");
+    REFUSED(nfe, 1, "at least 2");
+    REFUSED(nfe, -5, "nfe");
+    REFUSED(eps, 0, "eps");
+    REFUSED(eps, 1, "eps");
+    REFUSED(eps, NAN, "eps");
+    REFUSED(tolerance, 0, "tolerance");
+    REFUSED(tolerance, NAN, "tolerance");
+    REFUSED(corrector, -1, "corrector");
+    REFUSED(corrector_size, 2, "corrector_size");
+    REFUSED(batch, 0, "batch");
+    REFUSED(ode_group, 0, "ode_group");
+    psld_sample_defaults(&o);
+    o.sampler = "ode";
+    o.corrector = 1;
+    check_option(&o, "corrector");
+    for (int i = 0; i < SAMPLERS; i++) {
+        assert_string_equal(psld_sampler_name(i), sampler_names[i]);
+        assert_non_null(psld_sampler_summary(i));
+    }
+    assert_null(psld_sampler_name(SAMPLERS));
+    assert_null(psld_sampler_summary(-1));
+    assert_string_equal(psld_grid_name(1), "quadratic");
+    assert_non_null(psld_grid_summary(0));
+    assert_null(psld_grid_name(2));
+    assert_null(psld_grid_summary(2));
+}
+
+static void mixtures_are_checked(void **state)
+{
+    (void)state;
+    psld_mixture *mixture = (psld_mixture *)8;
+    const double half[2] = {0.5, 0.5}, short_sum[2] = {0.5, 0.4}, negative[2] = {1.5, -0.5}, means[2] = {0, 1},
+                 bad[2] = {0, NAN};
+    assert_int_equal(psld_mixture_create(2, 1, short_sum, means, half, &mixture), PSLD_BAD_INPUT);
+    assert_null(mixture);
+    assert_non_null(strstr(psld_error_text(), "sum of 1"));
+    assert_int_equal(psld_mixture_create(2, 1, negative, means, half, &mixture), PSLD_BAD_INPUT);
+    assert_int_equal(psld_mixture_create(2, 1, half, bad, half, &mixture), PSLD_BAD_INPUT);
+    assert_int_equal(psld_mixture_create(2, 1, half, means, bad, &mixture), PSLD_BAD_INPUT);
+    assert_int_equal(psld_mixture_create(0, 1, half, means, half, &mixture), PSLD_BAD_INPUT);
+    psld_mixture_free(NULL);
+    assert_int_equal(psld_mixture_create(2, 1, half, means, half, &mixture), PSLD_OK);
+    psld_recipe *recipe = open_recipe("vp");
+    double z;
+    assert_int_equal(psld_mixture_draw(mixture, recipe, 2, 0, 0, 1, &z), PSLD_BAD_ARGUMENT);
+    psld_recipe_free(recipe);
+    psld_mixture_free(mixture);
+}
+
+/* A mixture of many components needs memory of its own; it must give what a small one gives. */
+static void many_components(void **state)
+{
+    (void)state;
+    enum { MANY = 600 };
+    static double weights[MANY], means[2 * MANY], scales[MANY];
+    double z[4] = {0.3, -0.2, 0.1, 0.4}, t = 0.2, eps[2][4];
+    const double one = 1, origin[2] = {0.5, 0.25}, scale = 0.3;
+    psld_recipe *recipe = open_recipe("psld");
+    for (int i = 0; i < 2; i++) {
+        psld_mixture *mixture;
+        psld_source *source;
+        for (int c = 0; c < MANY; c++)
+            weights[c] = 1.0 / MANY, means[2 * c] = 0.5, means[2 * c + 1] = 0.25, scales[c] = 0.3;
+        assert_int_equal(i ? psld_mixture_create(MANY, 2, weights, means, scales, &mixture)
+                           : psld_mixture_create(1, 2, &one, origin, &scale, &mixture),
+                         PSLD_OK);
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps[i]), PSLD_OK);
+        psld_source_free(source);
+        psld_mixture_free(mixture);
+    }
+    for (int j = 0; j < 4; j++) assert_true(fabs(eps[0][j] - eps[1][j]) < 1e-12);
+    psld_recipe_free(recipe);
+}
+
+/* ---- Sliced Wasserstein distance --------------------------------------------------------------------------------- */
+
+static void sliced_distance(void **state)
+{
+    (void)state;
+    const double a[3] = {3, 1, 2}, b[3] = {1.5, 2.5, 3.5}, c[2] = {0, 10};
+    double distance;
+    assert_int_equal(psld_sliced_wasserstein(1, 3, a, 3, a, 5, 0, &distance), PSLD_OK);
+    assert_true(distance == 0);
+    assert_int_equal(psld_sliced_wasserstein(1, 3, a, 3, b, 5, 0, &distance), PSLD_OK);
+    assert_true(fabs(distance - 0.5) < 1e-12);
+    assert_int_equal(psld_sliced_wasserstein(1, 3, a, 2, c, 5, 0, &distance), PSLD_OK); /* quantile by quantile */
+    assert_true(fabs(distance - (1 + 0.5 * 2 + 0.5 * 8 + 7) / 3) < 1e-12);
+    double x[20], shifted[20]; /* a shift by v moves every projection by its part of v: the mean of |cos| is 2/pi */
+    for (int i = 0; i < 20; i++) x[i] = sin(3 * i), shifted[i] = x[i] + (i % 2 ? 0 : 1);
+    assert_int_equal(psld_sliced_wasserstein(2, 10, x, 10, shifted, 4000, 1, &distance), PSLD_OK);
+    assert_true(fabs(distance - 0.63662) < 0.02);
+    assert_int_equal(psld_sliced_wasserstein(2, 0, x, 10, shifted, 1, 1, &distance), PSLD_BAD_ARGUMENT);
+}
+
+int main(void)
+{
+    choose_size();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(score_is_the_gradient), cmocka_unit_test(weak_order_is_one),
+        cmocka_unit_test(moments_of_mixtures),   cmocka_unit_test(orders_on_the_flow),
+        cmocka_unit_test(draws_of_mixtures),     cmocka_unit_test(corrector_keeps_the_law),
+        cmocka_unit_test(scipy_counts),          cmocka_unit_test(same_bits),
+        cmocka_unit_test(wide_states),           cmocka_unit_test(evaluations_are_counted),
+        cmocka_unit_test(failures_come_through), cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(mixtures_are_checked),  cmocka_unit_test(many_components),
+        cmocka_unit_test(sliced_distance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
