@@ -118,8 +118,8 @@ psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_
     const struct preset *row = find(name);
     if (!row) return psld_fail(PSLD_BAD_INPUT, "%s: no such preset; there are %s", name, psld_preset_names());
     psld_status status = read_row(row, overrides, &spec);
-    if (status == PSLD_BAD_INPUT) return psld_fail_in(status, "preset %s", name);
-    return status == PSLD_OK ? psld_recipe_create(&spec, recipe) : status;
+    if (status == PSLD_OK) status = psld_recipe_create(&spec, recipe);
+    return status == PSLD_BAD_INPUT ? psld_fail_in(status, "preset %s", name) : status;
 }
 
 int psld_preset_exists(const char *name)

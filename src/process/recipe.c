@@ -192,7 +192,6 @@ psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recip
     made->spec.name[PSLD_NAME_SIZE - 1] = 0;
     psld_status status = prepare(made);
     if (status != PSLD_OK) {
-        psld_fail_in(status, "recipe %s", made->spec.name);
         psld_recipe_free(made);
         return status;
     }

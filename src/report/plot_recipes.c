@@ -212,8 +212,8 @@ static psld_status add_paths(const recipe_page *page)
     int phase_space = 0;
     for (size_t r = 0; r < page->count; r++) phase_space |= page->recipes[r]->spec.k > 1;
     const char *x_label = phase_space ? "x" : "t", *y_label = phase_space ? "m" : "x";
-    psld_panel_frame(forward, "forward paths from x_{0} = -1, 1 (dots)", x_label, y_label, 0);
-    psld_panel_frame(reverse, "reverse paths, exact score of data at -1, 1", x_label, y_label, 0);
+    psld_panel_frame(forward, "forward paths (dots: their start)", x_label, y_label, 0);
+    psld_panel_frame(reverse, "reverse paths to data at -1, 1 (dots: end)", x_label, y_label, 0);
     psld_status status = psld_mixture_create(2, 1, weights, means, scales, &data);
     for (size_t r = 0; r < page->count && status == PSLD_OK; r++) {
         if (phase_space && page->recipes[r]->spec.k == 1) continue;
