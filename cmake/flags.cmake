@@ -25,7 +25,9 @@ target_compile_definitions(psld_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT
 target_compile_options(psld_flags INTERFACE
     # A fused multiply-add where the compiler feels like one would make the bits depend on it and on the CPU.
     -ffp-contract=off
-    -Wall -Wextra -Wshadow -Wconversion -Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+    -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+    # float to double by accident; clang would also warn of double to long double, which kernels are computed in
+    $<$<C_COMPILER_ID:GNU>:-Wdouble-promotion>
     -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2)
 
 if(PSLD_SANITIZE)
