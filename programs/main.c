@@ -46,8 +46,15 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
+static void print_log(void *user, psld_log_level level, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "psld: %s%s\n", level == PSLD_LOG_WARNING ? "warning: " : "", line);
+}
+
 int main(int argc, char **argv)
 {
+    psld_log_to(print_log, NULL);
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "help") == 0 && argc > 2) { /* psld help COMMAND = psld COMMAND --help */
         static char help[] = "--help";

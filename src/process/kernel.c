@@ -3,16 +3,16 @@
  * Over an interval h (in the integral of beta), with A the drift matrix and S = 2 D = G G':
  *     mean(h) = exp(A h),      cov(h) = int_0^h exp(A s) S exp(A' s) ds = factor(h) factor(h)'.
  * For small h the entries of cov scale as h, h^2, ..., h^(2k-1), and any formula that takes differences of quantities
- * of order 1 loses them. So all three are Taylor series for |A| h <= 1, where each entry begins with its own
- * leading power, and then they are doubled, which only adds positive semidefinite matrices:
+ * of order 1 loses them. Nor can the factor be had from cov: at t = 1e-5 the third-order process has x and m_1
+ * correlated to 1 - 1e-10, and Cholesky's differences leave five digits. So the factor itself is computed, and cov is
+ * its square. For |A| h <= 1 it comes from Taylor series, where each entry begins with its own leading power; then it
+ * is doubled:
  *     cov(2h) = cov(h) + mean(h) cov(h) mean(h)',   mean(2h) = mean(h)^2.
- * Near stationarity cov approaches the identity (whitened) and doubling would accumulate rounding; there
+ * A sum X X' + Y Y' has the factor of the matrix [X Y], made triangular by rotations of columns, which keep small
+ * entries accurate. Near stationarity cov approaches the identity (whitened) and doubling would accumulate rounding;
+ * there
  *     cov = I - mean (I - start) mean'
- * is accurate, since mean is small. The switch is at |mean| = 1/2.
- *
- * The factor cannot be had from cov: at t = 1e-5 the third-order process has x and m_1 correlated to 1 - 1e-10, and
- * Cholesky's differences would leave five digits. It is computed beside cov instead: a sum X X' + Y Y' has the factor
- * of the matrix [X Y], made triangular by rotations of columns, which keep small entries accurate. */
+ * is accurate, since mean is small. The switch is at |mean| = 1/2. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -47,22 +47,7 @@ static void small_mean(int k, const psld_wide *a, psld_wide h, psld_wide *mean)
     for (int i = 0; i < k * k; i++) mean[i] *= decay;
 }
 
-/* cov(h) = sum_j h^(j+1) / (j+1)! Lambda^j(S), Lambda(X) = A X + X A'. Entries that begin with h^(2k-1) need 2k - 2 more
- * terms than the others. */
-static void small_cov(int k, const psld_wide *a, const psld_wide *s, psld_wide h, psld_wide *cov)
-{
-    psld_wide term[PSLD_WIDE_SIZE], left[PSLD_WIDE_SIZE];
-    for (int i = 0; i < k * k; i++) cov[i] = term[i] = s[i] * h;
-    for (int j = 1; j <= 30 + 2 * k; j++) {
-        psld_wide_multiply(k, a, term, left);
-        for (int row = 0; row < k; row++)
-            for (int column = 0; column < k; column++)
-                term[row * k + column] = (left[row * k + column] + left[column * k + row]) * (h / (j + 1));
-        for (int i = 0; i < k * k; i++) cov[i] += term[i];
-    }
-}
-
-enum { LEGENDRE_TERMS = PSLD_MAX_K + 24, LEGENDRE_BLOCKS = PSLD_MAX_K + 11 };
+enum { LEGENDRE_TERMS = PSLD_MAX_K + 21, LEGENDRE_BLOCKS = PSLD_MAX_K + 8 };
 
 static psld_wide legendre[LEGENDRE_TERMS][LEGENDRE_BLOCKS];
 static pthread_once_t legendre_once = PTHREAD_ONCE_INIT;
@@ -112,62 +97,60 @@ static void add_to_factor(int k, const psld_wide *y, psld_wide *lower)
     psld_wide_triangularise(k, 2 * k, wide, lower);
 }
 
-/* A transition in whitened variables and extended precision. */
-typedef struct transition {
-    psld_wide mean[PSLD_WIDE_SIZE], cov[PSLD_WIDE_SIZE], lower[PSLD_WIDE_SIZE];
-} transition;
-
-/* From h to 2 h, so many times. */
-static void double_up(int k, int times, transition *t)
+/* mean <- mean^(2^times). */
+static void square_mean(int k, int times, psld_wide *mean)
 {
-    psld_wide product[PSLD_WIDE_SIZE], sum[PSLD_WIDE_SIZE];
+    psld_wide square[PSLD_WIDE_SIZE];
     while (times-- > 0) {
-        psld_wide_multiply(k, t->mean, t->cov, product);
-        psld_wide_multiply_t(k, product, t->mean, sum);
-        for (int i = 0; i < k; i++) /* the two halves of a symmetric matrix stay equal to the bit */
-            for (int j = 0; j <= i; j++) t->cov[i * k + j] = t->cov[j * k + i] = t->cov[i * k + j] + sum[i * k + j];
-        psld_wide_multiply(k, t->mean, t->lower, product);
-        add_to_factor(k, product, t->lower);
-        psld_wide_multiply(k, t->mean, t->mean, product);
-        memcpy(t->mean, product, sizeof product);
+        psld_wide_multiply(k, mean, mean, square);
+        memcpy(mean, square, sizeof square);
     }
 }
 
-/* cov <- cov + sign * mean diag(d) mean'. */
-static void add_spread(int k, int sign, const psld_wide *d, transition *t)
+/* The factor near stationarity: of cov = I - mean (I - start) mean'. */
+static void stationary_factor(int k, const psld_wide *mean, const psld_wide *start, psld_wide *lower)
 {
+    psld_wide cov[PSLD_WIDE_SIZE];
     for (int i = 0; i < k; i++)
-        for (int j = 0; j <= i; j++) {
+        for (int j = 0; j < k; j++) {
             psld_wide sum = 0;
-            for (int l = 0; l < k; l++) sum += t->mean[i * k + l] * d[l] * t->mean[j * k + l];
-            t->cov[i * k + j] += sign * sum;
-            t->cov[j * k + i] = t->cov[i * k + j];
+            for (int l = 0; l < k; l++) sum += mean[i * k + l] * (1 - start[l]) * mean[j * k + l];
+            cov[i * k + j] = (i == j) - sum;
         }
+    psld_wide_cholesky(k, cov, lower);
+}
+
+/* The factor after `doublings` of the interval h, `mean` belonging to h, with the start variances spread by `whole_mean`. */
+static void doubled_factor(const psld_recipe *recipe, const psld_wide *a, psld_wide h, int doublings, psld_wide *mean,
+                           const psld_wide *whole_mean, const psld_wide *start, psld_wide *lower)
+{
+    int k = recipe->spec.k;
+    psld_wide moved[PSLD_WIDE_SIZE];
+    small_factor(k, a, recipe->wide_diffusion_root, h, lower);
+    for (int i = 0; i < doublings; i++) {
+        psld_wide_multiply(k, mean, lower, moved);
+        add_to_factor(k, moved, lower);
+        square_mean(k, 1, mean);
+    }
+    for (int i = 0; i < k * k; i++) moved[i] = whole_mean[i] * sqrtl(start[i % k]);
+    add_to_factor(k, moved, lower);
 }
 
 static void whitened_transition(const psld_recipe *recipe, const psld_wide *a, psld_wide h, const psld_wide *start,
-                                transition *t)
+                                psld_wide *mean, psld_wide *lower)
 {
     int k = recipe->spec.k, doublings = 0;
+    psld_wide small[PSLD_WIDE_SIZE];
     frexpl(psld_wide_norm(k, a) * h, &doublings); /* |A| h < 2^doublings */
     if (doublings < 0) doublings = 0;
-    psld_wide small = ldexpl(h, -doublings);
-    small_mean(k, a, small, t->mean);
-    small_cov(k, a, recipe->wide_diffusion, small, t->cov);
-    small_factor(k, a, recipe->wide_diffusion_root, small, t->lower);
-    double_up(k, doublings, t);
-    if (psld_wide_norm(k, t->mean) >= 0.5L) {
-        psld_wide spread[PSLD_WIDE_SIZE];
-        for (int i = 0; i < k * k; i++) spread[i] = t->mean[i] * sqrtl(start[i % k]);
-        add_spread(k, 1, start, t);
-        add_to_factor(k, spread, t->lower);
-    } else {
-        psld_wide lack[PSLD_MAX_K];
-        for (int i = 0; i < k; i++) lack[i] = 1 - start[i];
-        psld_wide_identity(k, t->cov);
-        add_spread(k, -1, lack, t);
-        psld_wide_cholesky(k, t->cov, t->lower);
-    }
+    h = ldexpl(h, -doublings);
+    small_mean(k, a, h, small);
+    memcpy(mean, small, sizeof small);
+    square_mean(k, doublings, mean);
+    if (psld_wide_norm(k, mean) < 0.5L)
+        stationary_factor(k, mean, start, lower);
+    else
+        doubled_factor(recipe, a, h, doublings, small, mean, start, lower);
 }
 
 void psld_transition(const psld_recipe *recipe, psld_direction direction, psld_wide h, const double *start,
@@ -175,18 +158,19 @@ void psld_transition(const psld_recipe *recipe, psld_direction direction, psld_w
 {
     int k = recipe->spec.k;
     psld_wide drift[PSLD_WIDE_SIZE] = {0}, whitened_start[PSLD_MAX_K] = {0}, deviation[PSLD_MAX_K] = {1};
-    transition t;
+    psld_wide mean[PSLD_WIDE_SIZE], lower[PSLD_WIDE_SIZE], cov[PSLD_WIDE_SIZE];
     for (int i = 1; i < k; i++) deviation[i] = sqrtl(recipe->spec.mass[i - 1]);
     for (int i = 0; start && i < k; i++) whitened_start[i] = start[i] / (deviation[i] * deviation[i]);
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++)
             drift[i * k + j] = recipe->wide_drift[direction == PSLD_FLIPPED ? j * k + i : i * k + j];
-    whitened_transition(recipe, drift, h, whitened_start, &t);
+    whitened_transition(recipe, drift, h, whitened_start, mean, lower);
+    psld_wide_multiply_t(k, lower, lower, cov);
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
-            out->mean[i * k + j] = (double)(t.mean[i * k + j] * (deviation[i] / deviation[j]));
-            out->cov[i * k + j] = (double)(t.cov[i * k + j] * (deviation[i] * deviation[j]));
-            out->factor[i * k + j] = (double)(t.lower[i * k + j] * deviation[i]);
+            out->mean[i * k + j] = (double)(mean[i * k + j] * (deviation[i] / deviation[j]));
+            out->cov[i * k + j] = (double)(cov[i * k + j] * (deviation[i] * deviation[j]));
+            out->factor[i * k + j] = (double)(lower[i * k + j] * deviation[i]);
         }
 }
 

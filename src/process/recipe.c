@@ -154,19 +154,19 @@ static void whiten(psld_recipe *recipe)
     const psld_recipe_spec *spec = &recipe->spec;
     int k = spec->k;
     double doubled[PSLD_MATRIX_SIZE];
-    psld_wide deviation[PSLD_MAX_K] = {1};
+    psld_wide diffusion[PSLD_WIDE_SIZE], deviation[PSLD_MAX_K] = {1};
     for (int i = 1; i < k; i++) deviation[i] = sqrtl(spec->mass[i - 1]);
     for (int i = 0; i < k; i++) recipe->deviation[i] = (double)deviation[i];
     for (int i = 0; i < k * k; i++) {
         psld_wide scale = deviation[i / k] * deviation[i % k];
         doubled[i] = 2 * spec->D[i];
-        recipe->wide_diffusion[i] = doubled[i] / scale;
+        diffusion[i] = doubled[i] / scale;
         recipe->wide_drift[i] = -((psld_wide)spec->D[i] + spec->Q[i]) / scale;
-        recipe->diffusion[i] = (double)recipe->wide_diffusion[i];
+        recipe->diffusion[i] = (double)diffusion[i];
         recipe->drift[i] = (double)recipe->wide_drift[i];
     }
     psld_matrix_cholesky(k, doubled, recipe->noise);
-    psld_wide_cholesky(k, recipe->wide_diffusion, recipe->wide_diffusion_root);
+    psld_wide_cholesky(k, diffusion, recipe->wide_diffusion_root);
 }
 
 static psld_status prepare(psld_recipe *recipe)

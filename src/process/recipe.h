@@ -15,8 +15,7 @@ struct psld_recipe {
     double deviation[PSLD_MAX_K];       /* stationary deviation of each variable: 1, sqrt(mass_1), ... */
     double drift[PSLD_MATRIX_SIZE];     /* A = -(D + Q), whitened */
     double diffusion[PSLD_MATRIX_SIZE]; /* 2 D, whitened */
-    psld_wide wide_drift[PSLD_WIDE_SIZE], wide_diffusion[PSLD_WIDE_SIZE]; /* both in extended precision, */
-    psld_wide wide_diffusion_root[PSLD_WIDE_SIZE];                        /* and the lower factor of 2 D */
+    psld_wide wide_drift[PSLD_WIDE_SIZE], wide_diffusion_root[PSLD_WIDE_SIZE]; /* A, and the lower factor of 2 D */
     double noise[PSLD_MATRIX_SIZE]; /* lower factor of 2 D, not whitened: the noise of an Euler step */
     int order[PSLD_MAX_K];          /* variables in the order of the factor */
     int predicted;                  /* the last so many of `order` have their eps predicted */

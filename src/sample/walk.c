@@ -323,6 +323,18 @@ static psld_status walk_all(psld_walk *walk, const route *r, uint64_t first, siz
     return PSLD_OK;
 }
 
+/* Starting from the stationary law is an approximation; where it is a bad one, say so. */
+static void warn_if_not_mixed(const psld_recipe *recipe)
+{
+    double distance;
+    if (psld_recipe_distance(recipe, 1, &distance) != PSLD_OK || distance <= PSLD_DISTANCE_LIMIT) return;
+    psld_log(
+        PSLD_LOG_WARNING,
+        "recipe %s is still %.2g nats a coordinate from stationary at t = 1, where sampling starts as if it were not: "
+        "raise beta",
+        recipe->spec.name, distance);
+}
+
 psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                         uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
 {
@@ -334,6 +346,7 @@ psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const ps
     walk.k = (size_t)recipe->spec.k;
     walk.predicted = (size_t)recipe->predicted;
     psld_status status = plan_route(recipe, options, &r);
+    if (status == PSLD_OK && !start) warn_if_not_mixed(recipe);
     if (status == PSLD_OK) status = walk_all(&walk, &r, first, count, start, z);
     if (status == PSLD_OK && nfe) *nfe = (walk.evaluations + walk.groups - 1) / walk.groups + (options->denoise != 0);
     psld_release(walk.eps);
