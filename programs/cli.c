@@ -140,7 +140,7 @@ static int parse_number(const char *text, double *number)
     char *end;
     errno = 0;
     *number = strtod(text, &end);
-    return *text && !isspace((unsigned char)*text) && *end == 0;
+    return *text && !isspace((unsigned char)*text) && *end == 0 && *number > 0;
 }
 
 static int parse_seed(const char *text, uint64_t *seed)
@@ -179,7 +179,7 @@ static const char *set_value(const cli_option *o, const char *text)
     case CLI_SEED:
         return parse_seed(text, o->value) ? NULL : "a whole number from 0 to 18446744073709551615";
     case CLI_NUMBER:
-        return parse_number(text, o->value) ? NULL : "a number";
+        return parse_number(text, o->value) ? NULL : "a positive number";
     }
     return NULL;
 }
@@ -274,6 +274,18 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
 
 /* ---- Messages, files, words ------------------------------------------------------------------------------------- */
 
+void cli_complain(const char *format, ...)
+{
+    char message[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    for (char *c = message; *c; c++)
+        if (iscntrl((unsigned char)*c)) *c = '?';
+    fprintf(stderr, "psld: %s\n", message);
+}
+
 int cli_wrong_usage(const cli_command *command, const char *format, ...)
 {
     char message[1024];
@@ -281,7 +293,7 @@ int cli_wrong_usage(const cli_command *command, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    fprintf(stderr, "psld: %s: %s (psld %s --help)\n", command->name, message, command->name);
+    cli_complain("%s: %s (psld %s --help)", command->name, message, command->name);
     return EXIT_USAGE;
 }
 
@@ -298,7 +310,7 @@ psld_status cli_bad_input(const char *format, ...)
 
 int cli_failed(psld_status status)
 {
-    fprintf(stderr, "psld: %s\n", *own_error ? own_error : psld_error_text());
+    cli_complain("%s", *own_error ? own_error : psld_error_text());
     return status == PSLD_BAD_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -323,7 +335,7 @@ int cli_output_possible(const char *path)
         if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) return 1;
         errno = EISDIR;
     }
-    fprintf(stderr, "psld: %s: cannot write: %s\n", path, strerror(errno));
+    cli_complain("%s: cannot write: %s", path, strerror(errno));
     return 0;
 }
 
@@ -428,6 +440,6 @@ int cli_json_print(json_t *object)
         json_dumpf(object, stdout, JSON_REAL_PRECISION(17)) != 0 || putchar('\n') == EOF || fflush(stdout) != 0;
     json_decref(object);
     if (!failed) return EXIT_DONE;
-    fprintf(stderr, "psld: cannot write to standard output\n");
+    cli_complain("cannot write to standard output");
     return EXIT_FAILED;
 }

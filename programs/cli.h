@@ -27,7 +27,7 @@ typedef enum cli_kind {
     CLI_FILE,   /* const char *, completed as a file name */
     CLI_COUNT,  /* long, at least 1 */
     CLI_SEED,   /* uint64_t */
-    CLI_NUMBER, /* double */
+    CLI_NUMBER, /* double, above 0 */
 } cli_kind;
 
 typedef struct cli_option {
@@ -45,6 +45,8 @@ typedef struct cli_option {
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **rest,
               int *rest_count, int *exit_code);
 
+/* "psld: message" as one line on stderr, whatever characters are in the names and arguments that it repeats. */
+void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "psld: COMMAND: message", and EXIT_USAGE. */
 int cli_wrong_usage(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Fails as a function of the library would: cli_failed prints this text instead of the library's. */

@@ -76,7 +76,7 @@ static int show_yaml(const char *path, int json)
         psld_model_free(model);
         return exit_code;
     }
-    fprintf(stderr, "psld: %s\n", strstr(as_recipe, "unknown key") ? psld_error_text() : as_recipe);
+    cli_complain("%s", strstr(as_recipe, "unknown key") ? psld_error_text() : as_recipe);
     return EXIT_FAILED;
 }
 

@@ -210,6 +210,7 @@ static psld_status print_json(const request *r, int *exit_code)
 {
     json_t *list = json_array(), *object = NULL;
     for (int i = 0; i < r->count; i++) {
+        object = NULL; /* not the one before, when this fails */
         psld_status status = json_recipe(r, i, &object);
         if (object) json_array_append_new(list, object);
         if (status != PSLD_OK) {
@@ -290,6 +291,9 @@ static int run(const cli_command *command, int argc, char **argv)
     r.time_count = cli_numbers(at, r.times, MAX_TIMES);
     if (r.time_count < 0)
         return cli_wrong_usage(command, "--at: expected numbers with commas between, found \"%s\"", at);
+    for (int i = 0; i < r.time_count; i++)
+        if (!(r.times[i] >= 0 && r.times[i] <= 1))
+            return cli_wrong_usage(command, "--at: expected times in [0, 1], found %g", r.times[i]);
     if (plot && !cli_ends_in(plot, ".svg|.png"))
         return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", plot);
     if (plot && !cli_output_possible(plot)) return EXIT_FAILED;

@@ -1,4 +1,5 @@
 /* psld sample: draws from a model. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,9 @@ static psld_status start_from_file(const char *path, size_t width, size_t *n, ps
     size_t states = (*start)->rank > 1 ? (*start)->shape[0] : 0;
     if (states == 0 || (*start)->count != states * width)
         return cli_bad_input("%s: expected states [n, %zu], k times the data's size each", path, width);
+    for (size_t i = 0; i < (*start)->count; i++)
+        if (!isfinite(((const double *)(*start)->data)[i]))
+            return cli_bad_input("%s: state %zu is not finite", path, i / width);
     if (*n == 0) *n = states;
     if (*n > states) return cli_bad_input("%s: has %zu states, -n asks for %zu", path, states, *n);
     return PSLD_OK;

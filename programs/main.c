@@ -49,12 +49,11 @@ static const cli_command *find_command(const char *name)
 static void print_log(void *user, psld_log_level level, const char *line)
 {
     (void)user;
-    fprintf(stderr, "psld: %s%s\n", level == PSLD_LOG_WARNING ? "warning: " : "", line);
+    cli_complain("%s%s", level == PSLD_LOG_WARNING ? "warning: " : "", line);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    psld_log_to(print_log, NULL);
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "help") == 0 && argc > 2) { /* psld help COMMAND = psld COMMAND --help */
         static char help[] = "--help";
@@ -75,8 +74,17 @@ int main(int argc, char **argv)
     else if (strcmp(word, "--commands") == 0)
         for (int i = 0; i < COMMANDS; i++) puts(commands[i]->name);
     else {
-        fprintf(stderr, "psld: no command \"%s\"; psld --help lists them\n", word);
+        cli_complain("no command \"%s\"; psld --help lists them", word);
         return EXIT_USAGE;
     }
     return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    psld_log_to(print_log, NULL);
+    int exit_code = run(argc, argv);
+    if (exit_code != EXIT_DONE || (fflush(stdout) == 0 && !ferror(stdout))) return exit_code;
+    cli_complain("cannot write to standard output");
+    return EXIT_FAILED;
 }

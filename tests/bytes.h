@@ -26,7 +26,7 @@ static inline void bytes_put(bytes *b, const void *from, size_t size)
 
 static inline void bytes_number(bytes *b, uint64_t value, int width)
 {
-    for (int i = 0; i < width; i++) bytes_put(b, &(unsigned char){(unsigned char)(value >> 8 * i)}, 1);
+    for (int i = 0; i < width; i++) bytes_put(b, &(unsigned char){i < 8 ? (unsigned char)(value >> 8 * i) : 0}, 1);
 }
 
 static inline void bytes_text(bytes *b, const char *text)

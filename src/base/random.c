@@ -18,10 +18,11 @@ static address make_address(uint64_t seed, enum psld_purpose purpose, uint64_t s
     return a;
 }
 
-/* The middle of one of 2^53 equal cells, so that neither 0 nor 1 occurs and u and 1 - u are equally likely. */
+/* The middle of one of 2^52 equal cells, so that neither 0 nor 1 occurs and u and 1 - u are equally likely. Of 2^53 cells the upper
+ * ones would have middles that no double has: the last would round to 1. */
 static double to_uniform(uint64_t word)
 {
-    return ((double)(word >> 11) + 0.5) * 0x1p-53;
+    return ((double)(word >> 12) + 0.5) * 0x1p-52;
 }
 
 static double horner(const double *c, double x)

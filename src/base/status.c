@@ -10,8 +10,10 @@ static _Thread_local char text[TEXT_SIZE];
 /* A message is one line on a terminal: bytes of a hostile file that got into it may not move the cursor. */
 static void make_printable(char *s)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = '?';
+    for (; *s; s++) {
+        int is_c1 = (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0;
+        if ((unsigned char)*s < 0x20 || *s == 0x7f || is_c1) *s = '?';
+    }
 }
 
 psld_status psld_fail(psld_status status, const char *format, ...)

@@ -1,11 +1,13 @@
 /* The pool is made at the first call that can use it and lives until the number of threads changes. Workers take ranges by an
  * atomic counter. Networks make hundreds of calls of a few hundred microseconds each, and waking a sleeping thread takes tens of
- * them: so whoever waits first spins for a little while. Invariants:
+ * them; so whoever waits spins for a little while first, and nobody waits for a worker that has not come yet. Invariants:
  *   1. `owner` is held by the one thread whose job is running; whoever cannot take it computes alone.
- *   2. A job's fields are written before `generation` rises and read by workers after they saw it rise.
- *   3. The caller leaves psld_parallel only when `busy` is 0: no worker touches the job any more.
- *   4. `generation` rises, `stop` is set and the last worker reports under `lock`, and sleepers look again under it before they
- *      sleep: no wake-up is lost. */
+ *   2. A job's fields are written while the gate is closed and nobody is in; a worker reads them between entering through the
+ *      open gate and leaving.
+ *   3. The caller leaves psld_parallel only after it has closed the gate and all who entered have left: no worker touches the
+ *      job any more. A worker that comes late finds the gate closed and waits for the next job.
+ *   4. The gate opens, `stop` is set and the last worker reports under `lock`, and sleepers look again under it before they sleep:
+ *      no wake-up is lost. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
 
@@ -22,8 +24,8 @@ enum { MAX_THREADS = 256, SPIN_NANOSECONDS = 50000 };
 
 static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* to workers: a new generation, or stop */
-static pthread_cond_t idle = PTHREAD_COND_INITIALIZER; /* to the caller: busy is 0 */
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* to workers: the gate is open, or stop */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER; /* to the caller: all have left */
 
 static struct {
     psld_range_fn body;
@@ -32,11 +34,18 @@ static struct {
     atomic_size_t next;
 } job;
 
+/* How many workers are in, whether more may enter, and the number of the job. */
+#define GATE_COUNT  0xffffUL
+#define GATE_OPEN   0x10000UL
+#define GATE_NUMBER 0x20000UL /* one job further */
+
+static atomic_ulong gate;
+static atomic_int stop;
+static int sleeping; /* workers that need to be woken; under `lock` */
+
 static int wanted; /* 0: one for each processor */
 static int workers;
 static pthread_t threads[MAX_THREADS];
-static atomic_ulong generation;
-static atomic_int busy, stop;
 static atomic_int may_spin;      /* there is a processor for every thread */
 static _Thread_local int inside; /* this thread is running a body */
 
@@ -82,48 +91,72 @@ static void pause_briefly(void)
 #endif
 }
 
-static int new_generation(unsigned long seen)
+/* Whether there is something to do for a worker whose last job was `last`. */
+static int job_or_stop(unsigned long last)
 {
-    return atomic_load(&generation) != seen || atomic_load(&stop);
+    const unsigned long g = atomic_load(&gate);
+    return atomic_load(&stop) || ((g & GATE_OPEN) && g / GATE_NUMBER != last);
 }
 
-static int all_done(unsigned long unused)
+static int all_have_left(unsigned long unused)
 {
     (void)unused;
-    return atomic_load(&busy) == 0;
+    return (atomic_load(&gate) & GATE_COUNT) == 0;
 }
 
-/* Waits until `ready`: spinning at first, then asleep on `condition`, which is signalled under `lock`. */
-static void wait_for(int (*ready)(unsigned long), unsigned long seen, pthread_cond_t *condition)
+/* Spins until `ready`, for a while; returns whether it is. */
+static int spin_for(int (*ready)(unsigned long), unsigned long last)
 {
-    if (atomic_load(&may_spin)) {
-        struct timespec start;
-        clock_gettime(CLOCK_MONOTONIC, &start);
-        do {
-            if (ready(seen)) return;
-            pause_briefly();
-        } while (nanoseconds_since(&start) < SPIN_NANOSECONDS);
-    }
+    if (!atomic_load(&may_spin)) return 0;
+    struct timespec start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        if (ready(last)) return 1;
+        pause_briefly();
+    } while (nanoseconds_since(&start) < SPIN_NANOSECONDS);
+    return 0;
+}
+
+static void wait_for_job(unsigned long last)
+{
+    if (spin_for(job_or_stop, last)) return;
     pthread_mutex_lock(&lock);
-    while (!ready(seen)) pthread_cond_wait(condition, &lock);
+    sleeping++;
+    while (!job_or_stop(last)) pthread_cond_wait(&wake, &lock);
+    sleeping--;
+    pthread_mutex_unlock(&lock);
+}
+
+static void wait_for_workers(void)
+{
+    if (spin_for(all_have_left, 0)) return;
+    pthread_mutex_lock(&lock);
+    while (!all_have_left(0)) pthread_cond_wait(&idle, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void leave(void)
+{
+    const unsigned long before = atomic_fetch_sub(&gate, 1);
+    if ((before & GATE_OPEN) || (before & GATE_COUNT) > 1) return;
+    pthread_mutex_lock(&lock);
+    pthread_cond_signal(&idle);
     pthread_mutex_unlock(&lock);
 }
 
 static void *work(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&lock);
-    unsigned long seen = atomic_load(&generation) - 1; /* made for the generation that is current */
-    pthread_mutex_unlock(&lock);
+    unsigned long last = 0;
     for (;;) {
-        wait_for(new_generation, seen, &wake);
+        wait_for_job(last);
         if (atomic_load(&stop)) return NULL;
-        seen = atomic_load(&generation);
+        unsigned long g = atomic_load(&gate);
+        if (!(g & GATE_OPEN) || g / GATE_NUMBER == last) continue;
+        if (!atomic_compare_exchange_strong(&gate, &g, g + 1)) continue;
+        last = g / GATE_NUMBER;
         take_ranges();
-        if (atomic_fetch_sub(&busy, 1) > 1) continue;
-        pthread_mutex_lock(&lock);
-        pthread_cond_signal(&idle);
-        pthread_mutex_unlock(&lock);
+        leave();
     }
 }
 
@@ -143,18 +176,15 @@ static void run_job(void)
 {
     int helpers = psld_threads_get() - 1;
     if (workers > helpers) stop_workers();
-    pthread_mutex_lock(&lock);
-    atomic_store(&busy, workers);
-    atomic_fetch_add(&generation, 1);
     if (workers < helpers) atomic_store(&may_spin, helpers < processors());
-    while (workers < helpers && pthread_create(&threads[workers], NULL, work, NULL) == 0) {
-        workers++;
-        atomic_fetch_add(&busy, 1);
-    }
-    pthread_cond_broadcast(&wake);
+    pthread_mutex_lock(&lock);
+    atomic_store(&gate, (atomic_load(&gate) / GATE_NUMBER + 1) * GATE_NUMBER + GATE_OPEN);
+    while (workers < helpers && pthread_create(&threads[workers], NULL, work, NULL) == 0) workers++;
+    if (sleeping) pthread_cond_broadcast(&wake);
     pthread_mutex_unlock(&lock);
     take_ranges();
-    wait_for(all_done, 0, &idle);
+    atomic_fetch_and(&gate, ~GATE_OPEN);
+    wait_for_workers();
 }
 
 void psld_parallel(size_t count, size_t grain, psld_range_fn body, void *context)

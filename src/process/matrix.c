@@ -1,6 +1,7 @@
 #include "process/matrix.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ int psld_matrix_cholesky(int k, const double *a, double *lower)
     for (int j = 0; j < k; j++) {
         double pivot = a[j * k + j];
         for (int l = 0; l < j; l++) pivot -= lower[j * k + l] * lower[j * k + l];
-        if (!(pivot > 0)) {
+        if (!(pivot > k * DBL_EPSILON * a[j * k + j])) { /* its own rounding */
             flat++;
             continue;
         }
@@ -213,21 +214,29 @@ static void raw_eigenvalues(int k, const double *real, double complex *values)
     }
 }
 
-/* Whether lambda is an eigenvalue of multiplicity m: (A - lambda)^m then has m vanishing directions. */
+/* Whether lambda is an eigenvalue of multiplicity m: with N = A - lambda, N^m then has m vanishing directions, and each power adds no more of
+ * them than the one before (Weyr). The second is what tells one multiple eigenvalue from several that are close: there a small
+ * power hides the differences, but the first do not. */
 static int has_multiplicity(int k, const double *a, double lambda, int m)
 {
     double shifted[PSLD_MATRIX_SIZE], power[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE];
-    double scale = psld_matrix_largest(k, a);
     psld_matrix_copy(k, a, shifted);
     for (int i = 0; i < k; i++) shifted[i * k + i] -= lambda;
-    for (int i = 0; i < k * k; i++) shifted[i] /= scale;
-    psld_matrix_copy(k, shifted, power);
-    for (int i = 1; i < m; i++) {
+    double size = psld_matrix_largest(k, shifted);
+    if (size <= 1e-13 * psld_matrix_largest(k, a)) return 1;
+    for (int i = 0; i < k * k; i++) shifted[i] /= size;
+    psld_matrix_identity(k, power);
+    int vanishing = 0, growth = k;
+    for (int j = 0; j < m; j++) {
         psld_matrix_multiply(k, shifted, power, next);
         psld_matrix_copy(k, next, power);
+        double largest = psld_matrix_largest(k, next);
+        int now = largest <= 1e-11 ? k : k - psld_matrix_rank(k, k, next, 1e-11 / largest);
+        if (now - vanishing > growth) return 0;
+        growth = now - vanishing;
+        vanishing = now;
     }
-    if (psld_matrix_largest(k, power) < 1e-12) return 1; /* nilpotent: no scale to compare with */
-    return psld_matrix_rank(k, k, power, 1e-11) <= k - m;
+    return vanishing >= m;
 }
 
 /* Rounding of relative size u splits a real eigenvalue of multiplicity m into a ring of radius about u^(1/m). Where such a ring, of

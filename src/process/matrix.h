@@ -25,8 +25,8 @@ void psld_matrix_invert_lower(int k, const double *lower, double *inverse);
 
 /* Eigenvalues of a symmetric matrix, ascending (Jacobi). */
 void psld_matrix_symmetric_eigenvalues(int k, const double *a, double *values);
-/* Eigenvalues of any real matrix by real part, then imaginary part. Those that rounding has split from one multiple eigenvalue come
- * back equal. Returns 1 when the matrix is defective: fewer eigenvectors than eigenvalues. */
+/* Eigenvalues of any real matrix by real part, then imaginary part. Real ones that rounding has split from one multiple
+ * eigenvalue come back equal. Returns 1 when a real eigenvalue has fewer eigenvectors than its multiplicity. */
 int psld_matrix_eigenvalues(int k, const double *a, double *re, double *im);
 /* Number of columns of a (k rows, any number of columns, row stride `columns`) that are independent of each other, to
  * `tolerance` relative to the largest entry. Overwrites a. */

@@ -1,5 +1,6 @@
 #include "process/wide.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ void psld_wide_cholesky(int k, const psld_wide *a, psld_wide *lower)
     for (int j = 0; j < k; j++) {
         psld_wide pivot = a[j * k + j];
         for (int l = 0; l < j; l++) pivot -= lower[j * k + l] * lower[j * k + l];
-        if (!(pivot > 0)) continue;
+        if (!(pivot > k * DBL_EPSILON * a[j * k + j])) continue; /* the rounding of the numbers it is made of */
         psld_wide root = sqrtl(pivot);
         lower[j * k + j] = root;
         for (int i = j + 1; i < k; i++) {

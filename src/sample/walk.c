@@ -285,9 +285,12 @@ static psld_status allocate_walk(psld_walk *walk, size_t batch, const psld_sampl
     return walk->work ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
+enum { MOST_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
+
 static psld_status check_options(const psld_sample_options *o)
 {
-    if (o->nfe < 1) return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected at least 1, found %d", o->nfe);
+    if (o->nfe < 1 || o->nfe > MOST_EVALUATIONS)
+        return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected 1 to %d, found %d", MOST_EVALUATIONS, o->nfe);
     if (!(o->eps > 0 && o->eps < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", o->eps);
     if (!(o->tolerance > 0 && o->tolerance <= 1))

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# psld demo: the first thing a newcomer runs.
+set -eu
+. "$(dirname "$0")/lib.bash"
+
+check "runs, says where the page is, and every file that the page names is there"
+quietly demo -o page
+says "page/index.html"
+says "em"
+says "sscs"
+says "ode"
+[ -s page/index.html ] || fail "no index.html"
+grep -q '</html>' page/index.html || fail "index.html has no end"
+files=$(grep -oE '(src|href)="[^"#:]+"' page/index.html | cut -d '"' -f 2 | sort -u)
+[ "$(wc -l <<<"$files")" -ge 3 ] || fail "the page names only: $files"
+for file in $files; do
+    [ -s "page/$file" ] || fail "index.html names $file, which is not there"
+    case $file in
+    *.png) [ "$(head -c 8 "page/$file" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "$file is no PNG" ;;
+    esac
+done
+[ "$(ls -A)" = page ] || fail "files beside the page: $(ls -A)"
+[ "$(find page -name '.*' -type f | wc -l)" -eq 0 ] || fail "temporary files are left"
+
+check "an output that cannot be"
+echo text >file
+refuses 1 "file: cannot make this folder" demo -o file
+refuses 1 "absent/page: cannot make this folder" demo -o absent/page
+refuses 2 'unexpected "page"' demo page

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Help, man pages, completion, version: all made from the tables of the commands.
+set -eu
+. "$(dirname "$0")/lib.bash"
+
+check "--version, and what it is called in the header"
+quietly --version
+grep -qE '^psld [0-9]+\.[0-9]+\.[0-9]+$' "$logs/out" || fail "$(cat "$logs/out")"
+
+check "psld, psld help, --help, -h name every command"
+quietly --commands
+commands=$(cat "$logs/out")
+for command in demo recipe sample info; do grep -qx $command <<<"$commands" || fail "no command $command"; done
+for how in "" help --help -h; do
+    # shellcheck disable=SC2086
+    quietly $how
+    for command in $commands; do says "  $command "; done
+done
+
+check "each command has --help with its options and examples, and a man page"
+for command in $commands; do
+    quietly "$command" --options
+    options=$(cat "$logs/out")
+    grep -qx -- --help <<<"$options" || fail "$command --options has no --help"
+    for how in "$command --help" "$command -h" "help $command"; do
+        # shellcheck disable=SC2086
+        quietly $how
+        says "Usage: psld $command"
+        says "Examples:"
+        says "  psld $command"
+        for option in $options; do says "$option"; done
+    done
+    quietly "$command" --man
+    grep -qE "^\.TH PSLD.*$(tr '[:lower:]' '[:upper:]' <<<"$command") 1 " "$logs/out" || fail "$command --man: no .TH"
+    for section in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES; do says ".SH $section"; done
+    for option in $options; do says "${option//-/\\-}"; done
+done
+quietly --man
+grep -q '^\.TH PSLD 1 ' "$logs/out" || fail "--man: no .TH"
+for command in $commands; do says "psld\\-$command"; done
+
+check "completion of commands, options and choices"
+quietly --completion
+cp "$logs/out" completion.bash
+bash -n completion.bash || fail "the completion is no bash"
+mkdir bin
+ln -s "$psld" bin/psld
+complete_line() { # WORDS...: what the last of them may become
+    PATH=$PWD/bin:$PATH bash -c '
+        . ./completion.bash
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1))
+        _psld
+        printf "%s\n" "${COMPREPLY[@]}"' completion "$@"
+}
+[ "$(complete_line psld re)" = recipe ] || fail "psld re: $(complete_line psld re)"
+[ "$(complete_line psld "" | sort)" = "$(sort <<<"$commands")" ] || fail "psld: $(complete_line psld "")"
+[ "$(complete_line psld sample --samp)" = --sampler ] || fail "--samp: $(complete_line psld sample --samp)"
+[ "$(complete_line psld sample --sampler ss)" = sscs ] || fail "--sampler ss: $(complete_line psld sample --sampler ss)"
+[ "$(complete_line psld recipe comp)" = completion.bash ] || fail "file: $(complete_line psld recipe comp)"
+
+check "wrong usage"
+refuses 2 'no command "nonsense"' nonsense
+refuses 2 'no command "--nonsense"' --nonsense
+refuses 2 'no command "two?lines"' $'two\nlines'
+refuses 2 'no command "nonsense"' help nonsense
+
+check "standard output that cannot be written to"
+if [ -w /dev/full ]; then
+    for words in "recipe psld --json" "recipe psld" "recipe --list" --help --version --man --completion "sample --help" \
+        "sample --man"; do
+        code=0
+        # shellcheck disable=SC2086
+        "$psld" $words >/dev/full 2>"$logs/err" || code=$?
+        [ "$code" -eq 1 ] || fail "psld $words >/dev/full: exit code $code"
+        [ "$(wc -l <"$logs/err")" -eq 1 ] || fail "psld $words >/dev/full: not one line: $(cat "$logs/err")"
+        grep -q '^psld: .*standard output' "$logs/err" || fail "psld $words >/dev/full: $(cat "$logs/err")"
+    done
+fi

@@ -1,0 +1,65 @@
+# What the command-line tests share. Each runs in a fresh, empty folder with the program's path in PSLD, says what it
+# checks, and ends at the first thing that is not so.
+set -eu
+export LC_ALL=C
+psld=${PSLD:?where the program is}
+logs=$(mktemp -d "${TMPDIR:-/tmp}/psld-logs.XXXXXX")
+trap 'rm -rf "$logs"' EXIT
+
+check() { printf -- '- %s\n' "$*"; }
+
+fail() {
+    printf 'FAILED: %s\n' "$*" >&2
+    exit 1
+}
+
+# quietly ARGUMENTS: the program must succeed without a word on stderr. Its output is in $logs/out.
+quietly() {
+    local code=0
+    "$psld" "$@" >"$logs/out" 2>"$logs/err" || code=$?
+    [ "$code" -eq 0 ] || fail "psld $*: exit code $code: $(cat "$logs/err")"
+    [ ! -s "$logs/err" ] || fail "psld $*: on stderr: $(cat "$logs/err")"
+}
+
+# says TEXT: the last output has it, as it is.
+says() { grep -qF -- "$1" "$logs/out" || fail "no \"$1\" in: $(cat "$logs/out")"; }
+
+# Everything in the working folder, by name and content.
+listing() { find . -mindepth 1 \( -type f -exec cksum {} + -o -print \) | sort; }
+
+# refuses CODE TEXT ARGUMENTS: the program must end with the code and one line on stderr that has the text, print nothing
+# else, and leave the working folder as it was.
+refuses() {
+    local wanted=$1 text=$2 code=0
+    shift 2
+    listing >"$logs/before"
+    timeout 60 "$psld" "$@" >"$logs/out" 2>"$logs/err" </dev/null || code=$?
+    listing >"$logs/after"
+    [ "$code" -eq "$wanted" ] || fail "psld $*: exit code $code, expected $wanted: $(cat "$logs/err")"
+    [ ! -s "$logs/out" ] || fail "psld $*: on stdout: $(head -c 300 "$logs/out")"
+    [ "$(wc -l <"$logs/err")" -eq 1 ] || fail "psld $*: not one line on stderr: $(cat "$logs/err")"
+    grep -q '^psld: ' "$logs/err" || fail "psld $*: does not begin with \"psld: \": $(cat "$logs/err")"
+    grep -qF -- "$text" "$logs/err" || fail "psld $*: no \"$text\" in: $(cat "$logs/err")"
+    ! grep -q '[[:cntrl:]]' "$logs/err" || fail "psld $*: control characters on stderr"
+    cmp -s "$logs/before" "$logs/after" || fail "psld $*: left behind: $(diff "$logs/before" "$logs/after")"
+}
+
+# python SCRIPT: with the last output parsed as strict JSON in `j`; passed over where there is no Python.
+if python3 -c 'import json' 2>/dev/null; then
+    python() {
+        python3 -c "
+import json, math, sys
+def refuse(constant): raise ValueError('not JSON: ' + constant)
+j = json.load(open('$logs/out'), parse_constant=refuse)
+$1" || fail "on $(head -c 1000 "$logs/out")"
+    }
+else
+    python() { :; }
+fi
+
+write_mixture() { # FILE: two modes in two dimensions
+    cat >"$1" <<'EOF'
+mixture: {weights: [0.25, 0.75], means: [[-1, 0.5], [1, -0.5]], scales: [0.1, 0.2]}
+process: psld gamma=0.02
+EOF
+}

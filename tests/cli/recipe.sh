@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# psld recipe: what it prints, as text and as JSON, and what it draws.
+set -eu
+. "$(dirname "$0")/lib.bash"
+
+check "every preset, as text and as JSON"
+quietly recipe --list
+presets=$(cut -d ' ' -f 1 "$logs/out")
+for preset in vp cld psld psld-cifar10 psld-celeba64 psld-afhqv2 told; do
+    grep -qx "$preset" <<<"$presets" || fail "--list has no $preset"
+done
+for preset in $presets; do
+    quietly recipe "$preset"
+    says "$preset: dz = "
+    says "eigenvalues"
+    says "damping"
+    says "long enough"
+    says "sigma_eff"
+    quietly recipe "$preset" --json
+    says "\"name\": \"$preset\""
+    python "
+for key in 'name k D Q mass init beta stabiliser predicts eigenvalues damping distance long_enough sigma_max mode kernel'.split(): assert key in j, key
+k = j['k']
+assert len(j['D']) == len(j['Q']) == len(j['eigenvalues']) == k and len(j['mass']) == len(j['init']) == k - 1
+assert j['long_enough'] is True and j['mode'] == 'hsm' and len(j['kernel']) > 3
+for row in j['kernel']:
+    for key in 'mean', 'cov', 'chol': assert len(row[key]) == k and all(len(line) == k for line in row[key]), key
+    for a in range(k):
+        for b in range(k):
+            assert row['cov'][a][b] == row['cov'][b][a]
+            product = sum(row['chol'][a][c] * row['chol'][b][c] for c in range(k))
+            assert abs(product - row['cov'][a][b]) <= 1e-13 * math.sqrt(row['cov'][a][a] * row['cov'][b][b])
+"
+done
+
+check "one line of JSON, numbers with 17 digits"
+quietly recipe psld --json --at 1e-5
+[ "$(wc -l <"$logs/out")" -eq 1 ] || fail "not one line"
+grep -qE '"mean": \[\[0\.99999959680025[0-9]{3}, 0\.000159987136517[0-9]{5}\]' "$logs/out" || fail "digits: $(cat "$logs/out")"
+
+check "vp against its closed form"
+quietly recipe vp --json --at 0,1e-5,0.1,1
+python "
+assert [row['t'] for row in j['kernel']] == [0, 1e-5, 0.1, 1]
+assert j['k'] == 1 and j['beta'] == [0.1, 20] and j['mass'] == []
+for row in j['kernel']:
+    t = row['t']; b = 0.1 * t + 19.9 * t * t / 2
+    for found, wanted in (row['mean'], math.exp(-b / 2)), (row['cov'], -math.expm1(-b)), (row['chol'], math.sqrt(-math.expm1(-b))):
+        assert abs(found[0][0] - wanted) <= 1e-14 * abs(wanted), (t, found, wanted)
+"
+
+check "hsm and dsm"
+quietly recipe cld --json --at 0,0.5 --mode dsm
+python "
+assert j['mode'] == 'dsm' and j['kernel'][0]['cov'] == [[0, 0], [0, 0]] and j['predicts'] == ['m']"
+quietly recipe cld --json --at 0 --mode=hsm
+python "
+assert j['kernel'][0]['cov'] == [[0, 0], [0, 0.01]]"
+
+check "overrides"
+quietly recipe psld gamma=0.02 'beta=[0.1, 20]' name=mine kappa=0.1 --json
+python "
+assert j['name'] == 'mine' and j['beta'] == [0.1, 20] and j['init'] == [0.1] and j['D'][0][0] == 0.01
+assert abs(j['D'][1][1] - 0.5025) < 1e-15 and j['damping'] == 'critical'"
+quietly recipe psld gamma=0.02 nu=10 m_inv=4 --json
+says '"damping": "over"'
+quietly recipe psld m_inv=40 --json
+says '"damping": "under"'
+
+check "a file, with D and Q or with drift and noise, and overrides of it"
+cat >dq.yaml <<'EOF'
+name: my-process
+D: [[0.005, 0], [0, 0.50125]]
+Q: [[0, -0.5], [0.5, 0]]
+mass: [0.25]
+beta: 8
+init: [0.04]
+stabiliser: 1e-9
+EOF
+quietly recipe psld --json name=x
+cp "$logs/out" preset.json
+quietly recipe dq.yaml --json name=x
+cmp -s "$logs/out" preset.json || fail "the preset and its matrices differ"
+cat >fg.yaml <<'EOF'
+drift: [[-0.005, 2], [-0.5, -2.005]]
+noise: [[0.1, 0], [0, 1.0012492197250393]]
+mass: [0.25]
+EOF
+quietly recipe fg.yaml --json beta=4
+python "
+wanted = json.load(open('preset.json'))
+assert j['beta'] == 4
+for key in 'D', 'Q':
+    for a in range(2):
+        for b in range(2): assert abs(j[key][a][b] - wanted[key][a][b]) < 1e-15"
+echo '{preset: psld, gamma: 0.03}' >preset.yaml
+quietly recipe preset.yaml --json
+says '"name": "psld"'
+python "
+assert j['D'][0][0] == 0.015"
+quietly recipe ./dq.yaml beta=1e-3
+says "too short"
+
+check "two recipes, compared"
+quietly recipe vp psld gamma=0.02 --json --at 0.5
+python "
+assert [r['name'] for r in j['recipes']] == ['vp', 'psld'] and j['recipes'][1]['D'][0][0] == 0.01"
+quietly recipe vp psld gamma=0.02
+says "vp: dz = "
+says "psld: dz = "
+
+check "plots, .svg and .png"
+quietly recipe psld --plot one.svg
+says "plot: one.svg"
+quietly recipe vp cld psld told --plot all.png --json
+python "
+assert len(j['recipes']) == 4"
+grep -q '<svg' one.svg && grep -q '</svg>' one.svg || fail "one.svg is no SVG"
+[ "$(head -c 8 all.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "all.png is no PNG"
+[ "$(find . -name '.*' -type f | wc -l)" -eq 0 ] || fail "temporary files are left"

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# psld sample on exact models: shapes, options, and the same bits whatever batch and threads are.
+set -eu
+. "$(dirname "$0")/lib.bash"
+write_mixture m.yaml
+
+shape_is() { # FILE SHAPE
+    quietly info "$1" --json
+    says "\"type\": \"float32\", \"shape\": [$2]"
+}
+
+check "shape: positions, or states with --state"
+quietly sample m.yaml -n 30 --nfe 10 -o x.npy
+says "30 samples of 2 dimensions, 10 evaluations each"
+shape_is x.npy "30, 2"
+quietly sample m.yaml -n 30 --nfe 10 --state -o z.npy
+shape_is z.npy "30, 4"
+quietly sample m.yaml -n 5 --nfe 10 --process told --state -o told.npy
+shape_is told.npy "5, 6"
+quietly sample m.yaml -n 5 --nfe 10 --process vp --state -o vp.npy
+shape_is vp.npy "5, 2"
+cat >one.yaml <<'EOF'
+mixture: {weights: [1], means: [[0.5]], scales: 0.3}
+process: {preset: cld, kappa: 0.1}
+EOF
+quietly sample one.yaml -n 7 --nfe 10 -o one.npy
+shape_is one.npy "7, 1"
+
+check "positions are the first part of the states"
+quietly sample m.yaml -n 1 --nfe 10 -o x1.npy
+quietly sample m.yaml -n 1 --nfe 10 --state -o z1.npy
+[ "$(tail -c 8 x1.npy | od -An -tx1)" = "$(tail -c 16 z1.npy | head -c 8 | od -An -tx1)" ] || fail "x is not the first part of z"
+
+check "the same bits for every batch and number of threads"
+for sampler in em sscs ode euler-ode heun; do
+    budget="--nfe 9"
+    [ $sampler = ode ] && budget="--tol 1e-3"
+    for how in "--batch 1" "--batch 7" "--batch 1000" "--threads 1" "--threads 2" "--batch 7 --threads=2"; do
+        # shellcheck disable=SC2086
+        quietly sample m.yaml --sampler $sampler $budget $how -n 100 --seed 5 --state -o "now.npy"
+        [ -e $sampler.npy ] || cp now.npy $sampler.npy
+        cmp now.npy $sampler.npy || fail "$sampler $how: other bits"
+    done
+done
+for sampler in sscs ode euler-ode heun; do
+    ! cmp -s em.npy $sampler.npy || fail "em and $sampler are the same"
+done
+
+check "fewer samples are the first of more"
+quietly sample m.yaml --nfe 9 -n 10 --seed 5 --state -o few.npy
+cmp <(tail -c 160 few.npy) <(tail -c 1600 em.npy | head -c 160) || fail "sample i depends on how many there are"
+
+check "seeds differ, and are repeatable"
+for seed in 0 1 18446744073709551615; do quietly sample m.yaml --nfe 9 -n 10 --seed $seed -o "seed-$seed.npy"; done
+quietly sample m.yaml --nfe 9 -n 10 -o default.npy
+cmp default.npy seed-0.npy
+! cmp -s seed-0.npy seed-1.npy || fail "seeds 0 and 1 are the same"
+! cmp -s seed-0.npy seed-18446744073709551615.npy || fail "a seed of 64 bits is cut"
+
+check "--no-denoise, --eps, --grid, --corrector change the result, not the count of evaluations"
+for how in "" --no-denoise "--eps 0.01" "--grid uniform" "--no-denoise --grid uniform" "--corrector 1"; do
+    # shellcheck disable=SC2086
+    quietly sample m.yaml --nfe 9 -n 10 $how -o "how$how.npy" --json
+    says '"nfe": 9'
+done
+[ "$(cksum how*.npy | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 6 ] || fail "an option has no effect"
+
+check "--tol: a smaller one costs more"
+quietly sample m.yaml --sampler ode --tol 1e-2 -n 16 -o loose.npy --json
+loose=$(grep -o '"nfe": [0-9]*' "$logs/out" | cut -d ' ' -f 2)
+quietly sample m.yaml --sampler ode --tol 1e-6 -n 16 -o tight.npy --json
+tight=$(grep -o '"nfe": [0-9]*' "$logs/out" | cut -d ' ' -f 2)
+[ "$loose" -lt "$tight" ] || fail "$loose evaluations at 1e-2, $tight at 1e-6"
+
+check "--z0 starts from given states; deterministic samplers then do not depend on the seed"
+quietly sample m.yaml -n 20 --nfe 1 --no-denoise --start exact --state -o z0.npy
+quietly sample m.yaml --z0 z0.npy --sampler heun --nfe 11 --seed 1 -o a.npy --json
+says '"n": 20'
+quietly sample m.yaml --z0 z0.npy --sampler heun --nfe 11 --seed 2 -o b.npy
+cmp a.npy b.npy || fail "heun depends on the seed"
+quietly sample m.yaml --z0 z0.npy --nfe 11 --seed 1 -o c.npy
+quietly sample m.yaml --z0 z0.npy --nfe 11 --seed 2 -o d.npy
+! cmp -s c.npy d.npy || fail "em does not depend on the seed"
+quietly sample m.yaml --z0 z0.npy -n 3 --sampler heun --nfe 11 -o e.npy
+shape_is e.npy "3, 2"
+cmp <(tail -c 24 e.npy) <(tail -c 160 a.npy | head -c 24) || fail "-n does not take the first of --z0"
+
+check "JSON"
+quietly sample m.yaml -n 12 --nfe 9 -o j.npy --json
+[ "$(wc -l <"$logs/out")" -eq 1 ] || fail "not one line"
+for key in n nfe seconds; do says "\"$key\": "; done
+python "
+assert j['n'] == 12 and j['nfe'] == 9 and j['seconds'] >= 0"
+
+check "samples lie where the mixture is"
+quietly sample m.yaml -n 2000 --sampler sscs --nfe 100 -o many.npy
+python3 - 2>/dev/null <<'EOF' || fail "the mean is off"
+import array
+data = open('many.npy', 'rb').read()[-16000:]
+values = array.array('f', data)
+mean = [sum(values[i::2]) / 2000 for i in (0, 1)]
+assert abs(mean[0] - 0.5) < 0.1 and abs(mean[1] + 0.25) < 0.05, mean
+EOF
+
+check "pictures of 2-D models"
+quietly sample m.yaml -n 200 --nfe 20 -o p.png
+quietly sample m.yaml -n 200 --nfe 20 -o p.svg
+[ "$(head -c 8 p.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "p.png is no PNG"
+grep -q '</svg>' p.svg || fail "p.svg is no SVG"
+
+check "an existing file is replaced, and nothing else is left"
+quietly sample m.yaml -n 3 --nfe 9 -o x.npy
+shape_is x.npy "3, 2"
+[ "$(find . -name '.*' -type f | wc -l)" -eq 0 ] || fail "temporary files are left"
