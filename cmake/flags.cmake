@@ -46,3 +46,12 @@ if(PSLD_COVERAGE)
     target_compile_options(psld_flags INTERFACE --coverage)
     target_link_options(psld_flags INTERFACE --coverage)
 endif()
+
+# Files under kernels/avx2 may use AVX2 and FMA, whatever the build is for: they are called only where the CPU has
+# both. On other processors they compile to nothing.
+function(psld_flags_for_instruction_sets)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+        file(GLOB avx2 ${PROJECT_SOURCE_DIR}/src/kernels/avx2/*.c)
+        set_source_files_properties(${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+    endif()
+endfunction()

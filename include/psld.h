@@ -250,15 +250,67 @@ PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source,
 
 typedef struct psld_model psld_model;
 
-/* An exact model: YAML with `mixture` and `process`. `process`, if not NULL, replaces the recipe (psld_recipe_open). */
-PSLD_API psld_status psld_model_open(const char *path, const char *process, psld_model **model);
+typedef enum psld_model_kind {
+    PSLD_EXACT_MODEL = 0, /* a mixture whose score is known */
+    PSLD_SCORE_MODEL = 1, /* a network that predicts eps */
+    PSLD_CLASSIFIER = 2,  /* a network that predicts log p(label | z, t) */
+} psld_model_kind;
+
+typedef struct psld_model_options {
+    const char *process;          /* another recipe than the model's own (psld_recipe_open), or NULL */
+    const char *config;           /* YAML for weights that carry no configuration of their own, or NULL */
+    const char *const *overrides; /* "key.key=value" each, applied to the configuration */
+    size_t override_count;
+    int raw;       /* 1: the raw weights where a file has EMA weights too */
+    int reference; /* 1: compute with the reference kernels */
+} psld_model_options;
+
+PSLD_API void psld_model_defaults(psld_model_options *options);
+
+/* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their metadata; or any
+ * weights (safetensors, PyTorch checkpoint) with options->config. NULL options are the defaults. Evaluating a network changes scratch
+ * memory: one thread at a time. */
+PSLD_API psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model);
+/* The network of a configuration with freshly initialised weights. */
+PSLD_API psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
+                                       psld_model **model);
 PSLD_API void psld_model_free(psld_model *model);
+
+PSLD_API psld_model_kind psld_model_kind_of(const psld_model *model);
+/* NULL for a classifier whose configuration names no process. */
 PSLD_API const psld_recipe *psld_model_recipe(const psld_model *model);
-PSLD_API psld_source *psld_model_source(const psld_model *model);
+/* NULL for a classifier. */
+PSLD_API psld_source *psld_model_source(psld_model *model);
 /* The exact model's mixture; NULL for others. */
 PSLD_API const psld_mixture *psld_model_mixture(const psld_model *model);
-/* Shape of one sample: its rank, and its sizes in `shape`, channels first. */
+/* Shape of one sample of the data: its rank, and its sizes in `shape`, channels first. */
 PSLD_API int psld_model_shape(const psld_model *model, size_t shape[PSLD_MAX_RANK]);
+/* Numbers in all weights, and floating-point operations of one evaluation of one sample; 0 for an exact model. */
+PSLD_API size_t psld_model_parameters(const psld_model *model);
+PSLD_API double psld_model_flops(psld_model *model);
+/* Classes of a classifier; 0 for others. */
+PSLD_API size_t psld_model_classes(const psld_model *model);
+
+/* Evaluates a network: z [n, channels, ...] and t [n]; *out is eps, or logits [n, classes], float32. With grad_z not NULL also the gradient
+ * by z: of sum(eps * grad_out) for a score network, of log p(label[i] | z_i, t_i) for a classifier (label [n]). */
+PSLD_API psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const psld_array *t,
+                                         const psld_array *grad_out, const psld_array *label, psld_array **out,
+                                         psld_array **grad_z);
+
+/* Writes the weights with their configuration: .safetensors, or .pt/.pth/.ckpt for PyTorch. */
+PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);
+
+/* Seconds of one evaluation of `batch` samples (best of `repetitions`), and the bytes of its working memory. */
+PSLD_API psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes);
+/* The plan for a batch as text, one line a step. Free with psld_text_free. */
+PSLD_API psld_status psld_model_plan(psld_model *model, size_t batch, char **text);
+PSLD_API void psld_text_free(char *text);
+
+/* What a file of tensors holds, whatever it belongs to: called once for each, in the order of the file. */
+typedef void (*psld_tensor_fn)(void *user, const char *name, const char *type, int rank, const size_t *shape);
+PSLD_API psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, void *user);
+/* From one format to another by the end of the new name, tensors as they are: for files without a configuration. */
+PSLD_API psld_status psld_tensors_convert(const char *from, const char *to);
 
 /* ---- Evaluation --------------------------------------------------------------------------------------------- */
 

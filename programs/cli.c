@@ -412,6 +412,23 @@ void cli_progress_end(cli_progress *progress)
     if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
 }
 
+/* ---- Models ----------------------------------------------------------------------------------------------------- */
+
+psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)
+{
+    m->options.raw = m->use && strcmp(m->use, "raw") == 0;
+    m->options.overrides = words + 1;
+    m->options.override_count = (size_t)(count - 1);
+    for (int i = 1; i < count; i++)
+        if (!strchr(words[i], '=')) return cli_bad_input("%s: expected an override, key=value", words[i]);
+    if (!cli_ends_in(words[0], ".yaml|.yml")) return psld_model_open(words[0], &m->options, model);
+    if (psld_model_create(words[0], &m->options, 0, model) == PSLD_OK) return PSLD_OK;
+    char as_config[1024];
+    snprintf(as_config, sizeof as_config, "%s", psld_error_text());
+    psld_status status = psld_model_open(words[0], &m->options, model);
+    return status == PSLD_OK || strstr(psld_error_text(), "mixture") == NULL ? status : cli_bad_input("%s", as_config);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
 json_t *cli_json_number(double number)

@@ -18,7 +18,8 @@ typedef struct cli_command {
     int (*run)(const struct cli_command *command, int argc, char **argv);
 } cli_command;
 
-extern const cli_command command_demo, command_info, command_recipe, command_sample;
+extern const cli_command command_bench, command_convert, command_demo, command_info, command_recipe, command_sample,
+    command_score;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */
@@ -75,6 +76,27 @@ int cli_progress_report(void *progress, uint64_t done, uint64_t total);
 void cli_progress_end(cli_progress *progress);
 
 double cli_seconds(void);
+
+/* The options that opening a model takes, for the tables of commands that open one. CLI_MODEL_OPTIONS needs a cli_model m. */
+typedef struct cli_model {
+    psld_model_options options;
+    const char *use;
+} cli_model;
+#define CLI_MODEL_OPTIONS(m)                                                                                        \
+    {"config",                                                                                                      \
+     0,                                                                                                             \
+     CLI_FILE,                                                                                                      \
+     "FILE",                                                                                                        \
+     "configuration of weights that carry none (ours or a published one)",                                          \
+     &(m).options.config,                                                                                           \
+     NULL},                                                                                                         \
+        {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"}, \
+    {                                                                                                               \
+        "reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL    \
+    }
+/* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no exact model is a configuration: its
+ * network gets initial weights. */
+psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model);
 
 /* JSON: a number, or null where JSON has none; a k x k matrix; printing with all digits. */
 json_t *cli_json_number(double number);

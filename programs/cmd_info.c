@@ -27,7 +27,7 @@ static int show_array(const char *path, int json)
     return EXIT_DONE;
 }
 
-static int show_model(const char *path, const psld_model *model, int json)
+static int show_exact_model(const char *path, const psld_model *model, int json)
 {
     const psld_recipe_spec *spec = psld_recipe_get(psld_model_recipe(model));
     size_t dim = psld_mixture_dim(psld_model_mixture(model));
@@ -41,6 +41,84 @@ static int show_model(const char *path, const psld_model *model, int json)
     json_object_set_new(object, "dimensions", json_integer((json_int_t)dim));
     json_object_set_new(object, "process", json_string(spec->name));
     json_object_set_new(object, "k", json_integer(spec->k));
+    return cli_json_print(object);
+}
+
+/* The network of a configuration, before it has any weights. */
+static int show_network(const char *path, psld_model *model, int json)
+{
+    size_t shape[PSLD_MAX_RANK], parameters = psld_model_parameters(model);
+    const psld_recipe *recipe = psld_model_recipe(model);
+    const char *kind = psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network";
+    const char *name = recipe ? psld_recipe_get(recipe)->name : "not given";
+    int rank = psld_model_shape(model, shape);
+    double flops = psld_model_flops(model);
+    json_t *sizes = json_array();
+    for (int i = 0; i < rank; i++) json_array_append_new(sizes, json_integer((json_int_t)shape[i]));
+    if (!json) {
+        json_decref(sizes);
+        printf("%s: %s, %.2fM parameters, %.2f GFLOP an evaluation, recipe %s, data", path, kind,
+               (double)parameters / 1e6, flops / 1e9, name);
+        for (int i = 0; i < rank; i++) printf("%s%zu", i ? " x " : " ", shape[i]);
+        printf("\n");
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "kind", json_string(kind));
+    json_object_set_new(object, "parameters", json_integer((json_int_t)parameters));
+    json_object_set_new(object, "flops", cli_json_number(flops));
+    json_object_set_new(object, "process", json_string(name));
+    json_object_set_new(object, "shape", sizes);
+    return cli_json_print(object);
+}
+
+/* ---- Files of tensors ------------------------------------------------------------------------------------------- */
+
+typedef struct listing {
+    int json;
+    json_t *tensors;
+    size_t count, numbers;
+} listing;
+
+static void list_tensor(void *user, const char *name, const char *type, int rank, const size_t *shape)
+{
+    listing *l = user;
+    size_t numbers = 1;
+    for (int i = 0; i < rank; i++) numbers *= shape[i];
+    l->count++;
+    l->numbers += numbers;
+    if (!l->json) {
+        printf("  %-48s %-9s [", name, type);
+        for (int i = 0; i < rank; i++) printf("%s%zu", i ? ", " : "", shape[i]);
+        printf("]\n");
+        return;
+    }
+    json_t *row = json_object(), *sizes = json_array();
+    for (int i = 0; i < rank; i++) json_array_append_new(sizes, json_integer((json_int_t)shape[i]));
+    json_object_set_new(row, "name", json_string(name));
+    json_object_set_new(row, "type", json_string(type));
+    json_object_set_new(row, "shape", sizes);
+    json_array_append_new(l->tensors, row);
+}
+
+static int show_tensors(const char *path, int json)
+{
+    listing l = {.json = json, .tensors = json_array()};
+    if (!json) printf("%s:\n", path);
+    psld_status status = psld_tensors_list(path, list_tensor, &l);
+    if (status != PSLD_OK) {
+        json_decref(l.tensors);
+        return cli_failed(status);
+    }
+    if (!json) {
+        json_decref(l.tensors);
+        printf("%zu tensors, %.2fM numbers\n", l.count, (double)l.numbers / 1e6);
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "kind", json_string("tensors"));
+    json_object_set_new(object, "numbers", json_integer((json_int_t)l.numbers));
+    json_object_set_new(object, "tensors", l.tensors);
     return cli_json_print(object);
 }
 
@@ -58,25 +136,36 @@ static int show_recipe(const char *path, const psld_recipe *recipe, int json)
     return cli_json_print(object);
 }
 
-/* YAML is a model if it reads as one; when it reads as neither, the message is about what it looks more like. */
+/* YAML is a recipe, a configuration of a network or an exact model, whichever reads without an error; when none does, the message is about the one
+ * that its keys look like. */
 static int show_yaml(const char *path, int json)
 {
     psld_model *model = NULL;
     psld_recipe *recipe = NULL;
-    int exit_code;
+    char as_recipe[1024], as_network[1024];
+    int exit_code = EXIT_FAILED;
     if (psld_recipe_open(path, &recipe) == PSLD_OK) {
         exit_code = show_recipe(path, recipe, json);
         psld_recipe_free(recipe);
         return exit_code;
     }
-    char as_recipe[1024];
     snprintf(as_recipe, sizeof as_recipe, "%s", psld_error_text());
-    if (psld_model_open(path, NULL, &model) == PSLD_OK) {
-        exit_code = show_model(path, model, json);
+    if (psld_model_create(path, NULL, 0, &model) == PSLD_OK) {
+        exit_code = show_network(path, model, json);
         psld_model_free(model);
         return exit_code;
     }
-    cli_complain("%s", strstr(as_recipe, "unknown key") ? psld_error_text() : as_recipe);
+    snprintf(as_network, sizeof as_network, "%s", psld_error_text());
+    if (psld_model_open(path, NULL, &model) == PSLD_OK) {
+        exit_code = show_exact_model(path, model, json);
+        psld_model_free(model);
+        return exit_code;
+    }
+    const char *as_model = psld_error_text();
+    if (!strstr(as_recipe, "unknown key"))
+        cli_complain("%s", as_recipe);
+    else
+        cli_complain("%s", strstr(as_model, "unknown key") ? as_network : as_model);
     return EXIT_FAILED;
 }
 
@@ -92,15 +181,18 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one file, found %d", count);
     if (cli_ends_in(words[0], ".npy")) return show_array(words[0], json);
-    return show_yaml(words[0], json);
+    return cli_ends_in(words[0], ".yaml|.yml") ? show_yaml(words[0], json) : show_tensors(words[0], json);
 }
 
 const cli_command command_info = {
     .name = "info",
     .summary = "says what a file is",
     .usage = "FILE [--json]",
-    .description = "FILE is a recipe or an exact model (.yaml), or an array (.npy).",
+    .description = "FILE is a recipe, an exact model or the configuration of a network (.yaml; parameters and cost are "
+                   "shown), an array\n"
+                   "(.npy), or weights: safetensors or a PyTorch checkpoint, whose tensors are listed.",
     .examples = "  psld info mixture.yaml\n"
-                "  psld info samples.npy --json\n",
+                "  psld info configs/cifar10-psld-39m.yaml\n"
+                "  psld info model.ckpt --json\n",
     .run = run,
 };

@@ -109,7 +109,7 @@ static int report(const psld_model *model, const request *r, const result *drawn
 
 /* ---- The command ------------------------------------------------------------------------------------------------ */
 
-static psld_status draw(const psld_model *model, request *r, result *drawn)
+static psld_status draw(psld_model *model, request *r, result *drawn)
 {
     const psld_recipe *recipe = psld_model_recipe(model);
     size_t shape[PSLD_MAX_RANK], width;
@@ -168,7 +168,10 @@ static int sample_model(const cli_command *command, const char *path, request *r
     result drawn = {0};
     size_t shape[PSLD_MAX_RANK];
     int exit_code = EXIT_DONE;
-    psld_status status = psld_model_open(path, r->process, &model);
+    psld_model_options opening;
+    psld_model_defaults(&opening);
+    opening.process = r->process;
+    psld_status status = psld_model_open(path, &opening, &model);
     if (status == PSLD_OK && !cli_ends_in(r->out, ".npy") && (psld_model_shape(model, shape) != 1 || shape[0] != 2)) {
         psld_model_free(model);
         return cli_wrong_usage(command, "-o %s: a picture needs a 2-D model; write .npy", r->out);

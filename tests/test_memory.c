@@ -166,7 +166,10 @@ static psld_status open_model(void)
 static psld_status open_model_with_process(void)
 {
     psld_model *made;
-    psld_status status = psld_model_open("memory-model.yaml", "vp beta=4", &made);
+    psld_model_options options;
+    psld_model_defaults(&options);
+    options.process = "vp beta=4";
+    psld_status status = psld_model_open("memory-model.yaml", &options, &made);
     psld_model_free(made);
     return status;
 }

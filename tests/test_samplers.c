@@ -239,7 +239,7 @@ static void choose_size(void)
 #endif
     if (!wanted) return;
     samples = (size_t)strtoul(wanted, NULL, 10);
-    steps_needed = samples > 50000 ? 4000 : 1000;
+    steps_needed = samples > 50000 ? 2000 : 1000;
 }
 
 /* Largest deviation of the samples' mean and covariance from those of exact p_eps, in standard errors. */
@@ -305,14 +305,15 @@ static void moments_of_mixtures(void **state)
     (void)state;
     for (int p = 0; p <= PRESETS; p++) {
         psld_recipe *recipe = p < PRESETS ? open_recipe(preset_lines[p]) : random_recipe(3, FULL_NOISE, 1);
-        check_moments(recipe, "em", recipe->spec.k > 2 ? 2 * steps_needed : steps_needed, 0);
-        check_moments(recipe, "sscs", steps_needed, 0);
+        int steps = recipe->spec.k > 2 ? 2 * steps_needed : steps_needed;
+        check_moments(recipe, "em", steps, 0);
+        check_moments(recipe, "sscs", steps / 2, 0);
         check_moments(recipe, "ode", 1, 0);
-        check_moments(recipe, "heun", steps_needed, 0);
+        check_moments(recipe, "heun", 400, 0);
         psld_recipe_free(recipe);
     }
     psld_recipe *recipe = open_recipe("psld gamma=0.02");
-    check_moments(recipe, "em", 2 * steps_needed, 1);
+    check_moments(recipe, "em", steps_needed, 1);
     psld_recipe_free(recipe);
 }
 

@@ -29,6 +29,9 @@ psld_status psld_yaml_override(psld_yaml *yaml, const char *assignment);
 
 const psld_node *psld_yaml_root(const psld_yaml *yaml);
 
+/* The document as YAML text that reads back as the same tree; overrides are in it. Release with psld_release. */
+psld_status psld_yaml_text(const psld_yaml *yaml, char **text);
+
 psld_node_kind psld_node_kind_of(const psld_node *node);
 /* Number of list items or map entries; 0 for scalars. */
 size_t psld_node_size(const psld_node *node);

@@ -1,98 +1,61 @@
-/* A model is what `psld sample` and its relatives take: a score source with its process and the shape of its data.
- *
- * An exact model is YAML:
- *     mixture: {weights: [0.5, 0.5], means: [[-1, 0], [1, 0]], scales: [0.1, 0.1]}     # scales: or one number for all
- *     process: psld gamma=0.02                                                         # a line, or a recipe as a map */
+/* A model is what `psld sample` and its relatives take: a score source with its process and the shape of its data. */
+#include "model/model.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
-#include "process/recipe.h"
-#include "sample/source.h"
 
-struct psld_model {
-    psld_recipe *recipe;
-    psld_mixture *mixture;
-    psld_source *source;
-    int rank;
-    size_t shape[PSLD_MAX_RANK];
-};
-
-enum { MAX_NUMBERS = 1 << 24 };
-
-static psld_status read_scales(const psld_node *node, size_t components, double *scales)
+void psld_model_defaults(psld_model_options *options)
 {
-    if (psld_node_kind_of(node) == PSLD_NODE_LIST) return psld_node_numbers(node, components, scales);
-    double all = 0;
-    PSLD_TRY(psld_node_number(node, &all));
-    for (size_t c = 0; c < components; c++) scales[c] = all;
-    return PSLD_OK;
+    memset(options, 0, sizeof *options);
 }
 
-static psld_status require(const psld_node *map, const char *key, const psld_node **value)
+static int ends_in(const char *path, const char *ending)
 {
-    *value = psld_node_get(map, key);
-    return *value ? PSLD_OK : psld_node_fail(map, "%s is missing", key);
+    size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcmp(path + length - end, ending) == 0;
 }
 
-static psld_status read_mixture(const psld_node *map, psld_mixture **mixture)
+static psld_status open_exact(const char *path, const char *process, psld_model *model)
 {
-    static const char *const keys[] = {"weights", "means", "scales", NULL};
-    const psld_node *weights, *means, *scales;
-    PSLD_TRY(psld_node_check_keys(map, keys));
-    PSLD_TRY(require(map, "weights", &weights));
-    PSLD_TRY(require(map, "means", &means));
-    PSLD_TRY(require(map, "scales", &scales));
-    size_t components = psld_node_size(means);
-    if (psld_node_kind_of(means) != PSLD_NODE_LIST || components == 0)
-        return psld_node_fail(means, "expected a list of points, one for each component");
-    size_t dim = psld_node_size(psld_node_at(means, 0));
-    if (dim == 0 || components > MAX_NUMBERS / dim)
-        return psld_node_fail(psld_node_at(means, 0), "expected a point as a list of numbers");
-    double *numbers = psld_alloc(components * (dim + 2), sizeof *numbers);
-    if (!numbers) return PSLD_NO_MEMORY;
-    double *w = numbers, *s = w + components, *m = s + components;
-    psld_status status = psld_node_numbers(weights, components, w);
-    if (status == PSLD_OK) status = read_scales(scales, components, s);
-    if (status == PSLD_OK) status = psld_node_matrix(means, components, dim, m);
-    if (status == PSLD_OK) {
-        status = psld_mixture_create(components, dim, w, m, s, mixture);
-        if (status == PSLD_BAD_INPUT) psld_node_fail(map, "%s", psld_error_text());
-    }
-    psld_release(numbers);
+    psld_yaml *yaml;
+    PSLD_TRY(psld_yaml_load(path, &yaml));
+    psld_status status = psld_model_read_exact(psld_yaml_root(yaml), process, model);
+    psld_yaml_free(yaml);
     return status;
 }
 
-static psld_status read_exact(const psld_node *root, const char *process, psld_model *model)
+static psld_status open_or_create(const char *path, int exact, const psld_model_options *options, uint64_t seed,
+                                  psld_model **model)
 {
-    static const char *const keys[] = {"name", "mixture", "process", NULL};
-    const psld_node *mixture, *own_process;
-    PSLD_TRY(psld_node_check_keys(root, keys));
-    PSLD_TRY(require(root, "mixture", &mixture));
-    PSLD_TRY(read_mixture(mixture, &model->mixture));
-    if (process) {
-        PSLD_TRY(psld_recipe_open(process, &model->recipe));
-    } else {
-        PSLD_TRY(require(root, "process", &own_process));
-        PSLD_TRY(psld_recipe_read(own_process, &model->recipe));
-    }
-    model->rank = 1;
-    model->shape[0] = psld_mixture_dim(model->mixture);
-    return psld_source_mixture(model->mixture, model->recipe, &model->source);
-}
-
-psld_status psld_model_open(const char *path, const char *process, psld_model **model)
-{
-    psld_yaml *yaml = NULL;
-    *model = NULL;
-    PSLD_TRY(psld_yaml_load(path, &yaml));
     psld_model *made = psld_alloc(1, sizeof *made);
-    psld_status status = made ? read_exact(psld_yaml_root(yaml), process, made) : PSLD_NO_MEMORY;
-    psld_yaml_free(yaml);
+    *model = NULL;
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status =
+        exact ? open_exact(path, options->process, made) : psld_model_read_network(path, options, seed, made);
     if (status != PSLD_OK)
         psld_model_free(made);
     else
         *model = made;
     return status;
+}
+
+psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
+{
+    psld_model_options defaults;
+    psld_model_defaults(&defaults);
+    int exact = ends_in(path, ".yaml") || ends_in(path, ".yml");
+    return open_or_create(path, exact, options ? options : &defaults, 0, model);
+}
+
+psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
+                              psld_model **model)
+{
+    psld_model_options with_config;
+    psld_model_defaults(&with_config);
+    if (options) with_config = *options;
+    with_config.config = config_path;
+    return open_or_create(NULL, 0, &with_config, seed, model);
 }
 
 void psld_model_free(psld_model *model)
@@ -101,7 +64,18 @@ void psld_model_free(psld_model *model)
     psld_source_free(model->source);
     psld_mixture_free(model->mixture);
     psld_recipe_free(model->recipe);
+    for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
+    psld_network_free(model->network);
+    psld_release(model->config);
+    psld_release(model->rows_z);
+    psld_release(model->rows_t);
+    psld_release(model->rows_eps);
     psld_release(model);
+}
+
+psld_model_kind psld_model_kind_of(const psld_model *model)
+{
+    return model->kind;
 }
 
 const psld_recipe *psld_model_recipe(const psld_model *model)
@@ -109,7 +83,7 @@ const psld_recipe *psld_model_recipe(const psld_model *model)
     return model->recipe;
 }
 
-psld_source *psld_model_source(const psld_model *model)
+psld_source *psld_model_source(psld_model *model)
 {
     return model->source;
 }
@@ -123,4 +97,14 @@ int psld_model_shape(const psld_model *model, size_t shape[PSLD_MAX_RANK])
 {
     memcpy(shape, model->shape, sizeof model->shape);
     return model->rank;
+}
+
+size_t psld_model_parameters(const psld_model *model)
+{
+    return model->network ? psld_network_size(model->network->graph) : 0;
+}
+
+size_t psld_model_classes(const psld_model *model)
+{
+    return model->kind == PSLD_CLASSIFIER ? (size_t)model->network->config.out_ch : 0;
 }

@@ -1,0 +1,455 @@
+/* Speed of the AVX2 kernels on the layers of the 39M CIFAR-10 network (nf 128, ch_mult 1,2,2,2, two blocks, attention at 16): medians
+ * of interleaved repetitions, in GFLOP/s. Convolutions count the operations of the direct algorithm, whatever is used.
+ *
+ *     bench_kernels [NAME]    only lines that contain NAME */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "kernels/avx2/attention.h"
+#include "kernels/avx2/conv.h"
+#include "kernels/avx2/gemm.h"
+#include "kernels/avx2/norm.h"
+#include "kernels/avx2/rows.h"
+#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/update.h"
+#include "kernels/avx2/winograd.h"
+#include "kernels/cpu.h"
+#include "psld.h"
+
+#if defined(__x86_64__)
+
+enum { MOST_RUNS = 400, MOST_CONTENDERS = 8 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static float *buffer(ptrdiff_t count)
+{
+    float *data = psld_alloc((size_t)count, sizeof *data);
+    if (!data) {
+        fprintf(stderr, "%s\n", psld_error_text());
+        exit(1);
+    }
+    for (ptrdiff_t i = 0; i < count; i++) data[i] = (float)(i * 7919 % 1009) * 0x1p-10F - 0.5F;
+    return data;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef void (*run_fn)(void *layer, int slots);
+
+typedef struct {
+    const char *name;
+    run_fn run;
+    double flops;
+} contender;
+
+/* Runs everything with one and with two threads in turns for about a second, and prints medians. Kernels without slots follow
+ * the number of threads of the library: with `by_pool` that is changed, which ends and makes threads outside of the time taken. */
+static void compete(void *layer, const contender *contenders, int count, int by_pool)
+{
+    static double times[2 * MOST_CONTENDERS][MOST_RUNS];
+    const double end = now() + 1.0;
+    int runs = 0;
+    for (; runs < MOST_RUNS && (runs < 5 || now() < end); runs++)
+        for (int slots = 1; slots <= 2; slots++) {
+            if (by_pool) {
+                psld_threads_set(slots);
+                contenders[0].run(layer, slots);
+            }
+            for (int i = 0; i < count; i++) {
+                const double start = now();
+                contenders[i].run(layer, slots);
+                times[2 * i + slots - 1][runs] = now() - start;
+            }
+        }
+    psld_threads_set(2);
+    for (int i = 0; i < 2 * count; i++) {
+        qsort(times[i], (size_t)runs, sizeof(double), ascending);
+        const double median = times[i][runs / 2], best = times[i][runs / 10];
+        if (i % 2 == 0) printf("  %-8s", contenders[i / 2].name);
+        printf(" %8.3f ms %5.0f (%3.0f)", 1e3 * median, 1e-9 * contenders[i / 2].flops / median,
+               1e-9 * contenders[i / 2].flops / best);
+        if (i % 2) printf("\n");
+    }
+}
+
+/* ---- Convolutions ------------------------------------------------------------------------------------------------- */
+
+/* U lies in several copies that together exceed the caches: a network has long forgotten a layer's U when it comes back to it. */
+enum { COLD_FLOATS = 16 << 20 };
+
+typedef struct {
+    psld_conv_shape_avx2 s, mirror;
+    float *x, *y, *w, *u, *mirror_u, *dx, *dw, *scratch;
+    ptrdiff_t x_stride, y_stride, copies, turn, u_size;
+} conv_layer;
+
+static void wino_forward(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    l->turn = (l->turn + 1) % l->copies;
+    psld_winograd_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u + l->turn * l->u_size, NULL,
+                           (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+}
+
+static void wino_forward_hot(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_winograd_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u, NULL,
+                           (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+}
+
+static void wino_dx(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->mirror.slots = slots;
+    psld_winograd_avx2_4x4(&l->mirror, (psld_const_pixels_avx2){l->y, l->y_stride}, NULL, l->mirror_u, NULL,
+                           (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
+}
+
+static void wino_dw(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_winograd_dw_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL,
+                              (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, 0, l->scratch);
+}
+
+static void wino_u(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_winograd_weights_avx2_4x4(&l->s, 0, 0, l->w, l->u);
+}
+
+static void wino_u_mirrored(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->mirror.slots = slots;
+    psld_winograd_weights_avx2_4x4(&l->mirror, 1, 0, l->w, l->mirror_u);
+}
+
+static void indirect_forward(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_conv_avx2_6x16(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, l->w, NULL,
+                        (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+}
+
+static void indirect_dx(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_conv_dx_avx2_6x16(&l->s, (psld_const_pixels_avx2){l->y, l->y_stride}, l->mirror_u, NULL,
+                           (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
+}
+
+static void indirect_dw(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_conv_dw_avx2_6x16(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride},
+                           (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, 0, l->scratch);
+}
+
+static void product_forward(void *context, int slots)
+{
+    conv_layer *l = context;
+    const ptrdiff_t pixels = l->s.height * l->s.width, k = psld_round8(l->s.inputs);
+    const psld_gemm_avx2 gemm = {
+        l->s.images * pixels,           l->s.outputs, k,           pixels, l->x, l->x_stride, l->w,
+        16 * psld_round16(l->s.inputs), l->y,         l->y_stride, NULL,   slots};
+    psld_gemm_avx2_6x16(&gemm);
+}
+
+static conv_layer open_layer(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t size, ptrdiff_t kernel, int winograd)
+{
+    conv_layer l = {.s = {n, size, size, ci, size, size, co, kernel, kernel, 1, 1, kernel / 2, kernel / 2, 2}};
+    l.mirror = psld_winograd_mirror_avx2(&l.s);
+    l.x_stride = psld_round8(ci);
+    l.y_stride = psld_round8(co);
+    l.x = buffer(n * size * size * l.x_stride);
+    l.dx = buffer(n * size * size * l.x_stride);
+    l.y = buffer(n * size * size * l.y_stride);
+    l.w = buffer(psld_conv_weights_avx2(&l.s));
+    l.dw = buffer(psld_conv_weights_avx2(&l.s));
+    ptrdiff_t scratch = psld_conv_scratch_avx2(&l.s), mirror = psld_conv_weights_avx2(&l.s);
+    l.copies = 1;
+    if (winograd) {
+        l.u_size = psld_winograd_weights_size_avx2(&l.s);
+        l.copies = COLD_FLOATS / l.u_size + 1;
+        mirror = psld_winograd_weights_size_avx2(&l.mirror);
+        for (l.s.slots = l.mirror.slots = 1; l.s.slots <= 2; l.s.slots++, l.mirror.slots++) {
+            scratch = psld_most(scratch, psld_winograd_scratch_avx2(&l.s));
+            scratch = psld_most(scratch, psld_winograd_scratch_avx2(&l.mirror));
+            scratch = psld_most(scratch, psld_winograd_dw_scratch_avx2(&l.s));
+        }
+    }
+    l.u = buffer(l.copies * l.u_size);
+    l.mirror_u = buffer(mirror);
+    l.scratch = buffer(scratch);
+    return l;
+}
+
+static void close_layer(conv_layer *l)
+{
+    psld_release(l->x), psld_release(l->dx), psld_release(l->y), psld_release(l->w), psld_release(l->dw);
+    psld_release(l->u), psld_release(l->mirror_u), psld_release(l->scratch);
+}
+
+static const char *wanted;
+
+static int title(const char *text)
+{
+    if (wanted && !strstr(text, wanted)) return 0;
+    printf("%s\n", text);
+    fflush(stdout);
+    return 1;
+}
+
+static void bench_conv(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t size, ptrdiff_t kernel, int winograd)
+{
+    char text[100];
+    snprintf(text, sizeof text, "B=%td %tdx%td %td->%td@%td", n, kernel, kernel, ci, co, size);
+    if (!title(text)) return;
+    conv_layer l = open_layer(n, ci, co, size, kernel, winograd);
+    const double flops = 2.0 * (double)(n * size * size * ci * co * kernel * kernel), u = 18.0 * (double)(ci * co);
+    const contender by_winograd[] = {{"y", wino_forward, flops}, {"y hot U", wino_forward_hot, flops},
+                                     {"dx", wino_dx, flops},     {"dw", wino_dw, flops},
+                                     {"U", wino_u, u},           {"U mirror", wino_u_mirrored, u}};
+    const contender by_pointers[] = {{"y", indirect_forward, flops},
+                                     {"dx", indirect_dx, flops},
+                                     {"dw", indirect_dw, flops},
+                                     {"y gemm", product_forward, flops}};
+    if (winograd)
+        compete(&l, by_winograd, 6, 0);
+    else
+        compete(&l, by_pointers, kernel == 1 ? 4 : 3, 0);
+    close_layer(&l);
+}
+
+static void bench_convolutions(ptrdiff_t n)
+{
+    static const ptrdiff_t wide[][3] = {{128, 128, 32}, {256, 128, 32}, {384, 128, 32}, {256, 256, 32},
+                                        {128, 256, 16}, {256, 256, 16}, {384, 256, 16}, {512, 256, 16},
+                                        {256, 256, 8},  {512, 256, 8},  {256, 256, 4},  {512, 256, 4}};
+    static const ptrdiff_t narrow[][3] = {{256, 128, 32}, {384, 128, 32}, {256, 256, 16}, {256, 768, 16},
+                                          {512, 256, 16}, {512, 256, 8},  {512, 256, 4}};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) bench_conv(n, wide[i][0], wide[i][1], wide[i][2], 3, 1);
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        bench_conv(n, narrow[i][0], narrow[i][1], narrow[i][2], 1, 0);
+    bench_conv(n, 6, 128, 32, 3, 0);
+    bench_conv(n, 128, 6, 32, 3, 0);
+}
+
+/* ---- Everything else ---------------------------------------------------------------------------------------------- */
+
+/* For these the "flops" are bytes that have to move at least: the columns are GB/s. */
+typedef struct {
+    psld_norm_avx2 norm;
+    psld_attention_avx2 attention;
+    float *x, *y, *dy, *tables, *parameters, *weights, *scratch;
+    ptrdiff_t count;
+    double *sums;
+} rest_layer;
+
+static float *table(const rest_layer *l, int which)
+{
+    return l->tables + which * l->norm.images * l->norm.stride;
+}
+
+static void norm_forward(void *context, int slots)
+{
+    (void)slots;
+    rest_layer *l = context;
+    psld_moments_avx2(&l->norm, l->x, l->norm.stride, table(l, 0), table(l, 1));
+    psld_norm_tables_avx2(&l->norm, table(l, 0), table(l, 1), l->parameters, l->parameters, table(l, 2), table(l, 3),
+                          table(l, 4), table(l, 5));
+    const psld_fill_avx2 fill = {table(l, 2), table(l, 3), l->norm.stride, 1};
+    psld_affine_avx2(&fill, l->norm.images, l->norm.pixels, l->norm.channels, l->x, l->norm.stride, l->y,
+                     l->norm.stride);
+}
+
+static void norm_moments(void *context, int slots)
+{
+    (void)slots;
+    rest_layer *l = context;
+    psld_moments_avx2(&l->norm, l->x, l->norm.stride, table(l, 0), table(l, 1));
+}
+
+static void norm_backward(void *context, int slots)
+{
+    (void)slots;
+    rest_layer *l = context;
+    const ptrdiff_t stride = l->norm.stride;
+    const psld_norm_gradient_avx2 g = {.x = l->x,
+                                       .dy = l->dy,
+                                       .dx = l->y,
+                                       .x_stride = stride,
+                                       .dy_stride = stride,
+                                       .dx_stride = stride,
+                                       .gamma = l->parameters,
+                                       .scale = table(l, 2),
+                                       .shift = table(l, 3),
+                                       .group_mean = table(l, 4),
+                                       .group_rstd = table(l, 5)};
+    psld_norm_dx_avx2(&l->norm, &g, l->scratch);
+}
+
+static void add_pixels(void *context, int slots)
+{
+    (void)slots;
+    rest_layer *l = context;
+    psld_add_avx2(l->norm.images * l->norm.pixels, l->norm.channels, l->x, l->norm.stride, 1, l->dy, l->norm.stride, 1,
+                  l->y, l->norm.stride);
+}
+
+static void bench_norm(ptrdiff_t n, ptrdiff_t channels, ptrdiff_t size)
+{
+    char text[100];
+    snprintf(text, sizeof text, "B=%td GroupNorm+SiLU %td@%td, GB/s", n, channels, size);
+    if (!title(text)) return;
+    rest_layer l = {.norm = {n, size * size, channels, 32, 1e-6F, channels, 1}};
+    l.count = n * size * size * channels;
+    l.x = buffer(l.count), l.y = buffer(l.count), l.dy = buffer(l.count);
+    l.tables = buffer(6 * n * channels), l.parameters = buffer(channels);
+    l.scratch = buffer(psld_norm_dx_scratch_avx2(&l.norm));
+    const double bytes = 4.0 * (double)l.count;
+    const contender contenders[] = {{"y", norm_forward, 3 * bytes},
+                                    {"moments", norm_moments, bytes},
+                                    {"dx", norm_backward, 6 * bytes},
+                                    {"add", add_pixels, 3 * bytes}};
+    compete(&l, contenders, 4, 1);
+    psld_release(l.x), psld_release(l.y), psld_release(l.dy), psld_release(l.tables), psld_release(l.parameters);
+    psld_release(l.scratch);
+}
+
+static void attention_forward(void *context, int slots)
+{
+    rest_layer *l = context;
+    l->attention.slots = slots;
+    psld_attention_avx2_6x16(&l->attention, l->weights, (psld_pixels_avx2){l->y, l->attention.width}, l->scratch);
+}
+
+static void attention_backward(void *context, int slots)
+{
+    rest_layer *l = context;
+    const ptrdiff_t width = l->attention.width;
+    l->attention.slots = slots;
+    psld_attention_dx_avx2_6x16(&l->attention, l->weights, (psld_const_pixels_avx2){l->dy, width},
+                                (psld_pixels_avx2){l->y, 3 * width}, (psld_pixels_avx2){l->y + width, 3 * width},
+                                (psld_pixels_avx2){l->y + 2 * width, 3 * width}, l->scratch);
+}
+
+static void bench_attention(ptrdiff_t n, ptrdiff_t length, ptrdiff_t width)
+{
+    char text[100];
+    snprintf(text, sizeof text, "B=%td attention %td x %td", n, length, width);
+    if (!title(text)) return;
+    rest_layer l = {.attention = {n, 1, length, width, 1 / sqrtf((float)width), 2, {0}, {0}, {0}}};
+    l.x = buffer(n * length * 3 * width), l.y = buffer(n * length * 3 * width), l.dy = buffer(n * length * width);
+    l.attention.q = (psld_const_pixels_avx2){l.x, 3 * width};
+    l.attention.k = (psld_const_pixels_avx2){l.x + width, 3 * width};
+    l.attention.v = (psld_const_pixels_avx2){l.x + 2 * width, 3 * width};
+    l.weights = buffer(psld_attention_weights_avx2(&l.attention));
+    l.scratch = buffer(psld_attention_dx_scratch_avx2(&l.attention) + psld_attention_scratch_avx2(&l.attention));
+    const double flops = 4.0 * (double)(n * length * length * width);
+    const contender contenders[] = {{"y", attention_forward, flops}, {"dx", attention_backward, 2 * flops}};
+    compete(&l, contenders, 2, 0);
+    psld_release(l.x), psld_release(l.y), psld_release(l.dy), psld_release(l.weights), psld_release(l.scratch);
+}
+
+static void adam_step(void *context, int slots)
+{
+    (void)slots;
+    rest_layer *l = context;
+    const psld_adam_avx2 adam = {2e-4, 0.9, 0.999, 1e-8, 0, 1, 0.9999, 10};
+    psld_adam_avx2_8(&adam, l->count, l->x, l->y, l->dy, l->tables, l->weights);
+}
+
+static void square_norm(void *context, int slots)
+{
+    (void)slots;
+    rest_layer *l = context;
+    psld_sum_squares_avx2(l->count, l->x, l->sums);
+}
+
+static void bench_update(void)
+{
+    if (!title("update of 39.4 million parameters, GB/s")) return;
+    rest_layer l = {.count = 39400000};
+    l.x = buffer(l.count), l.y = buffer(l.count), l.dy = buffer(l.count), l.tables = buffer(l.count);
+    l.weights = buffer(l.count);
+    for (ptrdiff_t i = 0; i < l.count; i++) l.tables[i] = l.tables[i] * l.tables[i];
+    l.sums = psld_alloc((size_t)psld_sum_squares_chunks_avx2(l.count), sizeof(double));
+    const double bytes = 4.0 * (double)l.count;
+    const contender contenders[] = {{"adam", adam_step, 9 * bytes}, {"norm", square_norm, bytes}};
+    compete(&l, contenders, 2, 1);
+    psld_release(l.x), psld_release(l.y), psld_release(l.dy), psld_release(l.tables), psld_release(l.weights);
+    psld_release(l.sums);
+}
+
+static void empty_task(void *context, int slot, ptrdiff_t task)
+{
+    (void)context, (void)slot, (void)task;
+}
+
+static void empty_tasks(void *context, int slots)
+{
+    (void)context;
+    for (int i = 0; i < 1000; i++) psld_tasks_avx2(slots, 8, empty_task, NULL);
+}
+
+static void bench_pool(void)
+{
+    if (!title("a thousand calls of the pool, GFLOP/s = thousand calls a second")) return;
+    const contender contenders[] = {{"pool", empty_tasks, 1e9}};
+    compete(NULL, contenders, 1, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (!psld_cpu_has_avx2()) {
+        printf("this processor has no AVX2\n");
+        return 0;
+    }
+    wanted = argc > 1 ? argv[1] : NULL;
+    psld_threads_set(2);
+    printf("%-10s one thread: median ms, GFLOP/s (best tenth); two threads likewise\n", "");
+    for (ptrdiff_t n = 1; n <= 8; n += 7) {
+        bench_convolutions(n);
+        bench_norm(n, 128, 32);
+        bench_norm(n, 384, 32);
+        bench_norm(n, 256, 16);
+        bench_norm(n, 256, 8);
+        bench_attention(n, 256, 256);
+    }
+    bench_update();
+    bench_pool();
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    return 0;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* psld bench: speed of a network on this machine. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli.h"
+
+typedef struct request {
+    long batch, repetitions;
+    int json, plan;
+    cli_model model;
+} request;
+
+static int report(const request *r, psld_model *model, double seconds, size_t bytes)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double flops = psld_model_flops(model), each = seconds / (double)r->batch;
+    size_t peak = (size_t)usage.ru_maxrss * 1024;
+    if (!r->json) {
+        printf("%.2fM parameters, %.2f GFLOP an evaluation of one sample\n", (double)psld_model_parameters(model) / 1e6,
+               flops / 1e9);
+        printf("batch %ld, %d threads: %.4f s a sample, %.1f GFLOP/s; %.0f MB of weights and activations, %.0f MB "
+               "resident\n",
+               r->batch, psld_threads_get(), each, flops / each / 1e9, (double)bytes / 1e6, (double)peak / 1e6);
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "seconds_per_image", cli_json_number(each));
+    json_object_set_new(object, "gflops", cli_json_number(flops / each / 1e9));
+    json_object_set_new(object, "peak_bytes", json_integer((json_int_t)peak));
+    json_object_set_new(object, "plan_bytes", json_integer((json_int_t)bytes));
+    json_object_set_new(object, "threads", json_integer(psld_threads_get()));
+    json_object_set_new(object, "batch", json_integer(r->batch));
+    json_object_set_new(object, "parameters", json_integer((json_int_t)psld_model_parameters(model)));
+    return cli_json_print(object);
+}
+
+static psld_status bench(const request *r, const char *const *words, int count, int *exit_code)
+{
+    psld_model *model = NULL;
+    double seconds;
+    size_t bytes;
+    cli_model opening = r->model;
+    psld_status status = cli_model_open(&opening, words, count, &model);
+    if (status == PSLD_OK && r->plan) {
+        char *text = NULL;
+        status = psld_model_plan(model, (size_t)r->batch, &text);
+        if (status == PSLD_OK) printf("%s", text);
+        psld_text_free(text);
+    } else if (status == PSLD_OK) {
+        status = psld_model_time(model, (size_t)r->batch, (int)r->repetitions, &seconds, &bytes);
+        if (status == PSLD_OK) *exit_code = report(r, model, seconds, bytes);
+    }
+    psld_model_free(model);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    request r = {.batch = 1, .repetitions = 5};
+    const char *words[64];
+    int count, exit_code;
+    psld_model_defaults(&r.model.options);
+    const cli_option options[] = {
+        {"batch", 'b', CLI_COUNT, "B", "samples an evaluation (default 1)", &r.batch, NULL},
+        {"repetitions", 0, CLI_COUNT, "N", "the best of N is reported (default 5)", &r.repetitions, NULL},
+        {"plan", 0, CLI_FLAG, NULL, "print the plan, one line a step, instead of running it", &r.plan, NULL},
+        {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
+        CLI_MODEL_OPTIONS(r.model),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > 64) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (count < 2 || strcmp(words[0], "net") != 0)
+        return cli_wrong_usage(command, "expected net and a model or configuration");
+    if (r.repetitions > 100000) r.repetitions = 100000;
+    psld_status status = bench(&r, words + 1, count - 1, &exit_code);
+    return status == PSLD_OK ? exit_code : cli_failed(status);
+}
+
+const cli_command command_bench = {
+    .name = "bench",
+    .summary = "measures the speed of a network on this machine",
+    .usage = "net MODEL|CONFIG [-b BATCH] [options] [key=value ...]",
+    .description = "Evaluates a network on made-up states. A configuration without weights gets initial ones: speed "
+                   "does not depend on them.",
+    .examples = "  psld bench net configs/cifar10-psld-39m.yaml -b 8 --json\n"
+                "  psld bench net model.safetensors --plan\n",
+    .run = run,
+};

@@ -1,0 +1,377 @@
+/* Forward convolution and data gradient are one thing here, a grid of output pixels that each sum over taps:
+ *
+ *     out[first_y + a step_y][first_x + b step_x] = sum over taps  in[a from_y + dy(tap)][b from_x + dx(tap)] w[tap]
+ *
+ * Forward: first = 0, step = 1, from = stride, dy = ky - pad. Data gradient: one grid for each phase r = (i + pad) mod stride
+ * of the input pixels, with the taps ky = r mod stride: step = stride, from = 1, dy = (first + pad - ky) / stride.
+ *
+ * Scratch: a row of zeros; for each tap dy, dx and its place in the weights; for each slot the row pointers of a block of pixels. */
+#include "kernels/avx2/conv.h"
+
+#include <string.h>
+
+#include "base/threads.h"
+#include "kernels/avx2/gemm.h"
+#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/vec.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+enum { BLOCK_PIXELS = 48 };
+
+typedef struct {
+    ptrdiff_t images, rows, columns; /* of the grid */
+    ptrdiff_t first_y, first_x, step_y, step_x, out_height, out_width, outputs;
+    ptrdiff_t from_y, from_x, in_height, in_width;
+    psld_const_pixels_avx2 in;
+    psld_pixels_avx2 out;
+    psld_gemm_taps_avx2 taps;
+    const ptrdiff_t *dy, *dx; /* [taps] */
+    const float *weights;
+    const psld_finish_avx2 *finish;
+    const float *zeros;
+    const float **tables; /* [slot][BLOCK_PIXELS / 6][taps][6] */
+    ptrdiff_t table_size;
+} grid;
+
+static ptrdiff_t tap_count(const psld_conv_shape_avx2 *s)
+{
+    return s->kernel_height * s->kernel_width;
+}
+
+/* Floats that hold `count` pointers or numbers, in whole cache lines. */
+static ptrdiff_t words(ptrdiff_t count)
+{
+    _Static_assert(sizeof(ptrdiff_t) == 2 * sizeof(float) && sizeof(float *) == 2 * sizeof(float), "64-bit only");
+    return psld_round16(2 * count);
+}
+
+/* ---- Pointers ----------------------------------------------------------------------------------------------------- */
+
+static void grid_position(const grid *g, ptrdiff_t pixel, ptrdiff_t *image, ptrdiff_t *a, ptrdiff_t *b)
+{
+    *b = pixel % g->columns;
+    *a = pixel / g->columns % g->rows;
+    *image = pixel / g->columns / g->rows;
+}
+
+/* Number of the output pixel in its buffer. */
+static ptrdiff_t output_pixel(const grid *g, ptrdiff_t pixel)
+{
+    ptrdiff_t image, a, b;
+    grid_position(g, pixel, &image, &a, &b);
+    return (image * g->out_height + g->first_y + a * g->step_y) * g->out_width + g->first_x + b * g->step_x;
+}
+
+/* The pointers of one pixel, at every sixth place. */
+static void point_pixel(const grid *g, ptrdiff_t pixel, const float **table)
+{
+    ptrdiff_t image, a, b;
+    grid_position(g, pixel, &image, &a, &b);
+    for (ptrdiff_t tap = 0; tap < g->taps.taps; tap++) {
+        const ptrdiff_t y = a * g->from_y + g->dy[tap], x = b * g->from_x + g->dx[tap];
+        const int outside = y < 0 || y >= g->in_height || x < 0 || x >= g->in_width;
+        table[6 * tap] =
+            outside ? g->zeros : g->in.data + ((image * g->in_height + y) * g->in_width + x) * g->in.stride;
+    }
+}
+
+/* ---- Products ----------------------------------------------------------------------------------------------------- */
+
+/* Up to six pixels from `pixel` on, one panel. Where they do not lie one after the other the tile goes through a buffer. */
+static void multiply_group(const grid *g, ptrdiff_t pixel, ptrdiff_t count, const float *const *table, ptrdiff_t panel)
+{
+    const ptrdiff_t panel_size = psld_round16(g->taps.channels) * g->taps.block_taps * 16;
+    const int lanes = psld_round8(g->outputs) - 16 * panel > 8 ? 16 : 8;
+    const float *weights = g->weights + panel * panel_size;
+    if (g->step_y == 1 && g->step_x == 1) {
+        psld_gemm_taps_avx2_6x16(count, &g->taps, table, weights, g->out.data + pixel * g->out.stride + 16 * panel,
+                                 g->out.stride, lanes, NULL);
+        return;
+    }
+    _Alignas(64) float buffer[6 * 16];
+    psld_gemm_taps_avx2_6x16(count, &g->taps, table, weights, buffer, 16, 16, NULL);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        float *to = g->out.data + output_pixel(g, pixel + i) * g->out.stride + 16 * panel;
+        for (int lane = 0; lane < lanes; lane += 8) v8_store(to + lane, v8_load(buffer + 16 * i + lane));
+    }
+}
+
+static void finish_pixels(const grid *g, ptrdiff_t begin, ptrdiff_t end)
+{
+    if (!g->finish) return;
+    const ptrdiff_t pixels = g->out_height * g->out_width, channels = psld_round8(g->outputs);
+    if (g->step_y == 1 && g->step_x == 1) {
+        psld_finish_rows_avx2(g->finish, 0, g->out.data, g->out.stride, begin, end, pixels, 0, channels);
+        return;
+    }
+    for (ptrdiff_t p = begin; p < end; p++) {
+        const ptrdiff_t out = output_pixel(g, p);
+        psld_finish_rows_avx2(g->finish, 0, g->out.data, g->out.stride, out, out + 1, pixels, 0, channels);
+    }
+}
+
+static void pixels_task(void *context, int slot, ptrdiff_t task)
+{
+    const grid *g = context;
+    const ptrdiff_t all = g->images * g->rows * g->columns, step = 6 * g->taps.taps;
+    const ptrdiff_t begin = task * BLOCK_PIXELS, end = psld_least(all, begin + BLOCK_PIXELS);
+    const float **table = g->tables + slot * g->table_size;
+    for (ptrdiff_t p = begin; p < end; p++) point_pixel(g, p, table + (p - begin) / 6 * step + (p - begin) % 6);
+    for (ptrdiff_t panel = 0; 16 * panel < g->outputs; panel++)
+        for (ptrdiff_t p = begin; p < end; p += 6)
+            multiply_group(g, p, psld_least(6, end - p), table + (p - begin) / 6 * step, panel);
+    finish_pixels(g, begin, end);
+}
+
+static void run_grid(grid *g, int slots)
+{
+    const ptrdiff_t pixels = g->images * g->rows * g->columns;
+    psld_tasks_avx2(slots, (pixels + BLOCK_PIXELS - 1) / BLOCK_PIXELS, pixels_task, g);
+}
+
+/* ---- Forward and data gradient ------------------------------------------------------------------------------------ */
+
+/* The scratch of a grid: zeros, then [3][taps] numbers, then tables. Returns the numbers. */
+static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t channels, float *scratch)
+{
+    const ptrdiff_t taps = tap_count(s), width = psld_round16(channels);
+    memset(scratch, 0, (size_t)width * sizeof *scratch);
+    g->zeros = scratch;
+    ptrdiff_t *numbers = (ptrdiff_t *)(void *)(scratch + width);
+    g->tables = (const float **)(void *)(scratch + width + words(3 * taps));
+    g->table_size = words(BLOCK_PIXELS * taps) / 2;
+    g->taps.block_taps = taps;
+    g->taps.channels = psld_round8(channels);
+    return numbers;
+}
+
+static ptrdiff_t grid_scratch(const psld_conv_shape_avx2 *s)
+{
+    const ptrdiff_t taps = tap_count(s);
+    return psld_round16(psld_most(s->inputs, s->outputs)) + words(3 * taps) + s->slots * words(BLOCK_PIXELS * taps);
+}
+
+/* The taps ky, kx = first_ky, first_kx + multiples of step, with dy = (base_y +- ky) / divide and so on. */
+typedef struct {
+    ptrdiff_t first, step, count, base, sign, divide;
+} tap_axis;
+
+static void list_taps(grid *g, ptrdiff_t *numbers, ptrdiff_t kernel_width, const tap_axis *y, const tap_axis *x)
+{
+    ptrdiff_t *where = numbers, *dy = where + g->taps.block_taps, *dx = dy + g->taps.block_taps, n = 0;
+    for (ptrdiff_t ky = y->first; ky < y->count; ky += y->step)
+        for (ptrdiff_t kx = x->first; kx < x->count; kx += x->step, n++) {
+            where[n] = ky * kernel_width + kx;
+            dy[n] = (y->base + y->sign * ky) / y->divide;
+            dx[n] = (x->base + x->sign * kx) / x->divide;
+        }
+    g->taps.taps = n;
+    g->taps.where = where;
+    g->dy = dy;
+    g->dx = dx;
+}
+
+void psld_conv_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *weights,
+                         const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
+{
+    grid g = {.images = shape->images, .rows = shape->out_height, .columns = shape->out_width};
+    g.step_y = g.step_x = 1;
+    g.out_height = shape->out_height, g.out_width = shape->out_width, g.outputs = shape->outputs;
+    g.from_y = shape->stride_y, g.from_x = shape->stride_x;
+    g.in_height = shape->height, g.in_width = shape->width;
+    g.in = x, g.out = y, g.weights = weights, g.finish = finish;
+    const tap_axis down = {0, 1, shape->kernel_height, -shape->pad_top, 1, 1};
+    const tap_axis across = {0, 1, shape->kernel_width, -shape->pad_left, 1, 1};
+    list_taps(&g, lay_out(&g, shape, shape->inputs, scratch), shape->kernel_width, &down, &across);
+    run_grid(&g, shape->slots);
+}
+
+/* One dimension of phase r: where its pixels start and how many there are. */
+static ptrdiff_t phase_pixels(ptrdiff_t size, ptrdiff_t stride, ptrdiff_t pad, ptrdiff_t r, ptrdiff_t *first)
+{
+    *first = ((r - pad) % stride + stride) % stride;
+    return *first < size ? (size - *first + stride - 1) / stride : 0;
+}
+
+void psld_conv_dx_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 dy, const float *transposed,
+                            const psld_finish_avx2 *finish, psld_pixels_avx2 dx, float *scratch)
+{
+    grid g = {.images = shape->images, .step_y = shape->stride_y, .step_x = shape->stride_x, .from_y = 1, .from_x = 1};
+    g.out_height = shape->height, g.out_width = shape->width, g.outputs = shape->inputs;
+    g.in_height = shape->out_height, g.in_width = shape->out_width;
+    g.in = dy, g.out = dx, g.weights = transposed, g.finish = finish;
+    ptrdiff_t *numbers = lay_out(&g, shape, shape->outputs, scratch);
+    for (ptrdiff_t ry = 0; ry < shape->stride_y; ry++)
+        for (ptrdiff_t rx = 0; rx < shape->stride_x; rx++) {
+            g.rows = phase_pixels(shape->height, shape->stride_y, shape->pad_top, ry, &g.first_y);
+            g.columns = phase_pixels(shape->width, shape->stride_x, shape->pad_left, rx, &g.first_x);
+            const tap_axis down = {ry, shape->stride_y, shape->kernel_height, g.first_y + shape->pad_top,
+                                   -1, shape->stride_y};
+            const tap_axis across = {rx, shape->stride_x, shape->kernel_width, g.first_x + shape->pad_left,
+                                     -1, shape->stride_x};
+            list_taps(&g, numbers, shape->kernel_width, &down, &across);
+            run_grid(&g, shape->slots);
+        }
+}
+
+/* ---- Weight gradient ---------------------------------------------------------------------------------------------- */
+
+/* Pixels are taken in chunks. Of each chunk x is packed for every tap as [taps][inputs / 16][pixels][16], dy likewise; the blocks of
+ * dw, products of two such strips, are shared out. A block's sum continues over all chunks. */
+typedef struct {
+    grid g; /* of the forward convolution: where x is read */
+    const psld_conv_shape_avx2 *shape;
+    psld_const_pixels_avx2 dy;
+    float *dw, *x_pack, *dy_pack;
+    ptrdiff_t chunk, begin, end;
+    ptrdiff_t in_blocks, out_blocks;
+    int accumulate;
+} weight_gradient;
+
+enum { PACK_PIXELS = 32, CHUNK_FLOATS = 1 << 18 };
+
+/* As many pixels as keep both packs within a megabyte, 64 to 512. */
+static ptrdiff_t chunk_pixels(const psld_conv_shape_avx2 *s)
+{
+    const ptrdiff_t width = tap_count(s) * psld_round16(s->inputs) + psld_round16(s->outputs);
+    const ptrdiff_t fit = psld_most(64, psld_least(512, CHUNK_FLOATS / width / PACK_PIXELS * PACK_PIXELS));
+    return psld_least(fit, s->images * s->out_height * s->out_width);
+}
+
+static ptrdiff_t pack_size(const psld_conv_shape_avx2 *s)
+{
+    return chunk_pixels(s) * (tap_count(s) * psld_round16(s->inputs) + psld_round16(s->outputs));
+}
+
+ptrdiff_t psld_conv_scratch_avx2(const psld_conv_shape_avx2 *shape)
+{
+    return grid_scratch(shape) + pack_size(shape);
+}
+
+/* One pixel's channels to its place in every strip of 16. */
+static void pack_pixel(const float *from, ptrdiff_t channels, float *to, ptrdiff_t strip)
+{
+    const ptrdiff_t width = psld_round8(channels);
+    for (ptrdiff_t c = 0; c < width; c += 16, to += strip) {
+        v8_store(to, v8_load(from + c));
+        v8_store(to + 8, c + 8 < width ? v8_load(from + c + 8) : v8_zero());
+    }
+}
+
+static void pack_task(void *context, int slot, ptrdiff_t task)
+{
+    (void)slot;
+    const weight_gradient *w = context;
+    const grid *g = &w->g;
+    const ptrdiff_t tap = task % (g->taps.taps + 1), strip = w->chunk * 16;
+    const ptrdiff_t first = w->begin + task / (g->taps.taps + 1) * PACK_PIXELS;
+    const ptrdiff_t last = psld_least(w->end, first + PACK_PIXELS);
+    for (ptrdiff_t p = first; p < last; p++) {
+        const ptrdiff_t place = (p - w->begin) * 16;
+        if (tap == g->taps.taps) {
+            pack_pixel(w->dy.data + p * w->dy.stride, w->shape->outputs, w->dy_pack + place, strip);
+            continue;
+        }
+        ptrdiff_t image, a, b;
+        grid_position(g, p, &image, &a, &b);
+        const ptrdiff_t y = a * g->from_y + g->dy[tap], x = b * g->from_x + g->dx[tap];
+        const int outside = y < 0 || y >= g->in_height || x < 0 || x >= g->in_width;
+        const float *from =
+            outside ? g->zeros : g->in.data + ((image * g->in_height + y) * g->in_width + x) * g->in.stride;
+        pack_pixel(from, w->shape->inputs, w->x_pack + tap * w->in_blocks * strip + place, strip);
+    }
+}
+
+static void product_task(void *context, int slot, ptrdiff_t task)
+{
+    (void)slot;
+    const weight_gradient *w = context;
+    const ptrdiff_t taps = w->g.taps.taps, tap = task % taps, j = task / taps, strip = w->chunk * 16;
+    for (ptrdiff_t i = 0; i < w->in_blocks; i++)
+        psld_gemm_tn_avx2_6x16(16, w->end - w->begin, w->x_pack + (tap * w->in_blocks + i) * strip, 16,
+                               w->dy_pack + j * strip, 16, w->dw + ((j * w->in_blocks + i) * taps + tap) * 256, 16, 16,
+                               w->accumulate || w->begin > 0);
+}
+
+void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,
+                            float *dw, int accumulate, float *scratch)
+{
+    weight_gradient w = {.shape = shape, .dy = dy, .dw = dw, .accumulate = accumulate};
+    grid *g = &w.g;
+    g->rows = shape->out_height, g->columns = shape->out_width;
+    g->from_y = shape->stride_y, g->from_x = shape->stride_x;
+    g->in_height = shape->height, g->in_width = shape->width, g->in = x;
+    const tap_axis down = {0, 1, shape->kernel_height, -shape->pad_top, 1, 1};
+    const tap_axis across = {0, 1, shape->kernel_width, -shape->pad_left, 1, 1};
+    list_taps(g, lay_out(g, shape, shape->inputs, scratch), shape->kernel_width, &down, &across);
+    w.chunk = chunk_pixels(shape);
+    w.in_blocks = (shape->inputs + 15) / 16;
+    w.out_blocks = (shape->outputs + 15) / 16;
+    w.x_pack = scratch + grid_scratch(shape);
+    w.dy_pack = w.x_pack + w.chunk * g->taps.taps * w.in_blocks * 16;
+    const ptrdiff_t pixels = shape->images * shape->out_height * shape->out_width;
+    for (w.begin = 0; w.begin < pixels; w.begin = w.end) {
+        w.end = psld_least(pixels, w.begin + w.chunk);
+        const ptrdiff_t parts = (w.end - w.begin + PACK_PIXELS - 1) / PACK_PIXELS;
+        psld_tasks_avx2(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
+        psld_tasks_avx2(shape->slots, w.out_blocks * g->taps.taps, product_task, &w);
+    }
+}
+
+/* ---- Weights ------------------------------------------------------------------------------------------------------ */
+
+ptrdiff_t psld_conv_weights_avx2(const psld_conv_shape_avx2 *shape)
+{
+    return psld_round16(shape->inputs) * psld_round16(shape->outputs) * tap_count(shape);
+}
+
+typedef struct {
+    const float *from;
+    float *to;
+    ptrdiff_t in_blocks, out_blocks, taps;
+} transposition;
+
+static void transpose_range(void *context, size_t begin, size_t end)
+{
+    const transposition *t = context;
+    for (ptrdiff_t i = (ptrdiff_t)begin; i < (ptrdiff_t)end; i++)
+        for (ptrdiff_t j = 0; j < t->out_blocks; j++)
+            for (ptrdiff_t tap = 0; tap < t->taps; tap++) {
+                const float *from = t->from + ((j * t->in_blocks + i) * t->taps + tap) * 256;
+                float *to = t->to + ((i * t->out_blocks + j) * t->taps + tap) * 256;
+                for (int row = 0; row < 16; row += 8)
+                    for (int column = 0; column < 16; column += 8)
+                        v8_transpose(from + row * 16 + column, 16, to + column * 16 + row, 16);
+            }
+}
+
+void psld_conv_transpose_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *transposed)
+{
+    transposition t = {weights, transposed, (shape->inputs + 15) / 16, (shape->outputs + 15) / 16, tap_count(shape)};
+    psld_parallel((size_t)t.in_blocks, 1, transpose_range, &t);
+}
+
+/* Where weight (o, i, tap) is among the blocks. */
+static ptrdiff_t block_place(const psld_conv_shape_avx2 *s, ptrdiff_t o, ptrdiff_t i, ptrdiff_t tap)
+{
+    const ptrdiff_t in_blocks = (s->inputs + 15) / 16;
+    return (((o / 16 * in_blocks + i / 16) * tap_count(s) + tap) * 16 + i % 16) * 16 + o % 16;
+}
+
+void psld_conv_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, float *weights)
+{
+    memset(weights, 0, (size_t)psld_conv_weights_avx2(shape) * sizeof *weights);
+    for (ptrdiff_t o = 0; o < shape->outputs; o++)
+        for (ptrdiff_t i = 0; i < shape->inputs; i++)
+            for (ptrdiff_t tap = 0; tap < tap_count(shape); tap++) weights[block_place(shape, o, i, tap)] = *logical++;
+}
+
+void psld_conv_unblock_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *logical)
+{
+    for (ptrdiff_t o = 0; o < shape->outputs; o++)
+        for (ptrdiff_t i = 0; i < shape->inputs; i++)
+            for (ptrdiff_t tap = 0; tap < tap_count(shape); tap++) *logical++ = weights[block_place(shape, o, i, tap)];
+}
+
+#endif

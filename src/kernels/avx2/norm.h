@@ -1,0 +1,43 @@
+/* GroupNorm in three steps: moments of every channel, tables of scale and shift for every image and channel, and an affine map, with or
+ * without SiLU, that a convolution can apply while it reads (rows.h).
+ *
+ * Moments are kept per channel, not per group: groups may straddle the two halves of a concatenation, and a skip connection's moments
+ * serve two layers. They are a mean and the sum of squares about it, combined over chunks of fixed size; the
+ * difference E[x^2] - E[x]^2, which loses all digits when the mean is large, is never formed.
+ *
+ * Tables are [image][stride], padded with zeros to 8 channels. */
+#ifndef PSLD_KERNELS_AVX2_NORM_H
+#define PSLD_KERNELS_AVX2_NORM_H
+
+#include <stddef.h>
+
+typedef struct psld_norm_avx2 {
+    ptrdiff_t images, pixels, channels, groups; /* pixels of an image; groups divide channels */
+    float epsilon;
+    ptrdiff_t stride; /* of all tables with a channel index */
+    int silu;
+} psld_norm_avx2;
+
+/* mean and sum of squares about it, [image][c] */
+void psld_moments_avx2(const psld_norm_avx2 *norm, const float *x, ptrdiff_t x_stride, float *mean, float *square);
+
+/* y = x scale + shift is the normalised x times gamma plus beta. Each group's mean and 1 / sqrt(variance + epsilon) are wanted by the
+ * gradient; they come per channel, [image][c]. NULL for what is not wanted. */
+void psld_norm_tables_avx2(const psld_norm_avx2 *norm, const float *mean, const float *square, const float *gamma,
+                           const float *beta, float *scale, float *shift, float *group_mean, float *group_rstd);
+
+/* dx from dy, and dgamma, dbeta [c] (+)= their gradients; dx may be dy. With norm->silu dy is the gradient at the
+ * output of SiLU. */
+typedef struct psld_norm_gradient_avx2 {
+    const float *x, *dy;
+    float *dx;
+    ptrdiff_t x_stride, dy_stride, dx_stride;
+    const float *gamma, *scale, *shift, *group_mean, *group_rstd;
+    float *dgamma, *dbeta; /* padded to 8 */
+    int accumulate;        /* onto dgamma and dbeta */
+} psld_norm_gradient_avx2;
+
+ptrdiff_t psld_norm_dx_scratch_avx2(const psld_norm_avx2 *norm);
+void psld_norm_dx_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, float *scratch);
+
+#endif

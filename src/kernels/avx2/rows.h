@@ -1,0 +1,58 @@
+/* Work on finished rows of pixels: what a convolution does to its input before the transform (fill) and to its output while that
+ * is still in the cache (finish), and the elementwise operations.
+ *
+ * Activations are NHWC in float. A pixel has its channels, zero lanes up to the next multiple of 8, and a stride in floats
+ * that is a multiple of 8; a slice of a wider buffer is a pointer and a stride. Every function reads and writes whole vectors of 8
+ * and leaves zero lanes zero; tables per channel ([c], [image][c]) are padded likewise. */
+#ifndef PSLD_KERNELS_AVX2_ROWS_H
+#define PSLD_KERNELS_AVX2_ROWS_H
+
+#include <stddef.h>
+
+/* y = x, or y = f(x scale[image][c] + shift[image][c]) with f SiLU or the identity: GroupNorm as it is applied. */
+typedef struct psld_fill_avx2 {
+    const float *scale, *shift; /* [image][c]; NULL: y = x */
+    ptrdiff_t stride;           /* from image to image */
+    int silu;
+} psld_fill_avx2;
+
+/* One row of one image; NULL for a copy. */
+void psld_fill_row_avx2(const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t pixels, ptrdiff_t channels,
+                        const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride);
+
+/* y = (y + bias[image][c] + residual[pixel][c]) scale, in this order. A residual that is y itself accumulates. */
+typedef struct psld_finish_avx2 {
+    const float *bias;     /* padded to 16 channels; NULL: none */
+    ptrdiff_t bias_stride; /* from image to image; 0: one for all */
+    const float *residual; /* NULL: none */
+    ptrdiff_t residual_stride;
+    float scale;
+} psld_finish_avx2;
+
+/* Rows (= pixels) begin ... end - 1, channels first ... first + count - 1 of y; `pixels` make an image. `skip_bias` when the
+ * product has added the bias already. */
+void psld_finish_rows_avx2(const psld_finish_avx2 *finish, int skip_bias, float *y, ptrdiff_t y_stride, ptrdiff_t begin,
+                           ptrdiff_t end, ptrdiff_t pixels, ptrdiff_t first, ptrdiff_t count);
+
+/* ---- Elementwise, on `pixels` pixels, with threads ---------------------------------------------------------------- */
+
+void psld_affine_avx2(const psld_fill_avx2 *fill, ptrdiff_t images, ptrdiff_t pixels, ptrdiff_t channels,
+                      const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride);
+/* y = silu(x);  dx = dy silu'(x) */
+void psld_silu_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *x, ptrdiff_t x_stride, float *y,
+                    ptrdiff_t y_stride);
+void psld_silu_dx_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *x, ptrdiff_t x_stride, const float *dy,
+                       ptrdiff_t dy_stride, float *dx, ptrdiff_t dx_stride);
+/* y = a fa + b fb; b may be NULL, y may be a or b. With fb = 0 and b NULL a scaled copy. */
+void psld_add_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *a, ptrdiff_t a_stride, float fa, const float *b,
+                   ptrdiff_t b_stride, float fb, float *y, ptrdiff_t y_stride);
+
+/* sum[c] (+)= sum of y over all pixels, in chunks of fixed size: the gradient of a bias. */
+void psld_sum_pixels_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *y, ptrdiff_t y_stride, float *sum,
+                          int accumulate);
+
+/* Each row becomes exp(factor (x - max)) / sum over its first `columns`; the rest up to `padded` becomes zero. */
+void psld_softmax_rows_avx2(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t padded, float factor, float *x,
+                            ptrdiff_t x_stride);
+
+#endif

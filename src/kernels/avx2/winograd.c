@@ -1,0 +1,244 @@
+/* The convolution itself: tile rows -> V -> 36 products -> output rows.
+ *
+ * In general a task owns a block of tile rows: it transforms them, multiplies with one panel of U after the other and transforms
+ * back, all within the second cache. About 24 tiles make a block; 12 to 48 cost the same. When there are too few tiles to go
+ * round, V is made by all first and tasks are panels: each part of U is then read by one thread only, or made by it. Either way
+ * each element of M is the same chain of multiply-adds.
+ *
+ * Scratch: [slot]{ ring, M [36][tiles][16], V [36][tiles][channels] }, or { [slot]{ ring, M, a panel of U }, V of all tiles }. */
+#include "kernels/avx2/winograd.h"
+
+#include "kernels/avx2/gemm.h"
+#include "kernels/avx2/winograd_transform.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+enum { BLOCK_TILES = 24, PANEL_TILES = 48, TILES_A_SLOT = 8 };
+
+typedef struct {
+    const psld_conv_shape_avx2 *shape;
+    winograd_tiles tiles;
+    psld_const_pixels_avx2 x;
+    const psld_fill_avx2 *fill;
+    const float *u, *weights; /* U, or what to make it of */
+    int mirrored;
+    const psld_finish_avx2 *finish;
+    psld_pixels_avx2 y;
+    float *scratch;
+
+    int shared;             /* V is shared and tasks are panels */
+    ptrdiff_t blocks, most; /* blocks of tile rows, tiles of the largest */
+    ptrdiff_t panels;
+    ptrdiff_t v_plane, m_plane, m_offset, rest_offset, slot_size; /* rest: V, or a panel of U */
+} convolution;
+
+static ptrdiff_t count_blocks(const winograd_tiles *tiles, ptrdiff_t block_tiles)
+{
+    const ptrdiff_t rows = psld_most(1, block_tiles / psld_most(1, tiles->across));
+    return psld_most(1, (tiles->rows + rows - 1) / rows);
+}
+
+/* Schedule and layout of the scratch, whose size it returns. */
+static ptrdiff_t arrange(convolution *c, const psld_conv_shape_avx2 *shape, int in_time)
+{
+    c->shape = shape;
+    c->tiles = psld_winograd_tiles_avx2(shape);
+    const winograd_tiles *t = &c->tiles;
+    const ptrdiff_t slots = shape->slots, all = t->rows * t->across;
+    c->panels = (shape->outputs + 15) / 16;
+    c->shared = in_time || (slots > 1 && all < TILES_A_SLOT * slots);
+    c->blocks = count_blocks(t, c->shared ? PANEL_TILES : BLOCK_TILES);
+    /* Even shares: a multiple of the number of slots while blocks are few. */
+    if (!c->shared && c->blocks < 4 * slots) c->blocks = (c->blocks + slots - 1) / slots * slots;
+    c->blocks = psld_most(1, psld_least(c->blocks, t->rows));
+    c->most = (t->rows + c->blocks - 1) / c->blocks * t->across;
+    c->v_plane = psld_odd_lines((c->shared ? all : c->most) * t->channels);
+    c->m_plane = psld_odd_lines(c->most * 16);
+    c->m_offset = winograd_ring_size(t);
+    c->rest_offset = c->m_offset + WINOGRAD_POINTS * c->m_plane;
+    const ptrdiff_t v_size = WINOGRAD_POINTS * c->v_plane, u_size = WINOGRAD_POINTS * 16 * t->channels;
+    c->slot_size = c->rest_offset + (c->shared ? (in_time ? u_size : 0) : v_size);
+    return c->slot_size * slots + (c->shared ? v_size : 0);
+}
+
+/* Fewer images may be scheduled in another way, and their scratch be larger. */
+static ptrdiff_t largest_scratch(const psld_conv_shape_avx2 *shape, int in_time)
+{
+    psld_conv_shape_avx2 fewer = *shape;
+    convolution c = {0};
+    ptrdiff_t largest = 0;
+    for (fewer.images = 1; fewer.images <= shape->images; fewer.images++)
+        largest = psld_most(largest, arrange(&c, &fewer, in_time));
+    return largest;
+}
+
+ptrdiff_t psld_winograd_scratch_avx2(const psld_conv_shape_avx2 *shape)
+{
+    return largest_scratch(shape, 0);
+}
+
+ptrdiff_t psld_winograd_in_time_scratch_avx2(const psld_conv_shape_avx2 *shape)
+{
+    return largest_scratch(shape, 1);
+}
+
+/* ---- Back from M to the output ------------------------------------------------------------------------------------ */
+
+/* Eight channels of a tile: y = A' m A + bias, of which `rows` x `columns` pixels exist. */
+V8_INLINE void inverse8(const float *m, ptrdiff_t plane, v8 bias, float *y, ptrdiff_t row_stride, ptrdiff_t pixel,
+                        ptrdiff_t rows, ptrdiff_t columns)
+{
+    v8 t[24];
+#pragma GCC unroll 1
+    for (int j = 0; j < 6; j++, m += plane) {
+        v8 d[6];
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++) d[i] = v8_load(m + 6 * i * plane);
+        winograd_output(d, t + j, 6);
+    }
+#pragma GCC unroll 1
+    for (int i = 0; i < rows; i++, y += row_stride) {
+        v8 o[4];
+        winograd_output(t + 6 * i, o, 1);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            if (j < columns) v8_store(y + j * pixel, v8_add(o[j], bias));
+    }
+}
+
+static void inverse_tile(const float *m, ptrdiff_t plane, const float *bias, int lanes, float *y, ptrdiff_t row_stride,
+                         ptrdiff_t pixel, ptrdiff_t rows, ptrdiff_t columns)
+{
+    for (int lane = 0; lane < lanes; lane += 8) {
+        const v8 add = bias ? v8_load(bias + lane) : v8_zero();
+        if (rows == 4 && columns == 4)
+            inverse8(m + lane, plane, add, y + lane, row_stride, pixel, 4, 4);
+        else
+            inverse8(m + lane, plane, add, y + lane, row_stride, pixel, rows, columns);
+    }
+}
+
+/* Outputs 16 panel ... + 15 of tile rows begin ... end - 1, whose first tile has its V at v; u is the panel's part of U. */
+static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin, ptrdiff_t end, const float *u,
+                          const float *v, float *m)
+{
+    const psld_conv_shape_avx2 *s = c->shape;
+    const ptrdiff_t across = c->tiles.across, k = c->tiles.channels, line = s->out_width * c->y.stride;
+    const int lanes = psld_round8(s->outputs) - 16 * panel > 8 ? 16 : 8;
+    for (ptrdiff_t f = 0; f < WINOGRAD_POINTS; f++, u += 16 * k)
+        psld_gemm_panel_avx2_6x16((end - begin) * across, k, v + f * c->v_plane, k, u, m + f * c->m_plane, 16, 16, NULL,
+                                  u + 16 * k);
+    for (ptrdiff_t row = begin; row < end; row++) {
+        const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * 4;
+        float *y = c->y.data + (image * s->out_height + top) * line + 16 * panel;
+        const float *bias = NULL;
+        if (c->finish && c->finish->bias) bias = c->finish->bias + image * c->finish->bias_stride + 16 * panel;
+        for (ptrdiff_t tile = 0; tile < across; tile++, m += 16)
+            inverse_tile(m, c->m_plane, bias, lanes, y + 4 * tile * c->y.stride, line, c->y.stride,
+                         psld_least(4, s->out_height - top), psld_least(4, s->out_width - 4 * tile));
+    }
+}
+
+/* ---- Tasks -------------------------------------------------------------------------------------------------------- */
+
+static void transform_rows(const convolution *c, int slot, ptrdiff_t begin, ptrdiff_t end, float *v)
+{
+    winograd_ring ring = {.data = c->scratch + slot * c->slot_size, .image = -1};
+    const ptrdiff_t k = c->tiles.channels;
+    for (ptrdiff_t row = begin; row < end; row++, v += c->tiles.across * k) {
+        const winograd_target target = {.v = v, .plane = c->v_plane, .tile = k, .block = 16, .channels = k};
+        psld_winograd_tile_row_avx2(c->shape, &c->tiles, c->x, c->fill, &ring, row, &target);
+    }
+}
+
+static void finish_tile_rows(const convolution *c, ptrdiff_t begin, ptrdiff_t end)
+{
+    if (!c->finish) return;
+    const psld_conv_shape_avx2 *s = c->shape;
+    for (ptrdiff_t row = begin; row < end; row++) {
+        const ptrdiff_t first = row / c->tiles.down * s->out_height, top = row % c->tiles.down * 4;
+        const ptrdiff_t last = first + psld_least(s->out_height, top + 4);
+        psld_finish_rows_avx2(c->finish, 1, c->y.data, c->y.stride, (first + top) * s->out_width, last * s->out_width,
+                              s->out_height * s->out_width, 0, psld_round8(s->outputs));
+    }
+}
+
+static void block_task(void *context, int slot, ptrdiff_t task)
+{
+    const convolution *c = context;
+    const ptrdiff_t begin = c->tiles.rows * task / c->blocks, end = c->tiles.rows * (task + 1) / c->blocks;
+    const ptrdiff_t u_size = WINOGRAD_POINTS * 16 * c->tiles.channels;
+    float *base = c->scratch + slot * c->slot_size, *v = base + c->rest_offset;
+    transform_rows(c, slot, begin, end, v);
+    for (ptrdiff_t panel = 0; panel < c->panels; panel++)
+        panel_of_rows(c, panel, begin, end, c->u + panel * u_size, v, base + c->m_offset);
+    finish_tile_rows(c, begin, end);
+}
+
+static float *shared_v(const convolution *c, ptrdiff_t row)
+{
+    return c->scratch + c->slot_size * c->shape->slots + row * c->tiles.across * c->tiles.channels;
+}
+
+/* For a few rows at a time, so that the ring is of use. */
+static void shared_rows_task(void *context, int slot, ptrdiff_t task)
+{
+    const convolution *c = context;
+    const ptrdiff_t parts = psld_least(c->tiles.rows, 4 * c->shape->slots);
+    const ptrdiff_t begin = c->tiles.rows * task / parts, end = c->tiles.rows * (task + 1) / parts;
+    transform_rows(c, slot, begin, end, shared_v(c, begin));
+}
+
+static void shared_panel_task(void *context, int slot, ptrdiff_t panel)
+{
+    const convolution *c = context;
+    float *base = c->scratch + slot * c->slot_size;
+    const float *u = base + c->rest_offset;
+    if (c->weights)
+        psld_winograd_panel_avx2(c->shape, c->mirrored, c->weights, panel, base + c->rest_offset);
+    else
+        u = c->u + panel * WINOGRAD_POINTS * 16 * c->tiles.channels;
+    for (ptrdiff_t block = 0; block < c->blocks; block++) {
+        const ptrdiff_t begin = c->tiles.rows * block / c->blocks, end = c->tiles.rows * (block + 1) / c->blocks;
+        panel_of_rows(c, panel, begin, end, u, shared_v(c, begin), base + c->m_offset);
+    }
+}
+
+static void finish_task(void *context, int slot, ptrdiff_t row)
+{
+    (void)slot;
+    finish_tile_rows(context, row, row + 1);
+}
+
+static void run_shared(convolution *c)
+{
+    const int slots = c->shape->slots;
+    psld_tasks_avx2(slots, psld_least(c->tiles.rows, 4 * slots), shared_rows_task, c);
+    psld_tasks_avx2(slots, c->panels, shared_panel_task, c);
+    if (c->finish && (c->finish->residual || c->finish->scale < 1 || c->finish->scale > 1))
+        psld_tasks_avx2(slots, c->tiles.rows, finish_task, c);
+}
+
+void psld_winograd_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
+                            const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
+{
+    convolution c = {.x = x, .fill = fill, .u = u, .finish = finish, .y = y, .scratch = scratch};
+    arrange(&c, shape, 0);
+    if (c.shared)
+        run_shared(&c);
+    else
+        psld_tasks_avx2(shape->slots, c.blocks, block_task, &c);
+}
+
+void psld_winograd_in_time_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x,
+                                    const psld_fill_avx2 *fill, int mirrored, const float *weights,
+                                    const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
+{
+    convolution c = {.x = x, .fill = fill, .weights = weights, .mirrored = mirrored, .finish = finish};
+    c.y = y;
+    c.scratch = scratch;
+    arrange(&c, shape, 1);
+    run_shared(&c);
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* From the input to V = B' d B. Rows go through a ring with zeros around them, so the transform knows no borders; anything that
+ * is done to single pixels first (GroupNorm, SiLU) is done once for each, not once for each of the 2.25 tiles that read it. */
+#include <string.h>
+
+#include "kernels/avx2/winograd_transform.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+winograd_tiles psld_winograd_tiles_avx2(const psld_conv_shape_avx2 *shape)
+{
+    winograd_tiles tiles = {.across = (shape->out_width + 3) / 4, .down = (shape->out_height + 3) / 4};
+    tiles.rows = tiles.down * shape->images;
+    tiles.channels = psld_round8(shape->inputs);
+    tiles.columns = 4 * tiles.across + 2;
+    tiles.pixel = psld_odd_lines(shape->inputs);
+    return tiles;
+}
+
+static void clear(float *from, ptrdiff_t count)
+{
+    if (count > 0) memset(from, 0, (size_t)count * sizeof *from);
+}
+
+/* One row of the padded image: zeros, the row's pixels, zeros. */
+static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t, psld_const_pixels_avx2 x,
+                          const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t row, float *to)
+{
+    const ptrdiff_t y = row - s->pad_top;
+    if (y < 0 || y >= s->height) {
+        clear(to, t->columns * t->pixel);
+        return;
+    }
+    const ptrdiff_t count = psld_least(s->width, t->columns - s->pad_left);
+    float *first = to + s->pad_left * t->pixel, *rest = first + count * t->pixel;
+    clear(to, s->pad_left * t->pixel);
+    psld_fill_row_avx2(fill, image, count, s->inputs, x.data + (image * s->height + y) * s->width * x.stride, x.stride,
+                       first, t->pixel);
+    clear(rest, (t->columns - s->pad_left - count) * t->pixel);
+    if (t->channels % 16)
+        for (float *pixel = first; pixel < rest; pixel += t->pixel) v8_store(pixel + t->channels, v8_zero());
+}
+
+/* Eight channels: rows first, then columns. The loops that hold six vectors are unrolled, the others are not: the whole would
+ * not fit into the registers. */
+V8_INLINE void transform8(const float *const rows[6], ptrdiff_t pixel, float *v, ptrdiff_t plane)
+{
+    v8 t[36];
+#pragma GCC unroll 1
+    for (int i = 0; i < 6; i++) {
+        v8 d[6];
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; j++) d[j] = v8_load(rows[i] + j * pixel);
+        winograd_input(d, t + 6 * i, 1);
+    }
+#pragma GCC unroll 1
+    for (int j = 0; j < 6; j++, v += plane) {
+        v8 d[6], o[6];
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++) d[i] = t[6 * i + j];
+        winograd_input(d, o, 1);
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++) v8_store(v + 6 * i * plane, o[i]);
+    }
+}
+
+static void transform_tile(const float *const first[6], ptrdiff_t column, ptrdiff_t pixel,
+                           const winograd_target *target, float *v)
+{
+    const float *rows[6];
+    for (int i = 0; i < 6; i++) rows[i] = first[i] + column * pixel;
+    for (ptrdiff_t c = 0; c < target->channels; c += 8) {
+        transform8(rows, pixel, v + c / 16 * target->block + c % 16, target->plane);
+        for (int i = 0; i < 6; i++) rows[i] += 8;
+    }
+}
+
+void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winograd_tiles *tiles,
+                                 psld_const_pixels_avx2 x, const psld_fill_avx2 *fill, winograd_ring *ring,
+                                 ptrdiff_t row, const winograd_target *target)
+{
+    const ptrdiff_t image = row / tiles->down, top = row % tiles->down * 4, length = tiles->columns * tiles->pixel;
+    ptrdiff_t start = top;
+    if (ring->image == image && ring->filled_until > top && ring->filled_until <= top + 6) start = ring->filled_until;
+    const float *rows[6];
+    for (ptrdiff_t r = top; r < top + 6; r++) {
+        float *to = ring->data + r % WINOGRAD_RING_ROWS * length;
+        if (r >= start) fill_ring_row(shape, tiles, x, fill, image, r, to);
+        rows[r - top] = to;
+    }
+    ring->image = image;
+    ring->filled_until = top + 6;
+    for (ptrdiff_t t = 0; t < tiles->across; t++)
+        transform_tile(rows, 4 * t, tiles->pixel, target, target->v + t * target->tile);
+}
+
+#endif

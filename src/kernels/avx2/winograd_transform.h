@@ -1,0 +1,151 @@
+/* The transforms of F(4 x 4, 3 x 3), for winograd.c, winograd_weights.c and winograd_dw.c.
+ *
+ * Four outputs y_i = sum_k g_k d_(i+k) of a 3-tap filter are, transposed, the product of two polynomials of degrees 3 and 2 (Toom-Cook):
+ * evaluate both at six points, multiply, interpolate. With the points 0, +-a, +-b, infinity and N(x) = x (x^2 - a^2) (x^2 - b^2):
+ *
+ *     y = A' ((G g) . (B' d)),    A'[i][p] = p^i,    G[p][k] = p^k / N'(p),    B'[p][] = coefficients of N(x) / (x - p)
+ *
+ * with A' = (0 0 0 1)' and G = (0 0 1) at infinity, where B' has the coefficients of N itself. In two dimensions
+ * each acts on columns, then on rows. Written out, with A = a^2, B = b^2:
+ *
+ *          | AB   0  -A-B   0   1  0 |        | 1/AB             |         | 1  1  1  1  1  0 |
+ *          |  0 -aB   -B    a   1  0 |        | n   an   An      |         | 0  a -a  b -b  0 |
+ *     B' = |  0  aB   -B   -a   1  0 |    G = | n  -an   An      |    A' = | 0  A  A  B  B  0 |   n = 1 / (2A (A - B))
+ *          |  0 -bA   -A    b   1  0 |        | m   bm   Bm      |         | 0 aA -aA bB -bB 1 |  m = 1 / (2B (B - A))
+ *          |  0  bA   -A   -b   1  0 |        | m  -bm   Bm      |
+ *          |  0  AB    0  -A-B  0  1 |        | 0    0    1      |
+ *
+ * a = 0.625, b = 1.5 halve the rounding error of the usual 1 and 2, and all of A' and B' is exact in float. The weight gradient
+ * is the transpose of the whole, G' ((B' d B) . (A dy A')) G: it needs A and G' besides. */
+#ifndef PSLD_KERNELS_AVX2_WINOGRAD_TRANSFORM_H
+#define PSLD_KERNELS_AVX2_WINOGRAD_TRANSFORM_H
+
+#include "kernels/avx2/conv.h"
+#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/vec.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+enum { WINOGRAD_POINTS = 36 };
+
+#define WINOGRAD_A  0.625F
+#define WINOGRAD_B  1.5F
+#define WINOGRAD_A2 (WINOGRAD_A * WINOGRAD_A)
+#define WINOGRAD_B2 (WINOGRAD_B * WINOGRAD_B)
+/* Rounded once, from double. */
+#define WINOGRAD_N(x2, y2) (1.0 / (2.0 * (double)(x2) * ((double)(x2) - (double)(y2))))
+#define WINOGRAD_N0        ((float)(1.0 / ((double)WINOGRAD_A2 * (double)WINOGRAD_B2)))
+#define WINOGRAD_NA        WINOGRAD_N(WINOGRAD_A2, WINOGRAD_B2)
+#define WINOGRAD_NB        WINOGRAD_N(WINOGRAD_B2, WINOGRAD_A2)
+
+/* o = B' d; o[] is `step` apart */
+V8_INLINE void winograd_input(const v8 *d, v8 *o, int step)
+{
+    const v8 product = v8_set(WINOGRAD_A2 * WINOGRAD_B2), sum = v8_set(WINOGRAD_A2 + WINOGRAD_B2);
+    o[0] = v8_fma(d[0], product, v8_fnma(d[2], sum, d[4]));
+    v8 even = v8_fnma(v8_set(WINOGRAD_B2), d[2], d[4]), odd = v8_fnma(v8_set(WINOGRAD_B2), d[1], d[3]);
+    o[step] = v8_fma(v8_set(WINOGRAD_A), odd, even);
+    o[2 * step] = v8_fnma(v8_set(WINOGRAD_A), odd, even);
+    even = v8_fnma(v8_set(WINOGRAD_A2), d[2], d[4]);
+    odd = v8_fnma(v8_set(WINOGRAD_A2), d[1], d[3]);
+    o[3 * step] = v8_fma(v8_set(WINOGRAD_B), odd, even);
+    o[4 * step] = v8_fnma(v8_set(WINOGRAD_B), odd, even);
+    o[5 * step] = v8_fma(d[1], product, v8_fnma(d[3], sum, d[5]));
+}
+
+/* y = A' m, 6 -> 4 */
+V8_INLINE void winograd_output(const v8 *m, v8 *y, int step)
+{
+    const v8 s1 = v8_add(m[1], m[2]), d1 = v8_sub(m[1], m[2]), s2 = v8_add(m[3], m[4]), d2 = v8_sub(m[3], m[4]);
+    y[0] = v8_add(m[0], v8_add(s1, s2));
+    y[step] = v8_fma(v8_set(WINOGRAD_B), d2, v8_mul(v8_set(WINOGRAD_A), d1));
+    y[2 * step] = v8_fma(v8_set(WINOGRAD_B2), s2, v8_mul(v8_set(WINOGRAD_A2), s1));
+    y[3 * step] = v8_fma(v8_set(WINOGRAD_B2 * WINOGRAD_B), d2, v8_fma(v8_set(WINOGRAD_A2 * WINOGRAD_A), d1, m[5]));
+}
+
+/* z = A y, 4 -> 6 */
+V8_INLINE void winograd_gradient(const v8 *y, v8 *z, int step)
+{
+    z[0] = y[0];
+    v8 even = v8_fma(v8_set(WINOGRAD_A2), y[2], y[0]), odd = v8_fma(v8_set(WINOGRAD_A2), y[3], y[1]);
+    z[step] = v8_fma(v8_set(WINOGRAD_A), odd, even);
+    z[2 * step] = v8_fnma(v8_set(WINOGRAD_A), odd, even);
+    even = v8_fma(v8_set(WINOGRAD_B2), y[2], y[0]);
+    odd = v8_fma(v8_set(WINOGRAD_B2), y[3], y[1]);
+    z[3 * step] = v8_fma(v8_set(WINOGRAD_B), odd, even);
+    z[4 * step] = v8_fnma(v8_set(WINOGRAD_B), odd, even);
+    z[5 * step] = y[3];
+}
+
+/* u = G w, 3 -> 6 */
+V8_INLINE void winograd_weight(const v8 *w, v8 *u, int step)
+{
+    const v8 na = v8_set((float)WINOGRAD_NA), nb = v8_set((float)WINOGRAD_NB);
+    const v8 ana = v8_set((float)(WINOGRAD_NA * (double)WINOGRAD_A));
+    const v8 bnb = v8_set((float)(WINOGRAD_NB * (double)WINOGRAD_B));
+    u[0] = v8_mul(v8_set(WINOGRAD_N0), w[0]);
+    v8 even = v8_mul(na, v8_fma(v8_set(WINOGRAD_A2), w[2], w[0]));
+    u[step] = v8_fma(ana, w[1], even);
+    u[2 * step] = v8_fnma(ana, w[1], even);
+    even = v8_mul(nb, v8_fma(v8_set(WINOGRAD_B2), w[2], w[0]));
+    u[3 * step] = v8_fma(bnb, w[1], even);
+    u[4 * step] = v8_fnma(bnb, w[1], even);
+    u[5 * step] = w[2];
+}
+
+/* w = G' u, 6 -> 3 */
+V8_INLINE void winograd_weight_gradient(const v8 *u, v8 *w, int step)
+{
+    const v8 s1 = v8_add(u[1], u[2]), d1 = v8_sub(u[1], u[2]), s2 = v8_add(u[3], u[4]), d2 = v8_sub(u[3], u[4]);
+    const v8 na = v8_set((float)WINOGRAD_NA), nb = v8_set((float)WINOGRAD_NB);
+    const v8 a2na = v8_set((float)(WINOGRAD_NA * (double)WINOGRAD_A2));
+    const v8 b2nb = v8_set((float)(WINOGRAD_NB * (double)WINOGRAD_B2));
+    w[0] = v8_fma(v8_set(WINOGRAD_N0), u[0], v8_fma(nb, s2, v8_mul(na, s1)));
+    w[step] = v8_fma(v8_set((float)(WINOGRAD_NB * (double)WINOGRAD_B)), d2,
+                     v8_mul(v8_set((float)(WINOGRAD_NA * (double)WINOGRAD_A)), d1));
+    w[2 * step] = v8_add(u[5], v8_fma(b2nb, s2, v8_mul(a2na, s1)));
+}
+
+/* ---- Tiles and the ring of rows ---------------------------------------------------------------------------------- */
+
+/* Tiles of 4 x 4 outputs; a tile row is the tiles of four rows of one image, numbered through the batch. */
+typedef struct {
+    ptrdiff_t across, down;   /* tiles of an image */
+    ptrdiff_t rows;           /* tile rows of the batch */
+    ptrdiff_t channels;       /* of the input, whole vectors */
+    ptrdiff_t columns, pixel; /* of the ring: columns in a row, floats from column to column */
+} winograd_tiles;
+
+enum { WINOGRAD_RING_ROWS = 8 };
+
+winograd_tiles psld_winograd_tiles_avx2(const psld_conv_shape_avx2 *shape);
+
+/* The input around the tile row at hand: eight rows with their padding, of which six are in use. Row r of the padded image
+ * is in row r mod 8, so that the next tile row of the same image needs four new ones only. Channels are zero up to a multiple of 16. */
+typedef struct {
+    float *data;
+    ptrdiff_t image;        /* whose rows it has; -1: none */
+    ptrdiff_t filled_until; /* the first row of the padded image that it does not have */
+} winograd_ring;
+
+static inline ptrdiff_t winograd_ring_size(const winograd_tiles *tiles)
+{
+    return WINOGRAD_RING_ROWS * tiles->columns * tiles->pixel;
+}
+
+/* V of all tiles of tile row `row`. Frequency f of tile t, channel c goes to v[f plane + t tile + c / 16 block + c % 16]. */
+typedef struct {
+    float *v;
+    ptrdiff_t plane, tile, block, channels;
+} winograd_target;
+
+void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winograd_tiles *tiles,
+                                 psld_const_pixels_avx2 x, const psld_fill_avx2 *fill, winograd_ring *ring,
+                                 ptrdiff_t row, const winograd_target *target);
+
+/* One panel of U, [36][round8(inputs)][16]. */
+void psld_winograd_panel_avx2(const psld_conv_shape_avx2 *shape, int mirrored, const float *weights, ptrdiff_t panel,
+                              float *u);
+
+#endif
+#endif

@@ -1,0 +1,6 @@
+#include "kernels/backend.h"
+
+const psld_backend *psld_backend_fastest(void)
+{
+    return &psld_backend_reference;
+}

@@ -1,0 +1,167 @@
+/* What a kernel is given, and the tables that hold one kernel for every operation.
+ *
+ * Layout, which every kernel relies on and keeps:
+ *   1. A *batched* tensor (shape.n = 0 in the graph) is NHWC: pixel (n, y, x) begins at data + ((n h + y) w + x)
+ *      pixel, its channels follow one another, and `pixel` is a multiple of PSLD_LANES.
+ *   2. The lanes from c up to the next multiple of PSLD_LANES are zero. A kernel that writes a tensor writes these,
+ *      too: memory that another tensor had before may hold anything, and 0 x NaN is NaN.
+ *   3. A *dense* tensor (parameters and their gradients, shape.n > 0) is n c h w numbers in that order, without gaps;
+ *      pixel = 0.
+ *   4. A sum over samples is made in the order of samples, any other sum in an order that the shape of one sample
+ *      fixes: an output's bits depend neither on the batch it sits in nor on the number of threads.
+ *
+ * A backend is a table of kernels for one element type. The reference backends have all of them; a faster one starts
+ * as a copy and overrides entries. */
+#ifndef PSLD_KERNELS_KERNELS_H
+#define PSLD_KERNELS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psld.h"
+
+enum { PSLD_LANES = 8, PSLD_MAX_INPUTS = 6, PSLD_MAX_TAPS = 16 };
+
+typedef enum psld_op {
+    PSLD_OP_INPUT,        /* written before each run */
+    PSLD_OP_PARAMETER,    /* dense, by name */
+    PSLD_OP_FILL,         /* a constant: fill.value everywhere */
+    PSLD_OP_CONV,         /* (x, w): correlation; linear maps are 1x1 ones */
+    PSLD_OP_CONV_DX,      /* (dy, w): its adjoint in x; also the transposed convolution */
+    PSLD_OP_CONV_DW,      /* (x, dy): its adjoint in w */
+    PSLD_OP_BIAS,         /* (x, b): x + b, b dense [c] or one [c] a sample */
+    PSLD_OP_CHANNEL_SUM,  /* (x): sum over pixels; dense result: over samples, too */
+    PSLD_OP_BROADCAST,    /* (b): b [n][c] at every pixel */
+    PSLD_OP_MOMENTS,      /* (x): [n][2c], mean then variance of each channel */
+    PSLD_OP_NORMALISE,    /* (x, moments, weight, bias): activation(group normalisation) */
+    PSLD_OP_NORMALISE_DX, /* (x, moments, weight, bias, dy) */
+    PSLD_OP_NORMALISE_DW, /* (x, moments, weight, bias, dy): dense [2c], gradient by weight then by bias */
+    PSLD_OP_ACTIVATE,     /* (x) */
+    PSLD_OP_ACTIVATE_DX,  /* (x, dy) */
+    PSLD_OP_SUM,          /* (a, b): scale.by (a + b) */
+    PSLD_OP_SCALE,        /* (x): scale.by x */
+    PSLD_OP_CONCAT,       /* (a, b, ...): along channels */
+    PSLD_OP_SLICE,        /* (x): channels slice.first ... */
+    PSLD_OP_SLICE_DX,     /* (dy): zeros but for these channels */
+    PSLD_OP_RESAMPLE,     /* (x): zeros between pixels, filter, keep every so many; each channel alone */
+    PSLD_OP_RESHAPE,      /* (x): the same numbers in the order c, h, w */
+    PSLD_OP_SCORES,  /* (q, k): S[i][j] = by <q_i, k_j>, i a pixel of q, j a pixel of k, kept as channel j of pixel i */
+    PSLD_OP_SOFTMAX, /* (s): along channels */
+    PSLD_OP_SOFTMAX_DX, /* (p, dp), p being the result of the softmax */
+    PSLD_OP_APPLY,      /* (p, v): o_i = by sum_j p[i][j] v_j */
+    PSLD_OP_APPLY_T,    /* (p, y): o_j = by sum_i p[i][j] y_i */
+    PSLD_OP_DROPOUT,    /* (x): x / (1 - rate) or 0; its own adjoint */
+    PSLD_OP_POSITIONAL, /* (t): sin and cos of t at frequencies 1 ... 1e-4 */
+    PSLD_OP_FOURIER,    /* (t, w): sin and cos of 2 pi w log t */
+    PSLD_OP_LOSS,       /* (a, b): [n][1], mean of |a - b|^p over a sample */
+    PSLD_OP_LOSS_DX,    /* (a, b, dy): by a */
+    PSLD_OP_ENTROPY,    /* (logits, label): [n][1], -log softmax(logits)[label] */
+    PSLD_OP_ENTROPY_DX, /* (logits, label, dy): by the logits */
+    PSLD_OPS
+} psld_op;
+
+/* What becomes of a convolution's result before it is written: (y + bias + vector + residual) by. The operands have
+ * places of their own among the inputs, whether others are there or not. */
+enum {
+    PSLD_FINISH_BIAS = 1,     /* input 2: dense [c] */
+    PSLD_FINISH_VECTOR = 2,   /* input 3: [c] a sample */
+    PSLD_FINISH_RESIDUAL = 4, /* input 4: the shape of the result */
+    PSLD_FINISH_SCALE = 8,
+    PSLD_FINISH_INPUTS = 5
+};
+
+typedef enum psld_activation { PSLD_LINEAR = 0, PSLD_SILU, PSLD_RELU, PSLD_ELU, PSLD_LEAKY_RELU } psld_activation;
+
+typedef struct psld_shape {
+    int n; /* 0: one for each sample of the batch (batched); > 0: dense */
+    int c, h, w;
+} psld_shape;
+
+/* What an operation is told beside its inputs: which member counts follows from the operation. */
+typedef union psld_attributes {
+    struct {
+        int kernel[2], stride[2]; /* vertical, horizontal */
+        int pad[4];               /* top, left, bottom, right; zeros */
+        int transposed;           /* weights are [ci][co][kh][kw] instead of [co][ci][kh][kw] */
+        unsigned finish;          /* PSLD_FINISH_...: what a plan has fused into a conv or conv_dx; 0 in graphs */
+        double by;                /* with PSLD_FINISH_SCALE */
+    } conv;
+    struct {
+        int groups;
+        psld_activation activation;
+        double eps;
+    } norm;
+    struct {
+        psld_activation kind;
+    } activation;
+    struct {
+        double by;
+    } scale; /* sum, scale, scores, apply */
+    struct {
+        double value;
+    } fill;
+    struct {
+        int first;
+    } slice;
+    struct {
+        /* y[j] = sum_k tap[k] X[j down + k - pad] along each axis, X[i up] = x[i] and 0 elsewhere */
+        int up, down, pad, taps;
+        float tap[PSLD_MAX_TAPS];
+    } resample;
+    struct {
+        double rate;
+        int number; /* which dropout of the network this is: part of the address of its random numbers */
+    } dropout;
+    struct {
+        int power; /* 1 or 2 */
+    } loss;
+} psld_attributes;
+
+/* What differs from run to run beside the data. */
+typedef struct psld_run {
+    uint64_t seed, step; /* random numbers of dropout ... */
+    uint64_t first;      /* ... and the global index of the first sample of the batch */
+    int training;        /* 0: dropout is the identity */
+} psld_run;
+
+typedef struct psld_operand {
+    void *data;
+    psld_shape shape; /* n: samples of this run, or rows of a dense tensor */
+    size_t pixel;     /* elements from a pixel to the next; 0: dense */
+} psld_operand;
+
+typedef struct psld_call {
+    const psld_attributes *attributes;
+    const psld_run *run;
+    int inputs;
+    psld_operand in[PSLD_MAX_INPUTS], out; /* an input that is not there (see finish) has no data */
+    void *scratch;                         /* as many bytes as the kernel asked for; holds anything */
+} psld_call;
+
+/* Work comes in `tasks` pieces that write disjoint parts of the output and may run in any order at once. */
+typedef struct psld_op_kernel {
+    const char *name;
+    size_t (*tasks)(const psld_call *call);
+    void (*run)(const psld_call *call, size_t begin, size_t end);
+    /* Bytes for this many samples, no pointer being set; NULL: none. */
+    size_t (*scratch)(const psld_call *call);
+    unsigned in_place; /* bit i: the output may lie where input i lies, when their shapes are the same */
+    unsigned finish;   /* conv, conv_dx: what it can do on the way */
+} psld_op_kernel;
+
+typedef struct psld_backend {
+    const char *name;
+    psld_type type;                  /* of every element: PSLD_F32 or PSLD_F64 */
+    psld_op_kernel kernel[PSLD_OPS]; /* none for inputs and parameters */
+} psld_backend;
+
+/* Plain C; sums in double. The one in double is there for finite differences. */
+extern const psld_backend psld_backend_reference, psld_backend_reference_f64;
+
+/* Lanes of a pixel with c channels. */
+static inline size_t psld_lanes(int c)
+{
+    return ((size_t)c + PSLD_LANES - 1) / PSLD_LANES * PSLD_LANES;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* Time embeddings, rounded to the element type after each operation, as the networks were trained: the angle 2 pi w
+ * log t is in the hundreds, and its rounding shows. */
+#ifndef PSLD_KERNELS_REF_EMBEDDING_H
+#define PSLD_KERNELS_REF_EMBEDDING_H
+
+#include "kernels/ref/view.h"
+
+/* [sin(t f_0) ... sin(t f_{half-1}), cos ..., 0 if c is odd], f_i = 10000^(-i / (half - 1)) */
+static void run_positional(const psld_call *call, size_t begin, size_t end)
+{
+    int channels = call->out.shape.c, half = channels / 2;
+    real rate = (real)(log(10000.0) / (half > 1 ? half - 1 : 1));
+    for (int n = (int)begin; n < (int)end; n++) {
+        real t = pixel_at(&call->in[0], n, 0, 0)[0], *out = pixel_at(&call->out, n, 0, 0);
+        for (int i = 0; i < half; i++) {
+            real frequency = (real)exp((double)((real)i * -rate)), angle = t * frequency;
+            out[i] = (real)sin((double)angle);
+            out[half + i] = (real)cos((double)angle);
+        }
+        clear_lanes(out, 2 * half, (ptrdiff_t)psld_lanes(channels));
+    }
+}
+
+/* [sin(2 pi w_0 log t) ..., cos ...] */
+static void run_fourier(const psld_call *call, size_t begin, size_t end)
+{
+    int half = call->out.shape.c / 2;
+    const real *w = call->in[1].data;
+    for (int n = (int)begin; n < (int)end; n++) {
+        real t = pixel_at(&call->in[0], n, 0, 0)[0], *out = pixel_at(&call->out, n, 0, 0), log_t = (real)log((double)t);
+        for (int i = 0; i < half; i++) {
+            real angle = log_t * w[i] * 2 * (real)3.14159265358979323846;
+            out[i] = (real)sin((double)angle);
+            out[half + i] = (real)cos((double)angle);
+        }
+        clear_lanes(out, 2 * half, (ptrdiff_t)psld_lanes(2 * half));
+    }
+}
+
+#endif

@@ -1,0 +1,6 @@
+/* The reference kernels for float. */
+typedef float real;
+
+#include "kernels/ref/table.h"
+
+const psld_backend psld_backend_reference = {"reference", PSLD_F32, PSLD_REFERENCE_KERNELS};

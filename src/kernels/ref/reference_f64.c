@@ -1,0 +1,6 @@
+/* The reference kernels for double: what the derivatives of all others are tested with. */
+typedef double real;
+
+#include "kernels/ref/table.h"
+
+const psld_backend psld_backend_reference_f64 = {"reference in double", PSLD_F64, PSLD_REFERENCE_KERNELS};

@@ -1,0 +1,69 @@
+/* Exact models: YAML with a mixture and a process.
+ *     mixture: {weights: [0.5, 0.5], means: [[-1, 0], [1, 0]], scales: [0.1, 0.1]}     # scales: or one number for all
+ *     process: psld gamma=0.02                                                         # a line, or a recipe as a map */
+#include "base/alloc.h"
+#include "model/model.h"
+
+enum { MAX_NUMBERS = 1 << 24 };
+
+static psld_status read_scales(const psld_node *node, size_t components, double *scales)
+{
+    if (psld_node_kind_of(node) == PSLD_NODE_LIST) return psld_node_numbers(node, components, scales);
+    double all = 0;
+    PSLD_TRY(psld_node_number(node, &all));
+    for (size_t c = 0; c < components; c++) scales[c] = all;
+    return PSLD_OK;
+}
+
+static psld_status require(const psld_node *map, const char *key, const psld_node **value)
+{
+    *value = psld_node_get(map, key);
+    return *value ? PSLD_OK : psld_node_fail(map, "%s is missing", key);
+}
+
+static psld_status read_mixture(const psld_node *map, psld_mixture **mixture)
+{
+    static const char *const keys[] = {"weights", "means", "scales", NULL};
+    const psld_node *weights, *means, *scales;
+    PSLD_TRY(psld_node_check_keys(map, keys));
+    PSLD_TRY(require(map, "weights", &weights));
+    PSLD_TRY(require(map, "means", &means));
+    PSLD_TRY(require(map, "scales", &scales));
+    size_t components = psld_node_size(means);
+    if (psld_node_kind_of(means) != PSLD_NODE_LIST || components == 0)
+        return psld_node_fail(means, "expected a list of points, one for each component");
+    size_t dim = psld_node_size(psld_node_at(means, 0));
+    if (dim == 0 || components > MAX_NUMBERS / dim)
+        return psld_node_fail(psld_node_at(means, 0), "expected a point as a list of numbers");
+    double *numbers = psld_alloc(components * (dim + 2), sizeof *numbers);
+    if (!numbers) return PSLD_NO_MEMORY;
+    double *w = numbers, *s = w + components, *m = s + components;
+    psld_status status = psld_node_numbers(weights, components, w);
+    if (status == PSLD_OK) status = read_scales(scales, components, s);
+    if (status == PSLD_OK) status = psld_node_matrix(means, components, dim, m);
+    if (status == PSLD_OK) {
+        status = psld_mixture_create(components, dim, w, m, s, mixture);
+        if (status == PSLD_BAD_INPUT) psld_node_fail(map, "%s", psld_error_text());
+    }
+    psld_release(numbers);
+    return status;
+}
+
+psld_status psld_model_read_exact(const psld_node *root, const char *process, psld_model *model)
+{
+    static const char *const keys[] = {"name", "mixture", "process", NULL};
+    const psld_node *mixture, *own_process;
+    PSLD_TRY(psld_node_check_keys(root, keys));
+    PSLD_TRY(require(root, "mixture", &mixture));
+    PSLD_TRY(read_mixture(mixture, &model->mixture));
+    if (process) {
+        PSLD_TRY(psld_recipe_open(process, &model->recipe));
+    } else {
+        PSLD_TRY(require(root, "process", &own_process));
+        PSLD_TRY(psld_recipe_read(own_process, &model->recipe));
+    }
+    model->kind = PSLD_EXACT_MODEL;
+    model->rank = 1;
+    model->shape[0] = psld_mixture_dim(model->mixture);
+    return psld_source_mixture(model->mixture, model->recipe, &model->source);
+}

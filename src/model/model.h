@@ -1,0 +1,32 @@
+/* What all kinds of model have in common. */
+#ifndef PSLD_MODEL_MODEL_H
+#define PSLD_MODEL_MODEL_H
+
+#include "model/network.h"
+#include "process/recipe.h"
+#include "sample/source.h"
+
+struct psld_model {
+    psld_model_kind kind;
+    psld_recipe *recipe;
+    psld_source *source;   /* NULL: a classifier */
+    psld_mixture *mixture; /* exact models */
+    int rank;
+    size_t shape[PSLD_MAX_RANK]; /* of the data */
+    /* networks */
+    psld_network *network;
+    const psld_backend *backend;
+    char *config;                      /* YAML, overrides included */
+    psld_runner *runners[2];           /* without and with gradients; made when first used, */
+    size_t runner_batch[2];            /* for batches up to this */
+    float *rows_z, *rows_t, *rows_eps; /* of one batch of the source */
+    size_t row_capacity;
+};
+
+/* Fills a model that is all zero from an exact model's YAML. */
+psld_status psld_model_read_exact(const psld_node *root, const char *process, psld_model *model);
+/* The same from weights, or (path NULL) with initial weights of `seed`. */
+psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
+                                    psld_model *model);
+
+#endif

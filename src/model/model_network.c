@@ -1,0 +1,377 @@
+/* Models whose score is a network: opening weights, and evaluating them as a score source.
+ *
+ * A configuration comes with the weights (note CONFIG_NOTE of a safetensors file) or from a file of its own, and overrides are applied to it. Names of
+ * weights may carry the prefixes of published checkpoints; which of them is meant follows from the kind of network and options->raw. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "kernels/backend.h"
+#include "model/model.h"
+#include "model/process_read.h"
+#include "nn/plan.h"
+
+#define CONFIG_NOTE "psld.config"
+
+/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+
+static psld_status read_config(const char *path, const psld_model_options *options, const psld_tensors *tensors,
+                               psld_yaml **yaml)
+{
+    const char *own = tensors ? psld_tensors_note(tensors, CONFIG_NOTE) : NULL;
+    if (options->config)
+        PSLD_TRY(psld_yaml_load(options->config, yaml));
+    else if (own)
+        PSLD_TRY(psld_yaml_parse(own, strlen(own), path, yaml));
+    else
+        return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration of its own; give one with --config", path);
+    for (size_t i = 0; i < options->override_count; i++) {
+        psld_status status = psld_yaml_override(*yaml, options->overrides[i]);
+        if (status != PSLD_OK) {
+            psld_yaml_free(*yaml);
+            *yaml = NULL;
+            return status;
+        }
+    }
+    return PSLD_OK;
+}
+
+static int has_prefix(const psld_tensors *tensors, const char *prefix)
+{
+    for (size_t i = 0; i < tensors->count; i++)
+        if (strncmp(tensors->items[i].name, prefix, strlen(prefix)) == 0) return 1;
+    return 0;
+}
+
+/* The first of the prefixes, in order of preference, that the file has; "" when none: plain names. */
+static const char *choose_prefix(const psld_tensors *tensors, psld_network_kind kind, int raw)
+{
+    static const char *const score[2][2] = {{"ema_score_fn.", "score_fn."}, {"score_fn.", "ema_score_fn."}};
+    static const char *const classifier[2][2] = {{"ema_clf_fn.", "clf_fn."}, {"clf_fn.", "ema_clf_fn."}};
+    const char *const *wanted = kind == PSLD_NET_CLASSIFIER ? classifier[raw != 0] : score[raw != 0];
+    for (int i = 0; i < 2; i++)
+        if (has_prefix(tensors, wanted[i])) return wanted[i];
+    return "";
+}
+
+static psld_status load_weights(const char *path, const psld_tensors *tensors, const psld_model_options *options,
+                                psld_network *network)
+{
+    psld_tensors *selected;
+    const char *prefix = choose_prefix(tensors, network->config.kind, options->raw);
+    PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
+    psld_status status = psld_network_load(network, selected, "");
+    psld_tensors_free(selected);
+    return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
+}
+
+/* Published configurations of classifiers may leave their process to the score network's. */
+static psld_status read_process(const psld_node *root, const psld_model_options *options, psld_model *model)
+{
+    if (options->process) return psld_recipe_open(options->process, &model->recipe);
+    if (model->kind == PSLD_CLASSIFIER && !psld_process_named(root)) return PSLD_OK;
+    return psld_process_read(root, &model->recipe);
+}
+
+/* Channels of z are variables times channels of the data, those of eps predicted ones times channels. */
+static psld_status check_channels(const psld_model *model)
+{
+    const psld_network_config *config = &model->network->config;
+    if (!model->recipe) return PSLD_OK;
+    int k = model->recipe->spec.k, predicted = model->recipe->predicted, channels = config->in_ch / k;
+    if (config->in_ch % k != 0 || (model->kind == PSLD_SCORE_MODEL && config->out_ch != predicted * channels))
+        return psld_fail(PSLD_BAD_INPUT,
+                         "the network has %d channels in and %d out; recipe %s with %d variables, %d of them "
+                         "predicted, needs %d and %d",
+                         config->in_ch, config->out_ch, model->recipe->spec.name, k, predicted, channels * k,
+                         channels * predicted);
+    return PSLD_OK;
+}
+
+static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                        double *eps);
+
+static psld_status build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
+                         const psld_model_options *options, uint64_t seed, psld_model *model)
+{
+    psld_network_config config;
+    const psld_node *root = psld_yaml_root(yaml);
+    PSLD_TRY(psld_network_config_read(root, NULL, &config));
+    model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
+    model->backend = options->reference ? &psld_backend_reference : psld_backend_fastest();
+    PSLD_TRY(read_process(root, options, model));
+    PSLD_TRY(psld_network_create(&config, &model->network));
+    PSLD_TRY(check_channels(model));
+    if (tensors)
+        PSLD_TRY(load_weights(path, tensors, options, model->network));
+    else
+        psld_network_initialise(model->network, seed);
+    PSLD_TRY(psld_yaml_text(yaml, &model->config));
+    model->rank = config.kind == PSLD_NET_MLP ? 1 : 3;
+    model->shape[0] = (size_t)(config.in_ch / (model->recipe ? model->recipe->spec.k : 1));
+    if (model->rank == 3) model->shape[1] = model->shape[2] = (size_t)config.image_size;
+    return model->kind == PSLD_CLASSIFIER ? PSLD_OK
+                                          : psld_source_create(predict_with_network, NULL, model, &model->source);
+}
+
+psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
+                                    psld_model *model)
+{
+    psld_tensors *tensors = NULL;
+    psld_yaml *yaml = NULL;
+    if (path) PSLD_TRY(psld_tensors_open(path, &tensors));
+    psld_status status = read_config(path, options, tensors, &yaml);
+    if (status == PSLD_OK) status = build(path, tensors, yaml, options, seed, model);
+    psld_yaml_free(yaml);
+    psld_tensors_free(tensors);
+    return status;
+}
+
+/* ---- Evaluating ------------------------------------------------------------------------------------------------- */
+
+enum { LARGEST_BATCH = 4096 };
+
+/* A runner for batches of `batch` samples or more. Larger calls than LARGEST_BATCH are cut by the runner. */
+static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
+{
+    if (batch > LARGEST_BATCH) batch = LARGEST_BATCH;
+    if (model->runners[gradient] && model->runner_batch[gradient] >= batch) return PSLD_OK;
+    psld_runner_free(model->runners[gradient]);
+    model->runners[gradient] = NULL;
+    unsigned want = gradient ? PSLD_WANT_GRADIENT_Z : 0;
+    if (gradient && model->kind == PSLD_CLASSIFIER) want |= PSLD_WANT_LOG_P;
+    model->runner_batch[gradient] = batch;
+    return psld_runner_create(model->network, model->backend, (int)batch, want, 0, &model->runners[gradient]);
+}
+
+static psld_status grow_rows(psld_model *model, size_t n, size_t in, size_t out)
+{
+    if (n <= model->row_capacity) return PSLD_OK;
+    psld_release(model->rows_z);
+    psld_release(model->rows_t);
+    psld_release(model->rows_eps);
+    model->row_capacity = 0;
+    model->rows_z = psld_alloc(n, in * sizeof(float));
+    model->rows_t = psld_alloc(n, sizeof(float));
+    model->rows_eps = psld_alloc(n, out * sizeof(float));
+    if (!model->rows_z || !model->rows_t || !model->rows_eps) return PSLD_NO_MEMORY;
+    model->row_capacity = n;
+    return PSLD_OK;
+}
+
+static size_t data_size(const psld_model *model)
+{
+    size_t size = 1;
+    for (int i = 0; i < model->rank; i++) size *= model->shape[i];
+    return size;
+}
+
+/* The score source: states are double, networks float. */
+static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    psld_model *model = user;
+    size_t in = dim * (size_t)model->recipe->spec.k, out = dim * (size_t)model->recipe->predicted;
+    if (dim != data_size(model))
+        return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
+                         data_size(model));
+    PSLD_TRY(grow_rows(model, n, in, out));
+    PSLD_TRY(prepare_runner(model, 0, n));
+    for (size_t i = 0; i < n * in; i++) model->rows_z[i] = (float)z[i];
+    for (size_t i = 0; i < n; i++) model->rows_t[i] = (float)t[i];
+    psld_runner_data data = {.type = PSLD_F32, .z = model->rows_z, .t = model->rows_t, .out = model->rows_eps};
+    PSLD_TRY(psld_runner_run(model->runners[0], n, &data));
+    for (size_t i = 0; i < n * out; i++) eps[i] = (double)model->rows_eps[i];
+    return PSLD_OK;
+}
+
+/* Checks that an array holds `width` numbers for each of its n samples, and makes it float. */
+static psld_status as_float(const char *name, const psld_array *array, size_t n, size_t width, psld_array **converted)
+{
+    if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: is needed here", name);
+    if (array->count != n * width)
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu samples of %zu numbers, found %zu numbers in all", name,
+                         n, width, array->count);
+    return psld_array_convert(array, PSLD_F32, converted);
+}
+
+static psld_status make_result(const psld_model *model, size_t n, size_t channels, psld_array **array)
+{
+    size_t size = (size_t)model->network->config.image_size, shape[4] = {n, channels, size, size};
+    int is_image = model->rank == 3 && channels != 0;
+    if (!is_image) shape[1] = (size_t)model->network->config.out_ch;
+    return psld_array_create(PSLD_F32, is_image ? 4 : 2, shape, array);
+}
+
+typedef struct evaluation {
+    psld_array *z, *t, *given; /* float copies; given: grad_out or label */
+    psld_array *out, *grad_z;
+} evaluation;
+
+static psld_status evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,
+                            const psld_array *label, int gradient, evaluation *e)
+{
+    const psld_network_config *config = &model->network->config;
+    size_t n = z->rank ? z->shape[0] : 0, pixels = (size_t)config->image_size * (size_t)config->image_size;
+    int is_classifier = model->kind == PSLD_CLASSIFIER;
+    size_t in = (size_t)config->in_ch * pixels, out = (size_t)config->out_ch * (is_classifier ? 1 : pixels);
+    if (n == 0) return psld_fail(PSLD_BAD_ARGUMENT, "z: expected at least one sample");
+    PSLD_TRY(as_float("z", z, n, in, &e->z));
+    PSLD_TRY(as_float("t", t, n, 1, &e->t));
+    if (gradient && is_classifier) PSLD_TRY(as_float("label", label, n, 1, &e->given));
+    if (gradient && !is_classifier) PSLD_TRY(as_float("grad_out", grad_out, n, out, &e->given));
+    PSLD_TRY(make_result(model, n, is_classifier ? 0 : (size_t)config->out_ch, &e->out));
+    if (gradient) PSLD_TRY(psld_array_create(PSLD_F32, z->rank, z->shape, &e->grad_z));
+    PSLD_TRY(prepare_runner(model, gradient, n));
+    psld_runner_data data = {.type = PSLD_F32, .z = e->z->data, .t = e->t->data, .out = e->out->data};
+    if (gradient) data.grad_z = e->grad_z->data;
+    if (gradient && is_classifier) data.label = e->given->data;
+    if (gradient && !is_classifier) data.grad_out = e->given->data;
+    return psld_runner_run(model->runners[gradient], n, &data);
+}
+
+psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,
+                                const psld_array *label, psld_array **out, psld_array **grad_z)
+{
+    evaluation e = {0};
+    *out = NULL;
+    if (grad_z) *grad_z = NULL;
+    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "evaluate: this model is no network");
+    psld_status status = evaluate(model, z, t, grad_out, label, grad_z != NULL, &e);
+    psld_array_free(e.z);
+    psld_array_free(e.t);
+    psld_array_free(e.given);
+    if (status != PSLD_OK) {
+        psld_array_free(e.out);
+        psld_array_free(e.grad_z);
+        return status;
+    }
+    *out = e.out;
+    if (grad_z) *grad_z = e.grad_z;
+    return PSLD_OK;
+}
+
+/* ---- Plans and their cost --------------------------------------------------------------------------------------- */
+
+double psld_model_flops(psld_model *model)
+{
+    if (!model->network || prepare_runner(model, 0, 1) != PSLD_OK) return 0;
+    return psld_plan_flops(psld_runner_plan(model->runners[0]), 1);
+}
+
+psld_status psld_model_plan(psld_model *model, size_t batch, char **text)
+{
+    *text = NULL;
+    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "plan: this model is no network");
+    PSLD_TRY(prepare_runner(model, 0, batch));
+    return psld_plan_text(psld_runner_plan(model->runners[0]), text);
+}
+
+void psld_text_free(char *text)
+{
+    psld_release(text);
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
+{
+    if (!model->source || !model->network) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
+    if (batch < 1 || batch > LARGEST_BATCH)
+        return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to %d, found %zu", LARGEST_BATCH, batch);
+    size_t dim = data_size(model), in = dim * (size_t)model->recipe->spec.k,
+           out = dim * (size_t)model->recipe->predicted;
+    double *room = psld_alloc(batch, (in + out + 1) * sizeof *room);
+    if (!room) return PSLD_NO_MEMORY;
+    double *z = room, *t = z + batch * in, *eps = t + batch;
+    for (size_t i = 0; i < batch * in; i++) z[i] = sin((double)i);
+    for (size_t i = 0; i < batch; i++) t[i] = 0.5;
+    psld_status status = predict_with_network(model, batch, dim, z, t, eps); /* plans, and warms the caches */
+    *seconds = INFINITY;
+    for (int r = 0; r < repetitions && status == PSLD_OK; r++) {
+        double began = seconds_now();
+        status = predict_with_network(model, batch, dim, z, t, eps);
+        *seconds = fmin(*seconds, seconds_now() - began);
+    }
+    if (status == PSLD_OK) {
+        const psld_plan *plan = psld_runner_plan(model->runners[0]);
+        *bytes = (plan->arena + plan->parameters) * plan->element;
+    }
+    psld_release(room);
+    return status;
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------------------ */
+
+static psld_status format_of(const char *path, psld_tensor_format *format)
+{
+    static const struct {
+        const char *ending;
+        psld_tensor_format format;
+    } endings[] = {{".safetensors", PSLD_SAFETENSORS},
+                   {".pt", PSLD_TORCH_ZIP},
+                   {".pth", PSLD_TORCH_ZIP},
+                   {".ckpt", PSLD_TORCH_ZIP}};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(path), end = strlen(endings[i].ending);
+        if (length <= end || strcmp(path + length - end, endings[i].ending) != 0) continue;
+        *format = endings[i].format;
+        return PSLD_OK;
+    }
+    return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected a name that ends in .safetensors, .pt, .pth or .ckpt", path);
+}
+
+static psld_status collect(const psld_network *network, const char *config, psld_tensors *tensors)
+{
+    PSLD_TRY(psld_tensors_set_note(tensors, CONFIG_NOTE, config));
+    for (size_t i = 0; i < network->graph->parameter_count; i++) {
+        const psld_parameter *p = &network->graph->parameters[i];
+        size_t shape[4];
+        for (int d = 0; d < p->rank; d++) shape[d] = (size_t)p->shape[d];
+        PSLD_TRY(psld_tensors_add(tensors, p->name, PSLD_ELEMENT_F32, p->rank, shape, network->weights + p->offset));
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_model_save(const psld_model *model, const char *path)
+{
+    psld_tensors *tensors;
+    psld_tensor_format format;
+    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "save: this model is no network");
+    PSLD_TRY(format_of(path, &format));
+    PSLD_TRY(psld_tensors_create(&tensors));
+    psld_status status = collect(model->network, model->config, tensors);
+    if (status == PSLD_OK) status = psld_tensors_save(tensors, format, path);
+    psld_tensors_free(tensors);
+    return status;
+}
+
+psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, void *user)
+{
+    psld_tensors *tensors;
+    PSLD_TRY(psld_tensors_open(path, &tensors));
+    for (size_t i = 0; i < tensors->count; i++) {
+        const psld_tensor *t = &tensors->items[i];
+        visit(user, t->name, psld_element_name(t->type), t->rank, t->shape);
+    }
+    psld_tensors_free(tensors);
+    return PSLD_OK;
+}
+
+psld_status psld_tensors_convert(const char *from, const char *to)
+{
+    psld_tensors *tensors;
+    psld_tensor_format format;
+    PSLD_TRY(format_of(to, &format));
+    PSLD_TRY(psld_tensors_open(from, &tensors));
+    psld_status status = psld_tensors_verify(tensors);
+    if (status == PSLD_OK) status = psld_tensors_save(tensors, format, to);
+    psld_tensors_free(tensors);
+    return status;
+}

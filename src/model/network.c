@@ -1,0 +1,141 @@
+#include "model/network.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "model/ncsnpp.h"
+
+psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)
+{
+    switch (config->kind) {
+    case PSLD_NET_CLASSIFIER:
+        return psld_classifier_build(config, graph, z, t, out);
+    case PSLD_NET_MLP:
+        return psld_mlp_build(config, graph, z, t, out);
+    case PSLD_NET_UNET:
+        break;
+    }
+    return psld_ncsnpp_build(config, graph, z, t, out);
+}
+
+static psld_status make(psld_network *network)
+{
+    PSLD_TRY(psld_graph_create(&network->graph));
+    psld_graph *graph = network->graph;
+    int size = network->config.image_size;
+    network->z = psld_graph_input(graph, network->config.in_ch, size, size);
+    network->t = psld_graph_input(graph, 1, 1, 1);
+    PSLD_TRY(psld_network_build(&network->config, graph, network->z, network->t, &network->out));
+    network->weights = psld_alloc(graph->parameter_elements, sizeof *network->weights);
+    return network->weights ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+psld_status psld_network_create(const psld_network_config *config, psld_network **network)
+{
+    *network = NULL;
+    psld_network *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    made->config = *config;
+    psld_status status = make(made);
+    if (status != PSLD_OK) {
+        psld_network_free(made);
+        return status;
+    }
+    *network = made;
+    return PSLD_OK;
+}
+
+void psld_network_free(psld_network *network)
+{
+    if (!network) return;
+    psld_graph_free(network->graph);
+    psld_release(network->weights);
+    psld_release(network);
+}
+
+size_t psld_network_size(const psld_graph *graph)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < graph->parameter_count; i++) count += graph->parameters[i].count;
+    return count;
+}
+
+/* ---- Initialisation ----------------------------------------------------------------------------------------- */
+
+/* Variance scaling: uniform on +-sqrt(3 scale / fan), fan = (fan_in + fan_out) / 2. */
+static double uniform_limit(const psld_parameter *p)
+{
+    double count = (double)p->count, fan = (count / p->shape[0] + count / p->shape[1]) / 2;
+    return sqrt(3 * p->scale / fan);
+}
+
+static void fill_parameter(const psld_parameter *p, uint64_t seed, uint64_t number, float *w)
+{
+    enum { PIECE = 256 };
+    double x[PIECE], limit = p->init == PSLD_INIT_UNIFORM ? uniform_limit(p) : 0;
+    for (size_t first = 0; first < p->count; first += PIECE) {
+        size_t count = p->count - first < PIECE ? p->count - first : PIECE;
+        if (p->init == PSLD_INIT_UNIFORM) psld_random_uniform(seed, PSLD_FOR_WEIGHTS, 0, number, first, count, x);
+        if (p->init == PSLD_INIT_NORMAL) psld_random_normal(seed, PSLD_FOR_WEIGHTS, 0, number, first, count, x);
+        for (size_t i = 0; i < count; i++) {
+            if (p->init == PSLD_INIT_UNIFORM) w[first + i] = (float)((2 * x[i] - 1) * limit);
+            if (p->init == PSLD_INIT_NORMAL) w[first + i] = (float)(x[i] * p->scale);
+            if (p->init == PSLD_INIT_ZEROS) w[first + i] = 0;
+            if (p->init == PSLD_INIT_ONES) w[first + i] = 1;
+        }
+    }
+}
+
+void psld_network_initialise(psld_network *network, uint64_t seed)
+{
+    const psld_graph *graph = network->graph;
+    for (size_t i = 0; i < graph->parameter_count; i++)
+        fill_parameter(&graph->parameters[i], seed, i, network->weights + graph->parameters[i].offset);
+}
+
+/* ---- Weights from files ------------------------------------------------------------------------------------- */
+
+static psld_status check_shape(const psld_parameter *p, const psld_tensor *tensor)
+{
+    int same = tensor->rank == p->rank;
+    for (int i = 0; same && i < p->rank; i++) same = tensor->shape[i] == (size_t)p->shape[i];
+    if (same) return PSLD_OK;
+    char found[128] = "", expected[128] = "";
+    for (int i = 0; i < tensor->rank; i++)
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%zu", i ? ", " : "", tensor->shape[i]);
+    for (int i = 0; i < p->rank; i++)
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%d", i ? ", " : "", p->shape[i]);
+    return psld_fail(PSLD_BAD_INPUT, "%s: the configuration makes it [%s], the file has [%s]", tensor->name, expected,
+                     found);
+}
+
+static const psld_parameter *find_parameter_named(const psld_graph *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->parameter_count; i++)
+        if (strcmp(graph->parameters[i].name, name) == 0) return &graph->parameters[i];
+    return NULL;
+}
+
+psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix)
+{
+    const psld_graph *graph = network->graph;
+    size_t length = strlen(prefix);
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        const psld_parameter *p = &graph->parameters[i];
+        char name[2 * PSLD_PARAMETER_NAME];
+        snprintf(name, sizeof name, "%.90s%s", prefix, p->name);
+        const psld_tensor *tensor = psld_tensors_find(tensors, name);
+        if (!tensor) return psld_fail(PSLD_BAD_INPUT, "%s: missing, the configuration has it", name);
+        PSLD_TRY(check_shape(p, tensor));
+        psld_tensor_to_f32(tensor, network->weights + p->offset);
+    }
+    for (size_t i = 0; i < tensors->count; i++) {
+        const char *name = tensors->items[i].name;
+        if (strncmp(name, prefix, length) == 0 && !find_parameter_named(graph, name + length))
+            return psld_fail(PSLD_BAD_INPUT, "%s: the configuration has no such tensor", name);
+    }
+    return PSLD_OK;
+}

@@ -1,0 +1,116 @@
+/* Networks: what a configuration says, the graph that it stands for, its weights, and running it.
+ *
+ * There are three kinds, all functions of (z, t): the NCSN++/DDPM++ U-Net (z [c][size][size] -> eps), the
+ * time-dependent classifier on its encoder (-> logits), and an MLP for data that is a vector. */
+#ifndef PSLD_MODEL_NETWORK_H
+#define PSLD_MODEL_NETWORK_H
+
+#include "io/tensors.h"
+#include "io/yaml.h"
+#include "nn/graph.h"
+
+enum { PSLD_MAX_LEVELS = 8, PSLD_MAX_BLOCKS = 64 };
+
+typedef enum psld_network_kind { PSLD_NET_UNET, PSLD_NET_CLASSIFIER, PSLD_NET_MLP } psld_network_kind;
+typedef enum psld_block { PSLD_BLOCK_DDPM, PSLD_BLOCK_BIGGAN } psld_block;
+typedef enum psld_progressive {
+    PSLD_PROGRESSIVE_NONE,
+    PSLD_PROGRESSIVE_SKIP, /* output_skip, input_skip */
+    PSLD_PROGRESSIVE_RESIDUAL,
+} psld_progressive;
+typedef enum psld_combine { PSLD_COMBINE_SUM, PSLD_COMBINE_CAT } psld_combine;
+typedef enum psld_embedding { PSLD_EMBED_POSITIONAL, PSLD_EMBED_FOURIER } psld_embedding;
+
+/* The keys of the reference's configuration under its own names; docs of each are with the values it takes. */
+typedef struct psld_network_config {
+    psld_network_kind kind;       /* name: ncsnpp, ncsnpp_clf, mlp */
+    int image_size;               /* height and width; 1 for vectors */
+    int in_ch;                    /* of z: variables times channels of the data */
+    int out_ch;                   /* of eps; classes of a classifier (n_cls) */
+    psld_activation nonlinearity; /* swish, relu, elu, lrelu */
+    int nf;                       /* channels of the first level are nf ch_mult[0]; width of an MLP */
+    int levels, ch_mult[PSLD_MAX_LEVELS];
+    int num_res_blocks; /* a level; blocks of an MLP */
+    int attn_count, attn_resolutions[PSLD_MAX_LEVELS];
+    double dropout;
+    int resamp_with_conv; /* ddpm blocks: change size by a convolution */
+    int noise_cond;       /* the network sees t */
+    int fir;              /* change size by the filter fir_kernel, not by nearest pixels and means */
+    int fir_taps;
+    double fir_kernel[PSLD_MAX_TAPS];
+    int skip_rescale; /* sums of two branches are divided by sqrt 2 */
+    psld_block resblock_type;
+    psld_progressive progressive, progressive_input;
+    psld_combine progressive_combine;
+    psld_embedding embedding_type;
+    double init_scale; /* of the last convolution in each branch; 0 means 1e-10 */
+    double fourier_scale;
+} psld_network_config;
+
+/* Reads a configuration of ours (`model`, `data`, and `process` where in_ch and out_ch are not given) or of published
+ * models (model.score_fn or model.clf_fn, and data, at the top or under `diffusion` or `clf`; values "???" count as
+ * absent). Published files may hold a score network and a classifier: `part` "score_fn" or "clf_fn" says which is meant,
+ * NULL takes what there is, the score network first. */
+psld_status psld_network_config_read(const psld_node *root, const char *part, psld_network_config *config);
+
+/* Appends the network to a graph. `z` is [in_ch][size][size] and `t` [1] a sample. *out: [out_ch][size][size] or
+ * [classes]. Parameters get the names and the order of a PyTorch state_dict. */
+psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                               psld_id *out);
+
+/* A network with its weights, float, in the order and at the offsets of graph->parameters. */
+typedef struct psld_network {
+    psld_network_config config;
+    psld_graph *graph; /* z, t and out alone */
+    psld_id z, t, out;
+    float *weights; /* [graph->parameter_elements] */
+} psld_network;
+
+/* With all weights 0. */
+psld_status psld_network_create(const psld_network_config *config, psld_network **network);
+void psld_network_free(psld_network *network);
+
+/* Numbers in all parameters together. */
+size_t psld_network_size(const psld_graph *graph);
+
+/* Weights to start training from: a function of the seed. */
+void psld_network_initialise(psld_network *network, uint64_t seed);
+
+/* Weights from a file of tensors, their names with `prefix` before them. Fails with the first that is missing or has
+ * another shape, or that the network does not have. */
+psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix);
+
+/* ---- Running ------------------------------------------------------------------------------------------------ */
+
+/* What a runner computes beside the output. */
+enum {
+    PSLD_WANT_GRADIENT_Z = 1,          /* of sum(output * grad_out) by z */
+    PSLD_WANT_GRADIENT_PARAMETERS = 2, /* of the same by the parameters */
+    PSLD_WANT_LOG_P = 4,               /* classifiers: the gradient is that of log p(label) instead */
+};
+
+typedef struct psld_runner psld_runner;
+
+/* Batches of up to `batch`; the network is borrowed and its weights may change between runs. `poison`: see
+ * psld_exec_create. */
+psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
+                               int poison, psld_runner **runner);
+void psld_runner_free(psld_runner *runner);
+
+/* All arrays are of `type`, PSLD_F32 or PSLD_F64: z [n][in_ch][size][size], t [n], grad_out as the output or, with
+ * PSLD_WANT_LOG_P, label [n]; out and grad_z are filled (NULL: not wanted). More than a batch is done in batches; the
+ * gradients of parameters need n <= batch. */
+typedef struct psld_runner_data {
+    psld_type type;
+    const void *z, *t, *grad_out, *label;
+    void *out, *grad_z;
+} psld_runner_data;
+
+psld_status psld_runner_run(psld_runner *runner, size_t n, const psld_runner_data *data);
+
+/* Gradients of the last run at the offsets of the parameters, in the backend's type; NULL without them. */
+const void *psld_runner_gradients(const psld_runner *runner);
+size_t psld_runner_faults(const psld_runner *runner);
+const struct psld_plan *psld_runner_plan(const psld_runner *runner);
+
+#endif

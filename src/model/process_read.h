@@ -1,0 +1,11 @@
+#ifndef PSLD_MODEL_PROCESS_READ_H
+#define PSLD_MODEL_PROCESS_READ_H
+
+#include "process/recipe.h"
+
+/* Whether a configuration names a process at all. */
+int psld_process_named(const psld_node *root);
+/* The recipe of a configuration, ours or published; fails when it names none. */
+psld_status psld_process_read(const psld_node *root, psld_recipe **recipe);
+
+#endif

@@ -1,0 +1,171 @@
+#include "nn/exec.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/threads.h"
+
+struct psld_exec {
+    const psld_plan *plan;
+    void *arena;
+    void *parameters; /* only ever read: no plan has a step that writes there */
+    void *gradients;
+    int poison;
+    size_t faults;
+};
+
+/* ---- Running ------------------------------------------------------------------------------------------------ */
+
+static psld_operand operand_at(const psld_exec *exec, const psld_place *place, int n)
+{
+    psld_operand operand = {.shape = place->shape, .pixel = place->pixel};
+    size_t bytes = place->offset * exec->plan->element;
+    if (operand.shape.n == 0) operand.shape.n = n;
+    switch (place->buffer) {
+    case PSLD_IN_ARENA:
+        operand.data = (char *)exec->arena + bytes;
+        break;
+    case PSLD_IN_GRADIENTS:
+        operand.data = (char *)exec->gradients + bytes;
+        break;
+    case PSLD_IN_PARAMETERS:
+        operand.data = (char *)exec->parameters + bytes;
+        break;
+    }
+    return operand;
+}
+
+typedef struct job {
+    const psld_call *call;
+    void (*run)(const psld_call *call, size_t begin, size_t end);
+} job;
+
+static void run_range(void *context, size_t begin, size_t end)
+{
+    const job *j = context;
+    j->run(j->call, begin, end);
+}
+
+static void run_step(psld_exec *exec, const psld_step *step, int n, const psld_run *run)
+{
+    psld_call call = {.attributes = &step->attributes, .run = run, .inputs = step->inputs};
+    for (int i = 0; i < step->inputs; i++)
+        if (step->from[i] != PSLD_NONE) call.in[i] = operand_at(exec, &step->in[i], n);
+    call.out = operand_at(exec, &step->out, n);
+    if (step->scratch) call.scratch = (char *)exec->arena + step->scratch_offset * exec->plan->element;
+    job j = {&call, step->kernel.run};
+    psld_parallel(step->kernel.tasks(&call), 1, run_range, &j);
+}
+
+static double element_of(const void *data, psld_type type, size_t i)
+{
+    return type == PSLD_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+}
+
+static void put_element(void *data, psld_type type, size_t i, double value)
+{
+    if (type == PSLD_F64)
+        ((double *)data)[i] = value;
+    else
+        ((float *)data)[i] = (float)value;
+}
+
+static void fill_nan(psld_exec *exec, size_t offset, size_t count)
+{
+    for (size_t i = 0; i < count; i++) put_element(exec->arena, exec->plan->backend->type, offset + i, (double)NAN);
+}
+
+/* Lanes behind the channels that are not zero. */
+static size_t count_faults(const psld_exec *exec, const psld_place *place, int n)
+{
+    psld_operand o = operand_at(exec, place, n);
+    size_t faults = 0, pixels = (size_t)o.shape.n * (size_t)o.shape.h * (size_t)o.shape.w;
+    for (size_t i = 0; o.pixel && i < pixels; i++)
+        for (size_t c = (size_t)o.shape.c; c < psld_lanes(o.shape.c); c++)
+            faults += element_of(o.data, exec->plan->backend->type, i * o.pixel + c) != 0;
+    return faults;
+}
+
+static void poison_dead(psld_exec *exec, int step)
+{
+    const psld_plan *plan = exec->plan;
+    for (size_t i = 0; i < plan->region_count; i++)
+        if (plan->regions[i].last == step) fill_nan(exec, plan->regions[i].offset, plan->regions[i].size);
+}
+
+void psld_exec_run(psld_exec *exec, int n, const psld_run *run)
+{
+    const psld_plan *plan = exec->plan;
+    assert(n >= 1 && n <= plan->batch);
+    for (size_t i = 0; i < plan->step_count; i++) {
+        run_step(exec, &plan->steps[i], n, run);
+        if (!exec->poison) continue;
+        exec->faults += count_faults(exec, &plan->steps[i].out, n);
+        poison_dead(exec, (int)i);
+    }
+}
+
+size_t psld_exec_faults(const psld_exec *exec)
+{
+    return exec->faults;
+}
+
+/* ---- In and out --------------------------------------------------------------------------------------------- */
+
+void psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data)
+{
+    const psld_place *place = &exec->plan->places[input];
+    if (exec->plan->region_of[input] == PSLD_NONE) return; /* nothing asked for depends on it */
+    psld_operand o = operand_at(exec, place, n);
+    psld_type own = exec->plan->backend->type;
+    size_t pixels = (size_t)o.shape.h * (size_t)o.shape.w, channels = (size_t)o.shape.c, lanes = psld_lanes(o.shape.c);
+    for (size_t i = 0; i < (size_t)n * pixels; i++) {
+        size_t from = i / pixels * channels * pixels + i % pixels;
+        for (size_t c = 0; c < lanes; c++)
+            put_element(o.data, own, i * o.pixel + c, c < channels ? element_of(data, type, from + c * pixels) : 0);
+    }
+}
+
+void psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_type type, void *data)
+{
+    psld_operand o = operand_at(exec, &exec->plan->places[output], n);
+    psld_type own = exec->plan->backend->type;
+    if (o.pixel == 0) {
+        size_t count = psld_shape_count(o.shape);
+        for (size_t i = 0; i < count; i++) put_element(data, type, i, element_of(o.data, own, i));
+        return;
+    }
+    size_t pixels = (size_t)o.shape.h * (size_t)o.shape.w, channels = (size_t)o.shape.c;
+    for (size_t i = 0; i < (size_t)n * pixels; i++) {
+        size_t to = i / pixels * channels * pixels + i % pixels;
+        for (size_t c = 0; c < channels; c++)
+            put_element(data, type, to + c * pixels, element_of(o.data, own, i * o.pixel + c));
+    }
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------- */
+
+psld_status psld_exec_create(const psld_plan *plan, void *parameters, void *gradients, int poison, psld_exec **exec)
+{
+    *exec = NULL;
+    psld_exec *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    *made = (psld_exec){.plan = plan, .parameters = parameters, .gradients = gradients, .poison = poison};
+    made->arena = psld_alloc(plan->arena, plan->element);
+    if (!made->arena) {
+        psld_release(made);
+        return PSLD_NO_MEMORY;
+    }
+    if (poison) fill_nan(made, 0, plan->arena);
+    *exec = made;
+    return PSLD_OK;
+}
+
+void psld_exec_free(psld_exec *exec)
+{
+    if (!exec) return;
+    psld_release(exec->arena);
+    psld_release(exec);
+}

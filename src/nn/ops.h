@@ -1,0 +1,78 @@
+/* Operations: what can be recorded in a graph, and the rules for each.
+ *
+ * One file of nn/ops/ has an operation with its adjoints: builder, shape rule, gradient rule. nn/ops.c has the table.
+ * The set is closed under differentiation as far as training and sampling need it: each gradient is a graph of
+ * operations of this list. */
+#ifndef PSLD_NN_OPS_H
+#define PSLD_NN_OPS_H
+
+#include "nn/graph.h"
+
+/* ---- Recording ---------------------------------------------------------------------------------------------- */
+
+/* Correlation of x with weights [co][ci][kh][kw], or [ci][co][kh][kw] if `transposed`. pad: top, left, bottom, right.
+ * */
+psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4], int transposed);
+/* x times a matrix [out][in], or [in][out] if `transposed`: the same for every pixel. */
+psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed);
+/* x + b, b a vector of the parameters or one [c] for each sample. */
+psld_id psld_nn_bias(psld_graph *graph, psld_id x, psld_id b);
+/* Sum over pixels, [n][c]; over samples, too, if `dense`. */
+psld_id psld_nn_channel_sum(psld_graph *graph, psld_id x, int dense);
+/* Group normalisation, then the activation. */
+psld_id psld_nn_group_norm(psld_graph *graph, psld_id x, psld_id weight, psld_id bias, int groups, double eps,
+                           psld_activation activation);
+psld_id psld_nn_activate(psld_graph *graph, psld_id x, psld_activation kind);
+/* (a + b) by */
+psld_id psld_nn_sum(psld_graph *graph, psld_id a, psld_id b, double by);
+psld_id psld_nn_scale(psld_graph *graph, psld_id x, double by);
+psld_id psld_nn_fill(psld_graph *graph, psld_shape shape, double value);
+psld_id psld_nn_concat(psld_graph *graph, psld_id a, psld_id b);
+psld_id psld_nn_slice(psld_graph *graph, psld_id x, int first, int count);
+/* See psld_attributes. `size` is that of the result. */
+psld_id psld_nn_resample(psld_graph *graph, psld_id x, int up, int down, int taps, const float *tap, int pad,
+                         const int size[2]);
+/* The same numbers in the order c, h, w. */
+psld_id psld_nn_reshape(psld_graph *graph, psld_id x, int c, int h, int w);
+/* softmax(q k' / sqrt(c)) v, one head. */
+psld_id psld_nn_attention(psld_graph *graph, psld_id q, psld_id k, psld_id v);
+psld_id psld_nn_softmax(psld_graph *graph, psld_id x);
+psld_id psld_nn_dropout(psld_graph *graph, psld_id x, double rate);
+/* Embeddings of times [n][1]: `channels` of them, or twice as many as the vector w has. No gradient. */
+psld_id psld_nn_positional(psld_graph *graph, psld_id t, int channels);
+psld_id psld_nn_fourier(psld_graph *graph, psld_id t, psld_id w);
+/* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. */
+psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, int power);
+/* -log softmax(logits)[label]: [n][1]; labels [n][1] hold whole numbers. */
+psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label);
+
+/* ---- Rules -------------------------------------------------------------------------------------------------- */
+
+typedef struct psld_op_rule {
+    const char *name;
+    int min_inputs, max_inputs;
+    /* Checks the inputs and completes node->shape, in which the caller has set what the rule cannot know. */
+    psld_status (*shape)(const psld_graph *graph, psld_graph_node *node);
+    /* Appends what gives the gradients dx[i] of the inputs with want[i] from that of the result; those left at
+     * PSLD_NONE have none. NULL: not differentiable. */
+    void (*gradient)(psld_graph *graph, psld_id node, psld_id dy, const int *want, psld_id *dx);
+    /* Multiplications and additions a sample, for the printed plan; NULL: negligible. */
+    double (*flops)(const psld_shape *in, psld_shape out, const psld_attributes *attributes);
+} psld_op_rule;
+
+const psld_op_rule *psld_op_rule_of(psld_op op);
+
+/* Used by rules: shape of input i, and failures that name the operation. */
+psld_shape psld_rule_in(const psld_graph *graph, const psld_graph_node *node, int i);
+psld_status psld_rule_fail(const psld_graph_node *node, const char *format, ...) PSLD_PRINTF(2, 3);
+/* The result has the shape of input 0, and so have all other inputs. */
+psld_status psld_rule_same(const psld_graph *graph, psld_graph_node *node);
+
+extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, psld_rule_bias, psld_rule_channel_sum,
+    psld_rule_broadcast, psld_rule_moments, psld_rule_normalise, psld_rule_normalise_dx, psld_rule_normalise_dw,
+    psld_rule_activate, psld_rule_activate_dx, psld_rule_sum, psld_rule_scale, psld_rule_fill, psld_rule_concat,
+    psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
+    psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,
+    psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_entropy, psld_rule_entropy_dx;
+
+#endif

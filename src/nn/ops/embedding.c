@@ -1,0 +1,39 @@
+/* Time embeddings. Times and the Fourier vector are data: they have no gradient. */
+#include "nn/ops.h"
+
+static psld_status check_times(const psld_graph *graph, const psld_graph_node *node)
+{
+    psld_shape t = psld_rule_in(graph, node, 0);
+    if (t.n != 0 || psld_shape_count(t) != 1) return psld_rule_fail(node, "expected one time for each sample");
+    return PSLD_OK;
+}
+
+/* The number of channels is given. */
+static psld_status positional_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    node->shape = (psld_shape){0, node->shape.c, 1, 1};
+    if (node->shape.c < 2) return psld_rule_fail(node, "expected at least 2 channels, found %d", node->shape.c);
+    return check_times(graph, node);
+}
+
+static psld_status fourier_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    psld_shape w = psld_rule_in(graph, node, 1);
+    node->shape = (psld_shape){0, 2 * w.c, 1, 1};
+    if (w.n != 1 || w.h != 1 || w.w != 1) return psld_rule_fail(node, "expected a vector of frequencies");
+    return check_times(graph, node);
+}
+
+const psld_op_rule psld_rule_positional = {"positional", 1, 1, positional_shape, NULL, NULL};
+const psld_op_rule psld_rule_fourier = {"fourier", 2, 2, fourier_shape, NULL, NULL};
+
+psld_id psld_nn_positional(psld_graph *graph, psld_id t, int channels)
+{
+    psld_shape s = {0, channels, 1, 1};
+    return psld_graph_add(graph, PSLD_OP_POSITIONAL, 1, &t, NULL, &s);
+}
+
+psld_id psld_nn_fourier(psld_graph *graph, psld_id t, psld_id w)
+{
+    return psld_graph_add(graph, PSLD_OP_FOURIER, 2, (psld_id[]){t, w}, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* Losses, [n][1]: one number for each sample. How samples are weighed (1/batch, say) is in the gradient that starts
+ * the way back, so that parts of a batch on several ranks, or one after the other, add up. */
+#include <string.h>
+
+#include "nn/ops.h"
+
+static psld_status check_gradient(const psld_graph *graph, const psld_graph_node *node)
+{
+    if (node->inputs < 3) return PSLD_OK;
+    psld_shape dy = psld_rule_in(graph, node, 2);
+    return dy.n == 0 && psld_shape_count(dy) == 1 ? PSLD_OK
+                                                  : psld_rule_fail(node, "expected one number for each sample");
+}
+
+static psld_status check_pair(const psld_graph *graph, const psld_graph_node *node)
+{
+    psld_shape a = psld_rule_in(graph, node, 0), b = psld_rule_in(graph, node, 1);
+    int power = node->attributes.loss.power;
+    if (a.n != 0 || !psld_shape_same(a, b))
+        return psld_rule_fail(node, "%d x %d x %d against %d x %d x %d", a.c, a.h, a.w, b.c, b.h, b.w);
+    if (power != 1 && power != 2) return psld_rule_fail(node, "expected power 1 or 2, found %d", power);
+    return check_gradient(graph, node);
+}
+
+static psld_status loss_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    node->shape = (psld_shape){0, 1, 1, 1};
+    return check_pair(graph, node);
+}
+
+static psld_status loss_dx_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    node->shape = psld_rule_in(graph, node, 0);
+    return check_pair(graph, node);
+}
+
+static void loss_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+{
+    psld_graph_node node = graph->nodes[id];
+    psld_id by_a =
+        psld_graph_add(graph, PSLD_OP_LOSS_DX, 3, (psld_id[]){node.in[0], node.in[1], dy}, &node.attributes, NULL);
+    if (want[0]) dx[0] = by_a;
+    if (want[1]) dx[1] = psld_nn_scale(graph, by_a, -1);
+}
+
+static psld_status check_logits(const psld_graph *graph, const psld_graph_node *node)
+{
+    psld_shape x = psld_rule_in(graph, node, 0), label = psld_rule_in(graph, node, 1);
+    if (x.n != 0 || x.h != 1 || x.w != 1 || label.n != 0 || psld_shape_count(label) != 1)
+        return psld_rule_fail(node, "expected logits and one label for each sample");
+    return check_gradient(graph, node);
+}
+
+static psld_status entropy_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    node->shape = (psld_shape){0, 1, 1, 1};
+    return check_logits(graph, node);
+}
+
+static psld_status entropy_dx_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    node->shape = psld_rule_in(graph, node, 0);
+    return check_logits(graph, node);
+}
+
+static void entropy_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+{
+    psld_graph_node node = graph->nodes[id];
+    if (want[0])
+        dx[0] = psld_graph_add(graph, PSLD_OP_ENTROPY_DX, 3, (psld_id[]){node.in[0], node.in[1], dy}, NULL, NULL);
+}
+
+const psld_op_rule psld_rule_loss = {"loss", 2, 2, loss_shape, loss_gradient, NULL};
+const psld_op_rule psld_rule_loss_dx = {"loss_dx", 3, 3, loss_dx_shape, NULL, NULL};
+const psld_op_rule psld_rule_entropy = {"entropy", 2, 2, entropy_shape, entropy_gradient, NULL};
+const psld_op_rule psld_rule_entropy_dx = {"entropy_dx", 3, 3, entropy_dx_shape, NULL, NULL};
+
+psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, int power)
+{
+    psld_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.loss.power = power;
+    return psld_graph_add(graph, PSLD_OP_LOSS, 2, (psld_id[]){a, b}, &attributes, NULL);
+}
+
+psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label)
+{
+    return psld_graph_add(graph, PSLD_OP_ENTROPY, 2, (psld_id[]){logits, label}, NULL, NULL);
+}

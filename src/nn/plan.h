@@ -1,0 +1,84 @@
+/* A plan: what to run, in which order, and where everything lies.
+ *
+ * Made once from a graph for a backend and the largest batch; running it (nn/exec.h) allocates nothing, takes any
+ * batch up to that, and cannot fail. A plan is immutable and may be shared. Operands are (buffer, offset), not
+ * pointers: a plan belongs to no memory yet. */
+#ifndef PSLD_NN_PLAN_H
+#define PSLD_NN_PLAN_H
+
+#include "nn/graph.h"
+
+typedef enum psld_buffer {
+    PSLD_IN_ARENA,      /* everything that lives for some steps */
+    PSLD_IN_PARAMETERS, /* all parameters, at their offsets */
+    PSLD_IN_GRADIENTS,  /* gradients, each at the offset of its parameter */
+} psld_buffer;
+
+typedef struct psld_place {
+    psld_buffer buffer;
+    size_t offset; /* elements */
+    psld_shape shape;
+    size_t pixel; /* elements from a pixel to the next; 0: dense */
+} psld_place;
+
+typedef struct psld_step {
+    psld_op op;
+    psld_id id; /* the node that it computes */
+    psld_op_kernel kernel;
+    psld_attributes attributes;
+    int inputs;
+    psld_id from[PSLD_MAX_INPUTS]; /* the nodes that it reads; PSLD_NONE: an input that is not there */
+    psld_place in[PSLD_MAX_INPUTS], out;
+    size_t scratch, scratch_offset; /* elements, in the arena */
+    int scratch_region;             /* PSLD_NONE: no scratch */
+} psld_step;
+
+/* A piece of the arena, from the step that writes it to the last that reads it. Input tensors are written before step
+ * 0 (first = -1), outputs are read after the last step. Several nodes share one where a kernel works in place. */
+typedef struct psld_region {
+    int first, last;     /* steps, both included */
+    size_t size, offset; /* elements */
+} psld_region;
+
+typedef struct psld_plan_output {
+    psld_id id;
+    int gradient_of; /* number of the parameter whose gradient it is; PSLD_NONE: lies in the arena until the next run */
+} psld_plan_output;
+
+typedef struct psld_plan {
+    const psld_backend *backend;
+    int batch;      /* at most */
+    size_t element; /* bytes */
+    psld_step *steps;
+    size_t step_count;
+    psld_region *regions;
+    size_t region_count;
+    int *region_of;     /* [node_count]: PSLD_NONE where a node has none */
+    psld_place *places; /* [node_count]: where each node that takes part lies */
+    size_t node_count;
+    size_t arena;      /* elements */
+    size_t bound;      /* elements: the most that is alive at one step; no arrangement needs less */
+    size_t parameters; /* elements of a buffer of parameters, and of one of gradients */
+} psld_plan;
+
+/* What a plan may do to the graph; 0: nothing. */
+enum {
+    PSLD_PASS_FUSE = 1, /* biases, residuals and scales that follow a convolution become part of it */
+    PSLD_PASS_ALL = 1
+};
+
+psld_status psld_plan_create(const psld_graph *graph, const psld_backend *backend, int batch, unsigned passes,
+                             const psld_plan_output *outputs, size_t count, psld_plan **plan);
+void psld_plan_free(psld_plan *plan);
+
+/* Proves for this plan that regions which are alive at once do not overlap, and that every operand lies in a region
+ * which is alive. PSLD_BAD_ARGUMENT with the first that does not. */
+psld_status psld_plan_check(const psld_plan *plan);
+
+/* Multiplications and additions of a run with n samples. */
+double psld_plan_flops(const psld_plan *plan, int n);
+
+/* The plan as a table, one line a step. Release with psld_release. */
+psld_status psld_plan_text(const psld_plan *plan, char **text);
+
+#endif

@@ -1,0 +1,22 @@
+/* What a plan is made from: the nodes of a graph as they are to be computed, which passes may change. */
+#ifndef PSLD_NN_WORK_H
+#define PSLD_NN_WORK_H
+
+#include "nn/plan.h"
+
+/* One for each node, under its id. Passes leave shapes alone: a node's result is what it was. */
+typedef struct psld_work {
+    psld_op op;
+    int inputs;
+    psld_id from[PSLD_MAX_INPUTS]; /* PSLD_NONE: an input that is not there */
+    psld_attributes attributes;
+    char live;   /* an output depends on it */
+    char pinned; /* it is an output */
+} psld_work;
+
+/* Marks what the pinned ones depend on. */
+void psld_work_mark(psld_work *work, size_t count);
+
+psld_status psld_work_fuse(const psld_graph *graph, const psld_backend *backend, psld_work *work);
+
+#endif

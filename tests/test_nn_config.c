@@ -1,0 +1,214 @@
+/* Configurations and weights of networks that do not fit: one line that says where and what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "model/network.h"
+
+static psld_status read_text(const char *text, const char *part, psld_network_config *config)
+{
+    psld_yaml *yaml = NULL;
+    assert_int_equal(psld_yaml_parse(text, strlen(text), "my.yaml", &yaml), PSLD_OK);
+    psld_status status = psld_network_config_read(psld_yaml_root(yaml), part, config);
+    psld_yaml_free(yaml);
+    return status;
+}
+
+static void expect_refusal(const char *text, const char *message)
+{
+    psld_network_config config;
+    assert_int_equal(read_text(text, NULL, &config), PSLD_BAD_INPUT);
+    if (!strstr(psld_error_text(), message)) fail_msg("expected \"%s\" in \"%s\"", message, psld_error_text());
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    expect_refusal("data: {size: 8}", "no network");
+    expect_refusal("data: {size: 8}\nmodel: {nff: 3}", "my.yaml:2: model: unknown key \"nff\"");
+    expect_refusal("data: {size: 8}\nmodel: {nf: 2}", "my.yaml:2: model.nf: expected a whole number from 4");
+    expect_refusal("data: {size: 8}\nmodel: {nonlinearity: tanh}",
+                   "expected swish, relu, elu or lrelu, found \"tanh\"");
+    expect_refusal("data: {size: 8}\nmodel: {resblock_type: x}", "expected ddpm or biggan, found \"x\"");
+    expect_refusal("data: {size: 8}\nmodel: {dropout: 1.5}", "model.dropout: expected a number from 0 to 0.99");
+    expect_refusal("data: {size: 8}\nmodel: {ch_mult: [1, 2.5]}", "model.ch_mult: expected whole numbers");
+    expect_refusal("data: {size: 8}\nmodel: {ch_mult: [1,1,1,1,1,1,1,1,1]}", "at most 8 numbers");
+    expect_refusal("data: {size: 8}\nmodel: {ch_mult: \"1;2\"}", "expected a list of at most 8 numbers");
+    expect_refusal("data: {size: 8}\nmodel: {fir: maybe}", "model.fir: expected true or false");
+    expect_refusal("data: {size: 8}\nmodel: {nf: 16}", "in_ch is missing");
+    expect_refusal("data: {size: 8}\nmodel: {in_ch: 2}", "out_ch is missing");
+    expect_refusal("data: {size: 8}\nmodel: {name: ncsnpp_clf, in_ch: 2}", "n_cls is missing");
+    expect_refusal("model: {in_ch: 2, out_ch: 2}", "data.image_size is missing");
+    expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: [1, 1, 1, 1]}", "cannot be halved 3 times");
+    expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 10, ch_mult: [1, 3]}", "30 channels cannot be");
+    expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: []}", "at least one level");
+    expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, fir: true, fir_kernel: [1, -1]}", "with a sum");
+    expect_refusal("data: {size: 8, channels: 3}\nprocess: nothing\nmodel: {nf: 8}", "nothing");
+}
+
+static void published(void **state)
+{
+    (void)state;
+    static const char both[] =
+        "diffusion:\n  data:\n    root: ???\n    image_size: 32\n"
+        "  model: {score_fn: {name: ncsnpp, in_ch: 6, out_ch: 3, nf: 32, ch_mult: '1,2,', x: y}}\n"
+        "clf:\n  data: {image_size: 64}\n"
+        "  model: {clf_fn: {in_ch: 4, n_cls: 10, dropout: \"???\", nf: 16}}\n";
+    psld_network_config config;
+    assert_int_equal(read_text(both, NULL, &config), PSLD_OK);
+    assert_int_equal(config.kind, PSLD_NET_UNET);
+    assert_int_equal(config.in_ch, 6);
+    assert_int_equal(config.out_ch, 3);
+    assert_int_equal(config.image_size, 32);
+    assert_int_equal(config.levels, 2);
+    assert_int_equal(config.ch_mult[1], 2);
+    assert_int_equal(read_text(both, "clf_fn", &config), PSLD_OK);
+    assert_int_equal(config.kind, PSLD_NET_CLASSIFIER);
+    assert_int_equal(config.out_ch, 10);
+    assert_int_equal(config.image_size, 64);
+    assert_int_equal(
+        read_text("clf:\n  data: {image_size: 8}\n  model: {clf_fn: {in_ch: 1, n_cls: null}}", NULL, &config),
+        PSLD_BAD_INPUT);
+}
+
+/* Channels that follow from the process. */
+static void from_process(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *process;
+        int in, out;
+    } rows[] = {{"vp", 3, 3}, {"cld", 6, 3}, {"psld gamma=0.02", 6, 6}, {"told", 9, 3}};
+    for (int i = 0; i < 4; i++) {
+        char text[256];
+        psld_network_config config;
+        snprintf(text, sizeof text, "data: {size: 8, channels: 3}\nprocess: %s\nmodel: {nf: 8}", rows[i].process);
+        assert_int_equal(read_text(text, NULL, &config), PSLD_OK);
+        assert_int_equal(config.in_ch, rows[i].in);
+        assert_int_equal(config.out_ch, rows[i].out);
+    }
+}
+
+/* ---- Weights ------------------------------------------------------------------------------------------------ */
+
+static const char small[] = "model: {name: mlp, in_ch: 2, out_ch: 1, nf: 4, num_res_blocks: 1, noise_cond: false}";
+
+static psld_network *open_small(void)
+{
+    psld_network_config config;
+    psld_network *network = NULL;
+    assert_int_equal(read_text(small, NULL, &config), PSLD_OK);
+    assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
+    return network;
+}
+
+/* The tensors of the network but number `except`, which has one more row, or is missing (shape_wrong 0). */
+static psld_tensors *collect(const psld_network *network, size_t except, int shape_wrong, const char *more)
+{
+    static const float zeros[64] = {0};
+    psld_tensors *tensors = NULL;
+    assert_int_equal(psld_tensors_create(&tensors), PSLD_OK);
+    for (size_t i = 0; i < network->graph->parameter_count; i++) {
+        const psld_parameter *p = &network->graph->parameters[i];
+        char name[128];
+        size_t shape[4];
+        for (int j = 0; j < p->rank; j++) shape[j] = (size_t)p->shape[j];
+        if (i == except && !shape_wrong) continue;
+        if (i == except) shape[0]++;
+        snprintf(name, sizeof name, "net.%s", p->name);
+        assert_int_equal(psld_tensors_add(tensors, name, PSLD_ELEMENT_F32, p->rank, shape, zeros), PSLD_OK);
+    }
+    size_t one = 1;
+    if (more) assert_int_equal(psld_tensors_add(tensors, more, PSLD_ELEMENT_F32, 1, &one, zeros), PSLD_OK);
+    return tensors;
+}
+
+static void expect_load(const psld_network *network, psld_tensors *tensors, const char *message)
+{
+    psld_network *fresh = open_small();
+    (void)network;
+    psld_status status = psld_network_load(fresh, tensors, "net.");
+    if (!message)
+        assert_int_equal(status, PSLD_OK);
+    else if (status != PSLD_BAD_INPUT || !strstr(psld_error_text(), message))
+        fail_msg("expected \"%s\", found \"%s\"", message, psld_error_text());
+    psld_network_free(fresh);
+    psld_tensors_free(tensors);
+}
+
+static void weights(void **state)
+{
+    (void)state;
+    psld_network *network = open_small();
+    expect_load(network, collect(network, 99, 0, NULL), NULL);
+    expect_load(network, collect(network, 99, 0, "other.thing"), NULL);
+    expect_load(network, collect(network, 2, 0, NULL), "net.blocks.0.0.weight: missing");
+    expect_load(network, collect(network, 2, 1, NULL), "makes it [4, 4], the file has [5, 4]");
+    expect_load(network, collect(network, 99, 0, "net.thing"), "net.thing: the configuration has no such tensor");
+    psld_network_free(network);
+}
+
+/* Every allocation made to fail once. */
+static void out_of_memory(void **state)
+{
+    (void)state;
+    psld_network_config config;
+    assert_int_equal(
+        read_text("data: {size: 4}\nmodel: {in_ch: 2, out_ch: 2, nf: 4, num_res_blocks: 1}", NULL, &config), PSLD_OK);
+    long before = psld_alloc_live(), at = 1;
+    for (;; at++) {
+        psld_network *network = NULL;
+        psld_runner *runner = NULL;
+        psld_alloc_fail_at(at);
+        psld_status status = psld_network_create(&config, &network);
+        if (status == PSLD_OK)
+            status = psld_runner_create(network, &psld_backend_reference, 1,
+                                        PSLD_WANT_GRADIENT_Z | PSLD_WANT_GRADIENT_PARAMETERS, 0, &runner);
+        int failed = psld_alloc_failed();
+        psld_alloc_fail_at(0);
+        psld_runner_free(runner);
+        psld_network_free(network);
+        assert_int_equal(psld_alloc_live(), before);
+        if (!failed) break;
+        assert_int_equal(status, PSLD_NO_MEMORY);
+    }
+    assert_true(at > 20);
+}
+
+static void labels(void **state)
+{
+    (void)state;
+    psld_network_config config;
+    psld_network *network = NULL;
+    psld_runner *runner = NULL;
+    static const float z[32] = {0}, t[1] = {0.5F}, wrong[3] = {-1, 2, 0.5F}, right[1] = {1};
+    psld_runner_data data = {.type = PSLD_F32, .z = z, .t = t};
+    assert_int_equal(read_text("data: {size: 4}\nmodel: {name: ncsnpp_clf, in_ch: 2, n_cls: 2, nf: 4}", NULL, &config),
+                     PSLD_OK);
+    assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
+    unsigned want = PSLD_WANT_GRADIENT_Z | PSLD_WANT_LOG_P;
+    assert_int_equal(psld_runner_create(network, &psld_backend_reference, 1, want, 1, &runner), PSLD_OK);
+    for (int i = 0; i < 3; i++) {
+        data.label = &wrong[i];
+        assert_int_equal(psld_runner_run(runner, 1, &data), PSLD_BAD_ARGUMENT);
+    }
+    data.label = right;
+    assert_int_equal(psld_runner_run(runner, 1, &data), PSLD_OK);
+    psld_runner_free(runner);
+    psld_network_free(network);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refusals), cmocka_unit_test(published),     cmocka_unit_test(from_process),
+        cmocka_unit_test(weights),  cmocka_unit_test(out_of_memory), cmocka_unit_test(labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
