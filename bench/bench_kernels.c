@@ -1,5 +1,6 @@
-/* Speed of the AVX2 kernels on the layers of the 39M CIFAR-10 network (nf 128, ch_mult 1,2,2,2, two blocks, attention at 16): medians
- * of interleaved repetitions, in GFLOP/s. Convolutions count the operations of the direct algorithm, whatever is used.
+/* Speed of the AVX2 kernels on the layers of the 39M CIFAR-10 network (nf 128, ch_mult 1,2,2,2, two blocks, attention
+ * at 16): medians of interleaved repetitions, in GFLOP/s. Convolutions count the operations of the direct algorithm,
+ * whatever is used.
  *
  *     bench_kernels [NAME]    only lines that contain NAME */
 #include <math.h>
@@ -56,8 +57,9 @@ typedef struct {
     double flops;
 } contender;
 
-/* Runs everything with one and with two threads in turns for about a second, and prints medians. Kernels without slots follow
- * the number of threads of the library: with `by_pool` that is changed, which ends and makes threads outside of the time taken. */
+/* Runs everything with one and with two threads in turns for about a second, and prints medians. Kernels without
+ * slots follow the number of threads of the library: with `by_pool` that is changed, which ends and makes threads
+ * outside of the time taken. */
 static void compete(void *layer, const contender *contenders, int count, int by_pool)
 {
     static double times[2 * MOST_CONTENDERS][MOST_RUNS];
@@ -86,9 +88,10 @@ static void compete(void *layer, const contender *contenders, int count, int by_
     }
 }
 
-/* ---- Convolutions ------------------------------------------------------------------------------------------------- */
+/* ---- Convolutions ----------------------------------------------------------------------------------------------- */
 
-/* U lies in several copies that together exceed the caches: a network has long forgotten a layer's U when it comes back to it. */
+/* U lies in several copies that together exceed the caches: a network has long forgotten a layer's U when it comes
+ * back to it. */
 enum { COLD_FLOATS = 16 << 20 };
 
 typedef struct {
@@ -142,6 +145,14 @@ static void wino_u_mirrored(void *context, int slots)
     conv_layer *l = context;
     l->mirror.slots = slots;
     psld_winograd_weights_avx2_4x4(&l->mirror, 1, 0, l->w, l->mirror_u);
+}
+
+static void wino_in_time(void *context, int slots)
+{
+    conv_layer *l = context;
+    l->s.slots = slots;
+    psld_winograd_in_time_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, 0, l->w, NULL,
+                                   (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
 static void indirect_forward(void *context, int slots)
@@ -199,6 +210,7 @@ static conv_layer open_layer(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t 
             scratch = psld_most(scratch, psld_winograd_scratch_avx2(&l.s));
             scratch = psld_most(scratch, psld_winograd_scratch_avx2(&l.mirror));
             scratch = psld_most(scratch, psld_winograd_dw_scratch_avx2(&l.s));
+            scratch = psld_most(scratch, psld_winograd_in_time_scratch_avx2(&l.s));
         }
     }
     l.u = buffer(l.copies * l.u_size);
@@ -230,15 +242,19 @@ static void bench_conv(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t size, 
     if (!title(text)) return;
     conv_layer l = open_layer(n, ci, co, size, kernel, winograd);
     const double flops = 2.0 * (double)(n * size * size * ci * co * kernel * kernel), u = 18.0 * (double)(ci * co);
-    const contender by_winograd[] = {{"y", wino_forward, flops}, {"y hot U", wino_forward_hot, flops},
-                                     {"dx", wino_dx, flops},     {"dw", wino_dw, flops},
-                                     {"U", wino_u, u},           {"U mirror", wino_u_mirrored, u}};
+    const contender by_winograd[] = {{"y", wino_forward, flops},
+                                     {"y hot U", wino_forward_hot, flops},
+                                     {"dx", wino_dx, flops},
+                                     {"dw", wino_dw, flops},
+                                     {"U", wino_u, u},
+                                     {"U mirror", wino_u_mirrored, u},
+                                     {"in time", wino_in_time, flops}};
     const contender by_pointers[] = {{"y", indirect_forward, flops},
                                      {"dx", indirect_dx, flops},
                                      {"dw", indirect_dw, flops},
                                      {"y gemm", product_forward, flops}};
     if (winograd)
-        compete(&l, by_winograd, 6, 0);
+        compete(&l, by_winograd, 7, 0);
     else
         compete(&l, by_pointers, kernel == 1 ? 4 : 3, 0);
     close_layer(&l);
@@ -258,7 +274,7 @@ static void bench_convolutions(ptrdiff_t n)
     bench_conv(n, 128, 6, 32, 3, 0);
 }
 
-/* ---- Everything else ---------------------------------------------------------------------------------------------- */
+/* ---- Everything else -------------------------------------------------------------------------------------------- */
 
 /* For these the "flops" are bytes that have to move at least: the columns are GB/s. */
 typedef struct {

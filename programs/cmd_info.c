@@ -75,6 +75,7 @@ static int show_network(const char *path, psld_model *model, int json)
 /* ---- Files of tensors ------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
+    const char *path;
     int json;
     json_t *tensors;
     size_t count, numbers;
@@ -88,6 +89,7 @@ static void list_tensor(void *user, const char *name, const char *type, int rank
     l->count++;
     l->numbers += numbers;
     if (!l->json) {
+        if (l->count == 1) printf("%s:\n", l->path);
         printf("  %-48s %-9s [", name, type);
         for (int i = 0; i < rank; i++) printf("%s%zu", i ? ", " : "", shape[i]);
         printf("]\n");
@@ -103,8 +105,7 @@ static void list_tensor(void *user, const char *name, const char *type, int rank
 
 static int show_tensors(const char *path, int json)
 {
-    listing l = {.json = json, .tensors = json_array()};
-    if (!json) printf("%s:\n", path);
+    listing l = {.path = path, .json = json, .tensors = json_array()};
     psld_status status = psld_tensors_list(path, list_tensor, &l);
     if (status != PSLD_OK) {
         json_decref(l.tensors);

@@ -1,5 +1,6 @@
-/* The AVX2 kernels against naive references in double; their bits for every batch and number of threads; and that they touch
- * nothing but what is theirs: scratch starts as NaN, buffers have guards, lanes beyond a slice keep what they had. */
+/* The AVX2 kernels against naive references in double; their bits for every batch and number of threads; and that
+ * they touch nothing but what is theirs: scratch starts as NaN, buffers have guards, lanes beyond a slice keep what
+ * they had. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@
 
 #if defined(__x86_64__)
 
-/* ---- Buffers ------------------------------------------------------------------------------------------------------ */
+/* ---- Buffers ---------------------------------------------------------------------------------------------------- */
 
 enum { GUARD = 64 };
 
@@ -129,10 +130,11 @@ static float *padded_table(ptrdiff_t count)
     return table;
 }
 
-/* ---- Comparison --------------------------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------------------- */
 
-/* `size` is the same sum with absolute values: what rounding errors are proportional to. A direct sum in float is good to about
- * sqrt(K) 6e-8 of it at worst and mostly far better; the transforms of Winograd's algorithm cost a factor of about ten. */
+/* `size` is the same sum with absolute values: what rounding errors are proportional to. A direct sum in float is
+ * good to about sqrt(K) 6e-8 of it at worst and mostly far better; the transforms of Winograd's algorithm cost a
+ * factor of about ten. */
 typedef struct {
     double error, size;
 } judgement;
@@ -175,7 +177,7 @@ static void expect_same(const char *what, tensor a, tensor b)
             fail_msg("%s: bits of pixel %td differ", what, p);
 }
 
-/* ---- Products ----------------------------------------------------------------------------------------------------- */
+/* ---- Products --------------------------------------------------------------------------------------------------- */
 
 static float *pack_random(ptrdiff_t k, ptrdiff_t columns, tensor b, ptrdiff_t *count)
 {
@@ -273,7 +275,7 @@ static void gemm_transposed(void **state)
         }
 }
 
-/* ---- Convolutions ------------------------------------------------------------------------------------------------- */
+/* ---- Convolutions ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
     psld_conv_shape_avx2 s;
@@ -476,7 +478,8 @@ static psld_conv_shape_avx2 shape3x3(ptrdiff_t n, ptrdiff_t h, ptrdiff_t w, ptrd
 
 static const ptrdiff_t channel_list[] = {1, 3, 6, 16, 17, 48, 128}, size_list[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33};
 
-/* All pairs of sizes and all pairs of channels, the other dimensions changing along; less of the large ones at a time. */
+/* All pairs of sizes and all pairs of channels, the other dimensions changing along; less of the large ones at a
+ * time. */
 static void conv3x3_values(void **state)
 {
     (void)state;
@@ -588,7 +591,7 @@ static void conv_fused(void **state)
         }
 }
 
-/* ---- Elementwise -------------------------------------------------------------------------------------------------- */
+/* ---- Elementwise ------------------------------------------------------------------------------------------------ */
 
 static double silu(double x)
 {
@@ -676,7 +679,7 @@ static void softmax_values(void **state)
     }
 }
 
-/* ---- GroupNorm ---------------------------------------------------------------------------------------------------- */
+/* ---- GroupNorm -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     psld_norm_avx2 norm;
@@ -793,7 +796,7 @@ static void norm_values(void **state)
     check_norm(1, 63, 128, 32, 0, -1000);
 }
 
-/* ---- Attention ---------------------------------------------------------------------------------------------------- */
+/* ---- Attention -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     psld_attention_avx2 a;
@@ -889,7 +892,7 @@ static void attention_values(void **state)
     check_attention(1, 2, 256, 64);
 }
 
-/* ---- Update ------------------------------------------------------------------------------------------------------- */
+/* ---- Update ----------------------------------------------------------------------------------------------------- */
 
 static void adam_values(void **state)
 {

@@ -161,6 +161,8 @@ static void out_of_memory(void **state)
     psld_network_config config;
     assert_int_equal(
         read_text("data: {size: 4}\nmodel: {in_ch: 2, out_ch: 2, nf: 4, num_res_blocks: 1}", NULL, &config), PSLD_OK);
+    psld_runner_options options = {&psld_backend_reference, 1, 0, 1000, 0};
+    options.want = PSLD_WANT_GRADIENT_Z | PSLD_WANT_GRADIENT_PARAMETERS;
     long before = psld_alloc_live(), at = 1;
     for (;; at++) {
         psld_network *network = NULL;
@@ -168,8 +170,7 @@ static void out_of_memory(void **state)
         psld_alloc_fail_at(at);
         psld_status status = psld_network_create(&config, &network);
         if (status == PSLD_OK)
-            status = psld_runner_create(network, &psld_backend_reference, 1,
-                                        PSLD_WANT_GRADIENT_Z | PSLD_WANT_GRADIENT_PARAMETERS, 0, &runner);
+            status = psld_runner_create(network, &options, &runner);
         int failed = psld_alloc_failed();
         psld_alloc_fail_at(0);
         psld_runner_free(runner);
@@ -192,8 +193,8 @@ static void labels(void **state)
     assert_int_equal(read_text("data: {size: 4}\nmodel: {name: ncsnpp_clf, in_ch: 2, n_cls: 2, nf: 4}", NULL, &config),
                      PSLD_OK);
     assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
-    unsigned want = PSLD_WANT_GRADIENT_Z | PSLD_WANT_LOG_P;
-    assert_int_equal(psld_runner_create(network, &psld_backend_reference, 1, want, 1, &runner), PSLD_OK);
+    psld_runner_options options = {&psld_backend_reference, 1, PSLD_WANT_GRADIENT_Z | PSLD_WANT_LOG_P, 0, 1};
+    assert_int_equal(psld_runner_create(network, &options, &runner), PSLD_OK);
     for (int i = 0; i < 3; i++) {
         data.label = &wrong[i];
         assert_int_equal(psld_runner_run(runner, 1, &data), PSLD_BAD_ARGUMENT);

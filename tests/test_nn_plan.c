@@ -65,7 +65,7 @@ static psld_id build_blocks(psld_graph *graph, psld_id x)
     return psld_nn_linear(graph, psld_nn_concat(graph, h, skip), weight(graph, "last", 2, 12, 1), 0);
 }
 
-static psld_status make_net(net *n, int batch, unsigned passes, int poison)
+static psld_status make_net(net *n, int batch, unsigned passes, size_t store, int poison)
 {
     memset(n, 0, sizeof *n);
     PSLD_TRY(psld_graph_create(&n->graph));
@@ -75,12 +75,13 @@ static psld_status make_net(net *n, int batch, unsigned passes, int poison)
     n->seed = psld_graph_input(n->graph, 2, 5, 4);
     PSLD_TRY(psld_graph_status(n->graph));
     psld_plan_output outputs[17] = {{n->out, PSLD_NONE}};
+    psld_plan_options options = {&psld_backend_reference, batch, passes, store};
     for (size_t i = 0; i < n->graph->parameter_count; i++) n->by[n->count++] = n->graph->parameters[i].id;
     n->by[n->count++] = n->x;
     PSLD_TRY(psld_gradient(n->graph, n->out, n->seed, n->by, n->count, n->gradient));
     for (size_t i = 0; i < n->count; i++)
         outputs[i + 1] = (psld_plan_output){n->gradient[i], n->by[i] == n->x ? PSLD_NONE : (int)i};
-    PSLD_TRY(psld_plan_create(n->graph, &psld_backend_reference, batch, passes, outputs, n->count + 1, &n->plan));
+    PSLD_TRY(psld_plan_create(n->graph, &options, outputs, n->count + 1, &n->plan));
     return psld_exec_create(n->plan, n->parameters, n->gradients, poison, &n->exec);
 }
 
@@ -100,11 +101,13 @@ static void fill(float *x, size_t count, uint64_t what)
     }
 }
 
+static uint64_t salt; /* chooses the weights */
+
 static void run_net(net *n, int samples, float *out, float *grad_x)
 {
     static float x[8 * 60], seed[8 * 40];
     psld_run run = {0};
-    fill(n->parameters, n->plan->parameters, 0);
+    fill(n->parameters, n->plan->parameters, 10 + salt);
     fill(x, (size_t)samples * 60, 1);
     fill(seed, (size_t)samples * 40, 2);
     psld_exec_set(n->exec, n->x, samples, PSLD_F32, x);
@@ -120,8 +123,8 @@ static void partial_batches(void **state)
     (void)state;
     static net a, b;
     float out[2][3 * 40], grad_x[2][3 * 60];
-    assert_int_equal(make_net(&a, 8, 0, 1), PSLD_OK);
-    assert_int_equal(make_net(&b, 3, 0, 0), PSLD_OK);
+    assert_int_equal(make_net(&a, 8, 0, 0, 1), PSLD_OK);
+    assert_int_equal(make_net(&b, 3, 0, 0, 0), PSLD_OK);
     for (int again = 0; again < 2; again++) {
         psld_alloc_fail_at(1); /* running allocates nothing */
         run_net(&a, 3, out[0], grad_x[0]);
@@ -162,8 +165,8 @@ static void fusion(void **state)
     (void)state;
     static net a, b;
     float out[2][3 * 40], grad_x[2][3 * 60];
-    assert_int_equal(make_net(&a, 3, 0, 1), PSLD_OK);
-    assert_int_equal(make_net(&b, 3, PSLD_PASS_FUSE, 1), PSLD_OK);
+    assert_int_equal(make_net(&a, 3, 0, 0, 1), PSLD_OK);
+    assert_int_equal(make_net(&b, 3, PSLD_PASS_FUSE, 0, 1), PSLD_OK);
     assert_int_equal(psld_plan_check(b.plan), PSLD_OK);
     run_net(&a, 3, out[0], grad_x[0]);
     run_net(&b, 3, out[1], grad_x[1]);
@@ -182,6 +185,85 @@ static void fusion(void **state)
     free_net(&b);
 }
 
+/* Packed weights kept, kept in part, and made each time: the same bits; what is kept is made again when told. */
+static void packing(void **state)
+{
+    (void)state;
+    static net n[3];
+    float out[3][3 * 40], grad_x[3][3 * 60];
+    static const size_t store[3] = {0, 30000, 1 << 24};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(make_net(&n[i], 3, PSLD_PASS_ALL, store[i], 1), PSLD_OK);
+        assert_int_equal(psld_plan_check(n[i].plan), PSLD_OK);
+        assert_true(n[i].plan->packed * sizeof(float) <= store[i]);
+        run_net(&n[i], 3, out[i], grad_x[i]);
+        assert_memory_equal(out[i], out[0], sizeof out[0]);
+        assert_memory_equal(grad_x[i], grad_x[0], sizeof grad_x[0]);
+    }
+    assert_true(n[0].plan->packed == 0 && n[1].plan->packed > 0 && n[2].plan->packed > n[1].plan->packed);
+    psld_parameter *last = &n[0].graph->parameters[n[0].graph->parameter_count - 1];
+    for (int i = 0; i < 3; i++) {
+        psld_exec_changed(n[i].exec);
+        salt = 1;
+        run_net(&n[i], 3, out[i], grad_x[i]);
+        salt = 0;
+        assert_memory_equal(out[i], out[0], sizeof out[0]);
+        assert_true(fabs((double)n[i].parameters[last->offset]) > 0);
+    }
+    for (int i = 0; i < 3; i++) free_net(&n[i]);
+}
+
+/* A table that starts as the reference's and overrides an entry, with a kernel that wants scratch. */
+static size_t scratch_bytes(const psld_call *call)
+{
+    return (size_t)call->out.shape.n * 6 * sizeof(float);
+}
+
+static size_t one_task(const psld_call *call)
+{
+    (void)call;
+    return 1;
+}
+
+static void run_through_scratch(const psld_call *call, size_t begin, size_t end)
+{
+    float *scratch = call->scratch;
+    size_t bytes = scratch_bytes(call) / 6;
+    (void)begin, (void)end;
+    for (size_t i = 0; i < scratch_bytes(call) / sizeof *scratch; i++) assert_true(isnan(scratch[i]));
+    psld_backend_reference.kernel[PSLD_OP_ACTIVATE].run(call, 0, psld_backend_reference.kernel[PSLD_OP_ACTIVATE].tasks(call));
+    memcpy(scratch, call->out.data, bytes);
+}
+
+static void overriding(void **state)
+{
+    (void)state;
+    psld_backend mine = psld_backend_reference;
+    psld_plan_options options = {&mine, 2, PSLD_PASS_ALL, 0};
+    psld_graph *graph = NULL;
+    psld_plan *plan = NULL;
+    psld_exec *exec = NULL;
+    float x[8] = {-2, -1, 0, 1, 2, 3, 4, 5}, y[8], twice[8];
+    mine.name = "mine";
+    mine.kernel[PSLD_OP_ACTIVATE] = (psld_op_kernel){"mine", one_task, run_through_scratch, scratch_bytes, 1, 0,
+                                                     NULL,   NULL,     NULL};
+    assert_int_equal(psld_graph_create(&graph), PSLD_OK);
+    psld_id in = psld_graph_input(graph, 2, 2, 1), a = psld_nn_activate(graph, in, PSLD_RELU);
+    psld_id b = psld_nn_activate(graph, a, PSLD_RELU), sum = psld_nn_sum(graph, a, b, 1);
+    psld_plan_output outputs[2] = {{sum, PSLD_NONE}, {a, PSLD_NONE}};
+    assert_int_equal(psld_plan_create(graph, &options, outputs, 2, &plan), PSLD_OK);
+    assert_int_equal(psld_plan_check(plan), PSLD_OK);
+    assert_int_equal(psld_exec_create(plan, NULL, NULL, 1, &exec), PSLD_OK);
+    psld_exec_set(exec, in, 2, PSLD_F32, x);
+    psld_exec_run(exec, 2, &(psld_run){0});
+    psld_exec_get(exec, a, 2, PSLD_F32, y);
+    psld_exec_get(exec, sum, 2, PSLD_F32, twice);
+    for (int i = 0; i < 8; i++) assert_true(y[i] == fmaxf(x[i], 0) && twice[i] == 2 * y[i]);
+    psld_exec_free(exec);
+    psld_plan_free(plan);
+    psld_graph_free(graph);
+}
+
 /* ---- The checker -------------------------------------------------------------------------------------------- */
 
 static void checker(void **state)
@@ -189,7 +271,7 @@ static void checker(void **state)
     (void)state;
     static net n;
     int found = 0;
-    assert_int_equal(make_net(&n, 4, 0, 0), PSLD_OK);
+    assert_int_equal(make_net(&n, 4, 0, 0, 0), PSLD_OK);
     psld_plan *plan = n.plan;
     assert_int_equal(psld_plan_check(plan), PSLD_OK);
     assert_true(plan->arena >= plan->bound && plan->arena <= plan->bound + plan->bound / 10);
@@ -238,7 +320,7 @@ static void random_graphs(void **state)
                 ids[i] = psld_nn_sum(graph, a, b, 0.5);
         }
         psld_plan_output outputs[2] = {{ids[199], PSLD_NONE}, {ids[100], PSLD_NONE}};
-        assert_int_equal(psld_plan_create(graph, &psld_backend_reference, 5, 0, outputs, 2, &plan), PSLD_OK);
+        assert_int_equal(psld_plan_create(graph, &(psld_plan_options){&psld_backend_reference, 5, 0, 0}, outputs, 2, &plan), PSLD_OK);
         if (psld_plan_check(plan) != PSLD_OK) fail_msg("seed %d: %s", (int)seed, psld_error_text());
         worst = fmax(worst, (double)plan->arena / (double)plan->bound);
         psld_plan_free(plan);
@@ -254,10 +336,11 @@ static size_t steps_for(const net *n, const psld_id *by, size_t count)
 {
     psld_id gradient[8];
     psld_plan_output outputs[8];
+    psld_plan_options options = {&psld_backend_reference, 1, 0, 0};
     psld_plan *plan = NULL;
     assert_int_equal(psld_gradient(n->graph, n->out, n->seed, by, count, gradient), PSLD_OK);
     for (size_t i = 0; i < count; i++) outputs[i] = (psld_plan_output){gradient[i], PSLD_NONE};
-    assert_int_equal(psld_plan_create(n->graph, &psld_backend_reference, 1, 0, outputs, count, &plan), PSLD_OK);
+    assert_int_equal(psld_plan_create(n->graph, &options, outputs, count, &plan), PSLD_OK);
     size_t steps = plan->step_count, weights = 0;
     for (size_t i = 0; i < steps; i++) weights += plan->steps[i].op == PSLD_OP_CONV_DW;
     psld_plan_free(plan);
@@ -269,7 +352,7 @@ static void pruning(void **state)
 {
     (void)state;
     static net n;
-    assert_int_equal(make_net(&n, 1, 0, 0), PSLD_OK);
+    assert_int_equal(make_net(&n, 1, 0, 0, 0), PSLD_OK);
     assert_int_equal(steps_for(&n, &n.x, 1), 0);
     psld_id last = n.graph->parameters[n.graph->parameter_count - 1].id;
     assert_int_equal(steps_for(&n, &last, 1), 1);
@@ -287,7 +370,7 @@ static void printing(void **state)
     (void)state;
     static net n;
     char *text = NULL;
-    assert_int_equal(make_net(&n, 2, 0, 0), PSLD_OK);
+    assert_int_equal(make_net(&n, 2, 0, 0, 0), PSLD_OK);
     assert_int_equal(psld_plan_text(n.plan, &text), PSLD_OK);
     assert_non_null(strstr(text, "backend reference, batch 2"));
     assert_non_null(strstr(text, "ref_conv_dw"));
@@ -342,7 +425,8 @@ static void refusals(void **state)
 
     psld_plan *plan = NULL;
     psld_plan_output wrong = {e, 0};
-    assert_int_equal(psld_plan_create(graph, &psld_backend_reference, 1, 0, &wrong, 1, &plan), PSLD_BAD_ARGUMENT);
+    psld_plan_options options = {&psld_backend_reference, 1, 0, 0};
+    assert_int_equal(psld_plan_create(graph, &options, &wrong, 1, &plan), PSLD_BAD_ARGUMENT);
     assert_null(plan);
     psld_graph_free(graph);
 }
@@ -355,7 +439,7 @@ static void out_of_memory(void **state)
     long before = psld_alloc_live(), at = 1;
     for (;; at++) {
         psld_alloc_fail_at(at);
-        psld_status status = make_net(&n, 2, PSLD_PASS_ALL, 0);
+        psld_status status = make_net(&n, 2, PSLD_PASS_ALL, 4000, 0);
         int failed = psld_alloc_failed();
         psld_alloc_fail_at(0);
         free_net(&n);
@@ -369,7 +453,7 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partial_batches), cmocka_unit_test(fusion),        cmocka_unit_test(checker),
+        cmocka_unit_test(partial_batches), cmocka_unit_test(fusion), cmocka_unit_test(packing), cmocka_unit_test(overriding),        cmocka_unit_test(checker),
         cmocka_unit_test(random_graphs),   cmocka_unit_test(pruning),       cmocka_unit_test(printing),
         cmocka_unit_test(refusals),        cmocka_unit_test(out_of_memory),
     };

@@ -108,21 +108,29 @@ static void define_conv_dw(const op_case *c, int n, double *const *in, psld_shap
     each_product(c, n, c->in[0], c->in[1], out_shape, add_to_w, &f);
 }
 
+static psld_shape output_shape(const geometry *g)
+{
+    return batched(g->co, (g->h + g->pad[0] + g->pad[2] - g->kernel[0]) / g->stride[0] + 1,
+                   (g->w + g->pad[1] + g->pad[3] - g->kernel[1]) / g->stride[1] + 1);
+}
+
+static void set_geometry(op_case *c, const geometry *g)
+{
+    memcpy(c->a.conv.kernel, g->kernel, sizeof g->kernel);
+    memcpy(c->a.conv.stride, g->stride, sizeof g->stride);
+    memcpy(c->a.conv.pad, g->pad, sizeof g->pad);
+    c->a.conv.transposed = g->transposed;
+}
+
 static void convolutions(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++) {
         const geometry *g = &geometries[i];
-        psld_shape x = batched(g->ci, g->h, g->w);
-        psld_shape w = {g->co, g->ci, g->kernel[0], g->kernel[1]};
-        psld_shape y = batched(g->co, (g->h + g->pad[0] + g->pad[2] - g->kernel[0]) / g->stride[0] + 1,
-                               (g->w + g->pad[1] + g->pad[3] - g->kernel[1]) / g->stride[1] + 1);
+        psld_shape x = batched(g->ci, g->h, g->w), y = output_shape(g), w = {g->co, g->ci, g->kernel[0], g->kernel[1]};
         if (g->transposed) w = (psld_shape){g->ci, g->co, g->kernel[0], g->kernel[1]};
         op_case c = {.op = PSLD_OP_CONV, .inputs = 2, .in = {x, w}, .linear = 3, .define = define_conv};
-        memcpy(c.a.conv.kernel, g->kernel, sizeof g->kernel);
-        memcpy(c.a.conv.stride, g->stride, sizeof g->stride);
-        memcpy(c.a.conv.pad, g->pad, sizeof g->pad);
-        c.a.conv.transposed = g->transposed;
+        set_geometry(&c, g);
         snprintf(c.name, sizeof c.name, "conv %zu", i);
         check_op(&c);
         snprintf(c.name, sizeof c.name, "conv_dx %zu", i);
@@ -130,6 +138,33 @@ static void convolutions(void **state)
         check_op(&c);
         snprintf(c.name, sizeof c.name, "conv_dw %zu", i);
         c.op = PSLD_OP_CONV_DW, c.in[0] = x, c.in[1] = y, c.define = define_conv_dw;
+        check_op(&c);
+    }
+}
+
+/* A convolution and all that can be fused into it. In float it is one step, in double each is its own. */
+static psld_id build_finished(psld_graph *graph, const op_case *c, const psld_id *in)
+{
+    psld_id y = c->op == PSLD_OP_CONV ? psld_nn_conv(graph, in[0], in[1], c->a.conv.stride, c->a.conv.pad, 0)
+                                      : psld_graph_add(graph, PSLD_OP_CONV_DX, 2, in, &c->a, &c->hint);
+    return psld_nn_sum(graph, in[4], psld_nn_bias(graph, psld_nn_bias(graph, y, in[2]), in[3]), 0.7);
+}
+
+static void finished_convolutions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++) {
+        const geometry *g = &geometries[i];
+        if (g->transposed) continue;
+        psld_shape x = batched(g->ci, g->h, g->w), y = output_shape(g), w = {g->co, g->ci, g->kernel[0], g->kernel[1]};
+        op_case c = {.op = PSLD_OP_CONV, .inputs = 5, .in = {x, w, {1, g->co, 1, 1}, batched(g->co, 1, 1), y}};
+        c.build = build_finished;
+        set_geometry(&c, g);
+        snprintf(c.name, sizeof c.name, "finished conv %zu", i);
+        check_op(&c);
+        c.op = PSLD_OP_CONV_DX, c.in[0] = y, c.hint = x;
+        c.in[2] = (psld_shape){1, g->ci, 1, 1}, c.in[3] = batched(g->ci, 1, 1), c.in[4] = x;
+        snprintf(c.name, sizeof c.name, "finished conv_dx %zu", i);
         check_op(&c);
     }
 }
@@ -595,10 +630,12 @@ static void count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions), cmocka_unit_test(vectors),   cmocka_unit_test(elementwise),
-        cmocka_unit_test(dropout),      cmocka_unit_test(channels),  cmocka_unit_test(normalisation),
-        cmocka_unit_test(resampling),   cmocka_unit_test(attention), cmocka_unit_test(embeddings),
-        cmocka_unit_test(losses),       cmocka_unit_test(count),
+        cmocka_unit_test(convolutions),  cmocka_unit_test(finished_convolutions),
+        cmocka_unit_test(vectors),       cmocka_unit_test(elementwise),
+        cmocka_unit_test(dropout),       cmocka_unit_test(channels),
+        cmocka_unit_test(normalisation), cmocka_unit_test(resampling),
+        cmocka_unit_test(attention),     cmocka_unit_test(embeddings),
+        cmocka_unit_test(losses),        cmocka_unit_test(count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

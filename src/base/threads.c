@@ -1,13 +1,14 @@
-/* The pool is made at the first call that can use it and lives until the number of threads changes. Workers take ranges by an
- * atomic counter. Networks make hundreds of calls of a few hundred microseconds each, and waking a sleeping thread takes tens of
- * them; so whoever waits spins for a little while first, and nobody waits for a worker that has not come yet. Invariants:
+/* The pool is made at the first call that can use it and lives until the number of threads changes. Workers take
+ * ranges by an atomic counter. Networks make hundreds of calls of a few hundred microseconds each, and waking a
+ * sleeping thread takes tens of them; so whoever waits spins for a little while first, and nobody waits for a worker
+ * that has not come yet. Invariants:
  *   1. `owner` is held by the one thread whose job is running; whoever cannot take it computes alone.
- *   2. A job's fields are written while the gate is closed and nobody is in; a worker reads them between entering through the
- *      open gate and leaving.
- *   3. The caller leaves psld_parallel only after it has closed the gate and all who entered have left: no worker touches the
- *      job any more. A worker that comes late finds the gate closed and waits for the next job.
- *   4. The gate opens, `stop` is set and the last worker reports under `lock`, and sleepers look again under it before they sleep:
- *      no wake-up is lost. */
+ *   2. A job's fields are written while the gate is closed and nobody is in; a worker reads them between entering
+ *      through the open gate and leaving.
+ *   3. The caller leaves psld_parallel only after it has closed the gate and all who entered have left: no worker
+ *      touches the job any more. A worker that comes late finds the gate closed and waits for the next job.
+ *   4. The gate opens, `stop` is set and the last worker reports under `lock`, and sleepers look again under it before
+ *      they sleep: no wake-up is lost. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
 
@@ -49,7 +50,7 @@ static pthread_t threads[MAX_THREADS];
 static atomic_int may_spin;      /* there is a processor for every thread */
 static _Thread_local int inside; /* this thread is running a body */
 
-static int processors(void)
+static int count_processors(void)
 {
 #ifdef CPU_COUNT
     cpu_set_t set;
@@ -57,6 +58,15 @@ static int processors(void)
 #endif
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
+}
+
+/* Counted once: asking takes a microsecond, and every call of psld_parallel wants to know. */
+static int processors(void)
+{
+    static atomic_int known;
+    int count = atomic_load(&known);
+    if (count == 0) atomic_store(&known, count = count_processors());
+    return count;
 }
 
 int psld_threads_get(void)

@@ -136,6 +136,7 @@ typedef struct psld_call {
     int inputs;
     psld_operand in[PSLD_MAX_INPUTS], out; /* an input that is not there (see finish) has no data */
     void *scratch;                         /* as many bytes as the kernel asked for; holds anything */
+    void *packed;                          /* the weights in the kernel's own form */
 } psld_call;
 
 /* Work comes in `tasks` pieces that write disjoint parts of the output and may run in any order at once. */
@@ -147,6 +148,12 @@ typedef struct psld_op_kernel {
     size_t (*scratch)(const psld_call *call);
     unsigned in_place; /* bit i: the output may lie where input i lies, when their shapes are the same */
     unsigned finish;   /* conv, conv_dx: what it can do on the way */
+    /* Weights (input 1) in a form of the kernel's own: bytes of it, which may not depend on the number of samples,
+     * and its making, in tasks as above. A plan has it made once and kept, or just before each run: the bits are the
+     * same. NULL: none. */
+    size_t (*packed)(const psld_call *call);
+    size_t (*pack_tasks)(const psld_call *call);
+    void (*pack)(const psld_call *call, size_t begin, size_t end);
 } psld_op_kernel;
 
 typedef struct psld_backend {

@@ -61,6 +61,7 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
 {
     psld_tensors *selected;
     const char *prefix = choose_prefix(tensors, network->config.kind, options->raw);
+    PSLD_TRY(psld_tensors_verify(tensors));
     PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
     psld_status status = psld_network_load(network, selected, "");
     psld_tensors_free(selected);

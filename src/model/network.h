@@ -91,10 +91,17 @@ enum {
 
 typedef struct psld_runner psld_runner;
 
-/* Batches of up to `batch`; the network is borrowed and its weights may change between runs. `poison`: see
- * psld_exec_create. */
-psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
-                               int poison, psld_runner **runner);
+typedef struct psld_runner_options {
+    const psld_backend *backend;
+    int batch;     /* samples at a time */
+    unsigned want; /* PSLD_WANT_... */
+    size_t store;  /* bytes for packed weights, see psld_plan_options */
+    int poison;    /* see psld_exec_create */
+} psld_runner_options;
+
+/* The network is borrowed. When its weights have changed, psld_runner_changed must be told. */
+psld_status psld_runner_create(const psld_network *network, const psld_runner_options *options, psld_runner **runner);
+void psld_runner_changed(psld_runner *runner);
 void psld_runner_free(psld_runner *runner);
 
 /* All arrays are of `type`, PSLD_F32 or PSLD_F64: z [n][in_ch][size][size], t [n], grad_out as the output or, with

@@ -72,19 +72,21 @@ static psld_status differentiate(psld_runner *r, psld_plan_output *outputs, size
     return status;
 }
 
-static psld_status make_plan(psld_runner *r, const psld_backend *backend, int batch)
+static psld_status make_plan(psld_runner *r, const psld_runner_options *options)
 {
-    const psld_network_config *config = &r->network->config;
+    psld_network_config config = r->network->config;
+    config.dropout = 0; /* nobody trains here */
     PSLD_TRY(psld_graph_create(&r->graph));
-    r->z = psld_graph_input(r->graph, config->in_ch, config->image_size, config->image_size);
+    r->z = psld_graph_input(r->graph, config.in_ch, config.image_size, config.image_size);
     r->t = psld_graph_input(r->graph, 1, 1, 1);
-    PSLD_TRY(psld_network_build(config, r->graph, r->z, r->t, &r->out));
+    PSLD_TRY(psld_network_build(&config, r->graph, r->z, r->t, &r->out));
     psld_plan_output *outputs = psld_alloc(r->graph->parameter_count + 2, sizeof *outputs);
     if (!outputs) return PSLD_NO_MEMORY;
     size_t count = 0;
     outputs[count++] = (psld_plan_output){r->out, PSLD_NONE};
     psld_status status = r->want ? differentiate(r, outputs, &count) : PSLD_OK;
-    if (status == PSLD_OK) status = psld_plan_create(r->graph, backend, batch, PSLD_PASS_ALL, outputs, count, &r->plan);
+    psld_plan_options how = {options->backend, options->batch, PSLD_PASS_ALL, options->store};
+    if (status == PSLD_OK) status = psld_plan_create(r->graph, &how, outputs, count, &r->plan);
     psld_release(outputs);
     return status;
 }
@@ -103,17 +105,16 @@ static psld_status make_memory(psld_runner *r, int poison)
     return psld_exec_create(r->plan, weights, r->gradients, poison, &r->exec);
 }
 
-psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
-                               int poison, psld_runner **runner)
+psld_status psld_runner_create(const psld_network *network, const psld_runner_options *options, psld_runner **runner)
 {
     *runner = NULL;
     psld_runner *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;
     r->network = network;
-    r->want = want;
+    r->want = options->want;
     r->seed = r->label = r->grad_z = PSLD_NONE;
-    psld_status status = make_plan(r, backend, batch);
-    if (status == PSLD_OK) status = make_memory(r, poison);
+    psld_status status = make_plan(r, options);
+    if (status == PSLD_OK) status = make_memory(r, options->poison);
     if (status != PSLD_OK) {
         psld_runner_free(r);
         return status;
@@ -187,6 +188,11 @@ psld_status psld_runner_run(psld_runner *r, size_t n, const psld_runner_data *da
         take(r, r->grad_z, first, count, data->type, data->grad_z);
     }
     return PSLD_OK;
+}
+
+void psld_runner_changed(psld_runner *runner)
+{
+    psld_exec_changed(runner->exec);
 }
 
 const void *psld_runner_gradients(const psld_runner *runner)

@@ -12,11 +12,13 @@ struct psld_exec {
     void *arena;
     void *parameters; /* only ever read: no plan has a step that writes there */
     void *gradients;
+    void *packed; /* weights that are kept in packed form ... */
+    int fresh;    /* ... from the parameters as they are now */
     int poison;
     size_t faults;
 };
 
-/* ---- Running ------------------------------------------------------------------------------------------------ */
+/* ---- Running ---------------------------------------------------------------------------------------------------- */
 
 static psld_operand operand_at(const psld_exec *exec, const psld_place *place, int n)
 {
@@ -48,13 +50,29 @@ static void run_range(void *context, size_t begin, size_t end)
     j->run(j->call, begin, end);
 }
 
-static void run_step(psld_exec *exec, const psld_step *step, int n, const psld_run *run)
+static psld_call make_call(const psld_exec *exec, const psld_step *step, int n, const psld_run *run)
 {
     psld_call call = {.attributes = &step->attributes, .run = run, .inputs = step->inputs};
+    size_t element = exec->plan->element;
     for (int i = 0; i < step->inputs; i++)
         if (step->from[i] != PSLD_NONE) call.in[i] = operand_at(exec, &step->in[i], n);
     call.out = operand_at(exec, &step->out, n);
-    if (step->scratch) call.scratch = (char *)exec->arena + step->scratch_offset * exec->plan->element;
+    if (step->scratch.size) call.scratch = (char *)exec->arena + step->scratch.offset * element;
+    if (step->packed.size)
+        call.packed = (char *)(step->packed.region == PSLD_NONE ? exec->packed : exec->arena) + step->packed.offset * element;
+    return call;
+}
+
+static void pack_step(const psld_step *step, const psld_call *call)
+{
+    job j = {call, step->kernel.pack};
+    psld_parallel(step->kernel.pack_tasks(call), 1, run_range, &j);
+}
+
+static void run_step(psld_exec *exec, const psld_step *step, int n, const psld_run *run)
+{
+    psld_call call = make_call(exec, step, n, run);
+    if (step->packed.size && (step->packed.region != PSLD_NONE || !exec->fresh)) pack_step(step, &call);
     job j = {&call, step->kernel.run};
     psld_parallel(step->kernel.tasks(&call), 1, run_range, &j);
 }
@@ -105,6 +123,12 @@ void psld_exec_run(psld_exec *exec, int n, const psld_run *run)
         exec->faults += count_faults(exec, &plan->steps[i].out, n);
         poison_dead(exec, (int)i);
     }
+    exec->fresh = 1;
+}
+
+void psld_exec_changed(psld_exec *exec)
+{
+    exec->fresh = 0;
 }
 
 size_t psld_exec_faults(const psld_exec *exec)
@@ -112,7 +136,7 @@ size_t psld_exec_faults(const psld_exec *exec)
     return exec->faults;
 }
 
-/* ---- In and out --------------------------------------------------------------------------------------------- */
+/* ---- In and out ------------------------------------------------------------------------------------------------- */
 
 void psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data)
 {
@@ -145,7 +169,7 @@ void psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_type type,
     }
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------- */
+/* ---- Memory ----------------------------------------------------------------------------------------------------- */
 
 psld_status psld_exec_create(const psld_plan *plan, void *parameters, void *gradients, int poison, psld_exec **exec)
 {
@@ -154,8 +178,9 @@ psld_status psld_exec_create(const psld_plan *plan, void *parameters, void *grad
     if (!made) return PSLD_NO_MEMORY;
     *made = (psld_exec){.plan = plan, .parameters = parameters, .gradients = gradients, .poison = poison};
     made->arena = psld_alloc(plan->arena, plan->element);
-    if (!made->arena) {
-        psld_release(made);
+    made->packed = psld_alloc(plan->packed, plan->element);
+    if (!made->arena || !made->packed) {
+        psld_exec_free(made);
         return PSLD_NO_MEMORY;
     }
     if (poison) fill_nan(made, 0, plan->arena);
@@ -167,5 +192,6 @@ void psld_exec_free(psld_exec *exec)
 {
     if (!exec) return;
     psld_release(exec->arena);
+    psld_release(exec->packed);
     psld_release(exec);
 }

@@ -44,7 +44,7 @@ static size_t place_size(const psld_place *place, int batch)
     return round_up((size_t)batch * (size_t)s.h * (size_t)s.w * place->pixel);
 }
 
-/* ---- What lives, and how long ------------------------------------------------------------------------------- */
+/* ---- What lives, and how long ----------------------------------------------------------------------------------- */
 
 static psld_status make_work(maker *m, unsigned passes)
 {
@@ -142,7 +142,7 @@ static void make_regions(maker *m)
     }
 }
 
-/* ---- Steps -------------------------------------------------------------------------------------------------- */
+/* ---- Steps ------------------------------------------------------------------------------------------------------ */
 
 /* What a kernel would be called with for the largest batch, without pointers. */
 static psld_call shape_call(const psld_step *step, int batch)
@@ -156,6 +156,11 @@ static psld_call shape_call(const psld_step *step, int batch)
         if (place->shape.n == 0) operand->shape.n = batch;
     }
     return call;
+}
+
+static size_t elements_of(const psld_plan *plan, size_t bytes)
+{
+    return round_up((bytes + plan->element - 1) / plan->element);
 }
 
 static void fill_step(maker *m, psld_id id)
@@ -172,21 +177,42 @@ static void fill_step(maker *m, psld_id id)
         if (work->from[i] != PSLD_NONE) step->in[i] = m->plan->places[work->from[i]];
     }
     step->out = m->plan->places[id];
-    if (!step->kernel.scratch) return;
     psld_call call = shape_call(step, m->plan->batch);
-    step->scratch = round_up((step->kernel.scratch(&call) + m->plan->element - 1) / m->plan->element);
+    if (step->kernel.scratch) step->scratch.size = elements_of(m->plan, step->kernel.scratch(&call));
+    if (step->kernel.packed) step->packed.size = elements_of(m->plan, step->kernel.packed(&call));
 }
 
-/* Steps know their places but for offsets in the arena; scratch gets regions of its own. */
-static void make_steps(maker *m)
+/* Memory in the arena for the time of one step. */
+static void make_extra(psld_plan *plan, int step, psld_extra *extra)
+{
+    extra->region = PSLD_NONE;
+    if (!extra->size) return;
+    extra->region = (int)plan->region_count++;
+    plan->regions[extra->region] = (psld_region){step, step, extra->size, 0};
+}
+
+/* Keeps packed weights if they are parameters, which do not change between runs, and if there is room left. */
+static int keep_packed(psld_plan *plan, psld_step *step, size_t *left)
+{
+    size_t bytes = step->packed.size * plan->element;
+    if (!bytes || bytes > *left || step->in[1].buffer != PSLD_IN_PARAMETERS) return 0;
+    *left -= bytes;
+    step->packed.region = PSLD_NONE;
+    step->packed.offset = plan->packed;
+    plan->packed += step->packed.size;
+    return 1;
+}
+
+/* Steps know their places but for offsets in the arena. */
+static void make_steps(maker *m, size_t store)
 {
     psld_plan *plan = m->plan;
     for (size_t i = 0; i < plan->node_count; i++)
         if (m->step_of[i] >= 0) fill_step(m, (psld_id)i);
     for (size_t i = 0; i < plan->step_count; i++) {
         psld_step *step = &plan->steps[i];
-        step->scratch_region = step->scratch ? (int)plan->region_count++ : PSLD_NONE;
-        if (step->scratch) plan->regions[step->scratch_region] = (psld_region){(int)i, (int)i, step->scratch, 0};
+        make_extra(plan, (int)i, &step->scratch);
+        if (!keep_packed(plan, step, &store)) make_extra(plan, (int)i, &step->packed);
     }
 }
 
@@ -199,11 +225,12 @@ static void set_offsets(psld_plan *plan)
         for (int j = 0; j < step->inputs; j++)
             if (step->from[j] != PSLD_NONE) step->in[j] = plan->places[step->from[j]];
         step->out = plan->places[step->id];
-        if (step->scratch) step->scratch_offset = plan->regions[step->scratch_region].offset;
+        if (step->scratch.region != PSLD_NONE) step->scratch.offset = plan->regions[step->scratch.region].offset;
+        if (step->packed.region != PSLD_NONE) step->packed.offset = plan->regions[step->packed.region].offset;
     }
 }
 
-/* ---- Places in the arena ------------------------------------------------------------------------------------ */
+/* ---- Places in the arena ---------------------------------------------------------------------------------------- */
 
 static int together(const psld_region *a, const psld_region *b)
 {
@@ -273,7 +300,7 @@ static psld_status find_bound(psld_plan *plan)
     return PSLD_OK;
 }
 
-/* ---- Plans -------------------------------------------------------------------------------------------------- */
+/* ---- Plans ------------------------------------------------------------------------------------------------------ */
 
 static psld_status allocate(maker *m)
 {
@@ -283,41 +310,41 @@ static psld_status allocate(maker *m)
     m->step_of = psld_alloc(nodes, sizeof *m->step_of);
     m->last = psld_alloc(nodes, sizeof *m->last);
     plan->steps = psld_alloc(nodes, sizeof *plan->steps);
-    plan->regions = psld_alloc(2 * nodes, sizeof *plan->regions);
+    plan->regions = psld_alloc(3 * nodes, sizeof *plan->regions);
     plan->region_of = psld_alloc(nodes, sizeof *plan->region_of);
     plan->places = psld_alloc(nodes, sizeof *plan->places);
     int all = m->work && m->step_of && m->last && plan->steps && plan->regions && plan->region_of && plan->places;
     return all ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-static psld_status make(maker *m, unsigned passes)
+static psld_status make(maker *m, const psld_plan_options *options)
 {
     PSLD_TRY(allocate(m));
-    PSLD_TRY(make_work(m, passes));
+    PSLD_TRY(make_work(m, options->passes));
     find_lifetimes(m);
     PSLD_TRY(lay_out(m));
     make_regions(m);
-    make_steps(m);
+    make_steps(m, options->store);
     PSLD_TRY(place_regions(m->plan));
     set_offsets(m->plan);
     return find_bound(m->plan);
 }
 
-psld_status psld_plan_create(const psld_graph *graph, const psld_backend *backend, int batch, unsigned passes,
-                             const psld_plan_output *outputs, size_t count, psld_plan **plan)
+psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *options, const psld_plan_output *outputs,
+                             size_t count, psld_plan **plan)
 {
     *plan = NULL;
     if (graph->status != PSLD_OK) return graph->status;
-    assert(batch >= 1);
+    assert(options->batch >= 1);
     psld_plan *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    made->backend = backend;
-    made->batch = batch;
-    made->element = backend->type == PSLD_F64 ? sizeof(double) : sizeof(float);
+    made->backend = options->backend;
+    made->batch = options->batch;
+    made->element = options->backend->type == PSLD_F64 ? sizeof(double) : sizeof(float);
     made->node_count = graph->count;
     made->parameters = graph->parameter_elements;
     maker m = {.graph = graph, .outputs = outputs, .output_count = count, .plan = made};
-    psld_status status = make(&m, passes);
+    psld_status status = make(&m, options);
     psld_release(m.work);
     psld_release(m.step_of);
     psld_release(m.last);
@@ -339,14 +366,13 @@ void psld_plan_free(psld_plan *plan)
     psld_release(plan);
 }
 
-/* ---- Checking ----------------------------------------------------------------------------------------------- */
+/* ---- Checking --------------------------------------------------------------------------------------------------- */
 
-static psld_status check_scratch(const psld_plan *plan, size_t step)
+static psld_status check_extra(const psld_plan *plan, size_t step, const psld_extra *extra)
 {
-    const psld_step *s = &plan->steps[step];
-    if (!s->scratch) return PSLD_OK;
-    const psld_region *region = &plan->regions[s->scratch_region];
-    if (region->offset == s->scratch_offset && region->size >= s->scratch && region->first <= (int)step &&
+    const psld_region *region = extra->region == PSLD_NONE ? NULL : &plan->regions[extra->region];
+    if (!extra->size || (!region && extra->offset + extra->size <= plan->packed)) return PSLD_OK;
+    if (region && region->offset == extra->offset && region->size >= extra->size && region->first <= (int)step &&
         region->last >= (int)step)
         return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "plan: the scratch of step %zu lies outside its region", step);
@@ -374,7 +400,8 @@ psld_status psld_plan_check(const psld_plan *plan)
         }
     for (size_t i = 0; i < plan->step_count; i++) {
         const psld_step *step = &plan->steps[i];
-        PSLD_TRY(check_scratch(plan, i));
+        PSLD_TRY(check_extra(plan, i, &step->scratch));
+        PSLD_TRY(check_extra(plan, i, &step->packed));
         PSLD_TRY(check_place(plan, i, step->id, &step->out));
         for (int j = 0; j < step->inputs; j++)
             if (step->from[j] != PSLD_NONE) PSLD_TRY(check_place(plan, i, step->from[j], &step->in[j]));

@@ -21,6 +21,12 @@ typedef struct psld_place {
     size_t pixel; /* elements from a pixel to the next; 0: dense */
 } psld_place;
 
+/* Memory that belongs to a step alone. */
+typedef struct psld_extra {
+    size_t size, offset; /* elements; 0: none */
+    int region;          /* in the arena; PSLD_NONE: in the buffer of packed weights, which lasts */
+} psld_extra;
+
 typedef struct psld_step {
     psld_op op;
     psld_id id; /* the node that it computes */
@@ -29,8 +35,7 @@ typedef struct psld_step {
     int inputs;
     psld_id from[PSLD_MAX_INPUTS]; /* the nodes that it reads; PSLD_NONE: an input that is not there */
     psld_place in[PSLD_MAX_INPUTS], out;
-    size_t scratch, scratch_offset; /* elements, in the arena */
-    int scratch_region;             /* PSLD_NONE: no scratch */
+    psld_extra scratch, packed; /* memory of the step's own */
 } psld_step;
 
 /* A piece of the arena, from the step that writes it to the last that reads it. Input tensors are written before step
@@ -59,6 +64,7 @@ typedef struct psld_plan {
     size_t arena;      /* elements */
     size_t bound;      /* elements: the most that is alive at one step; no arrangement needs less */
     size_t parameters; /* elements of a buffer of parameters, and of one of gradients */
+    size_t packed;     /* elements of packed weights that are kept */
 } psld_plan;
 
 /* What a plan may do to the graph; 0: nothing. */
@@ -67,8 +73,15 @@ enum {
     PSLD_PASS_ALL = 1
 };
 
-psld_status psld_plan_create(const psld_graph *graph, const psld_backend *backend, int batch, unsigned passes,
-                             const psld_plan_output *outputs, size_t count, psld_plan **plan);
+typedef struct psld_plan_options {
+    const psld_backend *backend;
+    int batch;       /* at most */
+    unsigned passes; /* PSLD_PASS_... */
+    size_t store;    /* bytes that packed weights may take to be kept; the others are packed just before their use */
+} psld_plan_options;
+
+psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *options, const psld_plan_output *outputs,
+                             size_t count, psld_plan **plan);
 void psld_plan_free(psld_plan *plan);
 
 /* Proves for this plan that regions which are alive at once do not overlap, and that every operand lies in a region

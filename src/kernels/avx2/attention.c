@@ -82,7 +82,8 @@ static int lanes_of(const job *j, ptrdiff_t panel)
     return j->depth - 16 * panel > 8 ? 16 : 8;
 }
 
-/* The rows of one operand of a pair in panels, [depth / 16][length][16], or their transpose, [length / 16][depth][16]. */
+/* The rows of one operand of a pair in panels, [depth / 16][length][16], or their transpose,
+ * [length / 16][depth][16]. */
 static void pack_rows(const job *j, ptrdiff_t pair, int which, psld_const_pixels_avx2 from, int transposed)
 {
     float *to = j->packs + ((pair - j->pair) * j->pack_count + which) * j->pack_size;
@@ -121,7 +122,7 @@ static void run_pairs(job *j, psld_task_fn pack, psld_task_fn queries, psld_task
     }
 }
 
-/* ---- Forward ------------------------------------------------------------------------------------------------------ */
+/* ---- Forward ---------------------------------------------------------------------------------------------------- */
 
 static void forward_pack_task(void *context, int slot, ptrdiff_t task)
 {
@@ -157,7 +158,7 @@ void psld_attention_avx2_6x16(const psld_attention_avx2 *attention, float *weigh
     run_pairs(&j, forward_pack_task, forward_queries_task, NULL);
 }
 
-/* ---- Gradient ----------------------------------------------------------------------------------------------------- */
+/* ---- Gradient --------------------------------------------------------------------------------------------------- */
 
 enum { PACK_V_TRANSPOSED, PACK_K, PACK_Q, PACK_DOUT };
 

@@ -1,8 +1,8 @@
 /* Attention: out = softmax(factor q k') v, for every image and head.
  *
- * Rows are pixels, `length` of them an image; head h has the channels h width ... (h + 1) width - 1, width a multiple of 8 when there are
- * several heads. q, k and v are commonly slices of one buffer. Blocks of queries keep whole rows of scores in the
- * second cache, so the softmax is the plain one. */
+ * Rows are pixels, `length` of them an image; head h has the channels h width ... (h + 1) width - 1, width a multiple
+ * of 8 when there are several heads. q, k and v are commonly slices of one buffer. Blocks of queries keep whole rows
+ * of scores in the second cache, so the softmax is the plain one. */
 #ifndef PSLD_KERNELS_AVX2_ATTENTION_H
 #define PSLD_KERNELS_AVX2_ATTENTION_H
 

@@ -2,10 +2,12 @@
  *
  *     out[first_y + a step_y][first_x + b step_x] = sum over taps  in[a from_y + dy(tap)][b from_x + dx(tap)] w[tap]
  *
- * Forward: first = 0, step = 1, from = stride, dy = ky - pad. Data gradient: one grid for each phase r = (i + pad) mod stride
- * of the input pixels, with the taps ky = r mod stride: step = stride, from = 1, dy = (first + pad - ky) / stride.
+ * Forward: first = 0, step = 1, from = stride, dy = ky - pad. Data gradient: one grid for each phase r = (i + pad)
+ * mod stride of the input pixels, with the taps ky = r mod stride: step = stride, from = 1, dy = (first + pad - ky) /
+ * stride.
  *
- * Scratch: a row of zeros; for each tap dy, dx and its place in the weights; for each slot the row pointers of a block of pixels. */
+ * Scratch: a row of zeros; for each tap dy, dx and its place in the weights; for each slot the row pointers of a
+ * block of pixels. */
 #include "kernels/avx2/conv.h"
 
 #include <string.h>
@@ -46,7 +48,7 @@ static ptrdiff_t words(ptrdiff_t count)
     return psld_round16(2 * count);
 }
 
-/* ---- Pointers ----------------------------------------------------------------------------------------------------- */
+/* ---- Pointers --------------------------------------------------------------------------------------------------- */
 
 static void grid_position(const grid *g, ptrdiff_t pixel, ptrdiff_t *image, ptrdiff_t *a, ptrdiff_t *b)
 {
@@ -76,9 +78,10 @@ static void point_pixel(const grid *g, ptrdiff_t pixel, const float **table)
     }
 }
 
-/* ---- Products ----------------------------------------------------------------------------------------------------- */
+/* ---- Products --------------------------------------------------------------------------------------------------- */
 
-/* Up to six pixels from `pixel` on, one panel. Where they do not lie one after the other the tile goes through a buffer. */
+/* Up to six pixels from `pixel` on, one panel. Where they do not lie one after the other the tile goes through a
+ * buffer. */
 static void multiply_group(const grid *g, ptrdiff_t pixel, ptrdiff_t count, const float *const *table, ptrdiff_t panel)
 {
     const ptrdiff_t panel_size = psld_round16(g->taps.channels) * g->taps.block_taps * 16;
@@ -130,7 +133,7 @@ static void run_grid(grid *g, int slots)
     psld_tasks_avx2(slots, (pixels + BLOCK_PIXELS - 1) / BLOCK_PIXELS, pixels_task, g);
 }
 
-/* ---- Forward and data gradient ------------------------------------------------------------------------------------ */
+/* ---- Forward and data gradient ---------------------------------------------------------------------------------- */
 
 /* The scratch of a grid: zeros, then [3][taps] numbers, then tables. Returns the numbers. */
 static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t channels, float *scratch)
@@ -215,10 +218,10 @@ void psld_conv_dx_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
         }
 }
 
-/* ---- Weight gradient ---------------------------------------------------------------------------------------------- */
+/* ---- Weight gradient -------------------------------------------------------------------------------------------- */
 
-/* Pixels are taken in chunks. Of each chunk x is packed for every tap as [taps][inputs / 16][pixels][16], dy likewise; the blocks of
- * dw, products of two such strips, are shared out. A block's sum continues over all chunks. */
+/* Pixels are taken in chunks. Of each chunk x is packed for every tap as [taps][inputs / 16][pixels][16], dy
+ * likewise; the blocks of dw, products of two such strips, are shared out. A block's sum continues over all chunks. */
 typedef struct {
     grid g; /* of the forward convolution: where x is read */
     const psld_conv_shape_avx2 *shape;
@@ -319,7 +322,7 @@ void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
     }
 }
 
-/* ---- Weights ------------------------------------------------------------------------------------------------------ */
+/* ---- Weights ---------------------------------------------------------------------------------------------------- */
 
 ptrdiff_t psld_conv_weights_avx2(const psld_conv_shape_avx2 *shape)
 {

@@ -1,8 +1,8 @@
-/* Convolutions of any kernel size, stride and padding by indirection: a table of row pointers, one for each output pixel and
- * tap, feeds the 6 x 16 product; what falls outside the image points to a row of zeros. Nothing is copied.
+/* Convolutions of any kernel size, stride and padding by indirection: a table of row pointers, one for each output
+ * pixel and tap, feeds the 6 x 16 product; what falls outside the image points to a row of zeros. Nothing is copied.
  *
- * Weights and their gradients are in blocks, [outputs / 16][inputs / 16][taps][16 inputs][16 outputs], both padded with zeros. For a 1 x 1
- * kernel that is the packed form of gemm.h, with panels 16 * round16(inputs) apart. */
+ * Weights and their gradients are in blocks, [outputs / 16][inputs / 16][taps][16 inputs][16 outputs], both padded
+ * with zeros. For a 1 x 1 kernel that is the packed form of gemm.h, with panels 16 * round16(inputs) apart. */
 #ifndef PSLD_KERNELS_AVX2_CONV_H
 #define PSLD_KERNELS_AVX2_CONV_H
 
@@ -33,7 +33,8 @@ typedef struct psld_const_pixels_avx2 {
 /* Floats of a weight in blocks. */
 ptrdiff_t psld_conv_weights_avx2(const psld_conv_shape_avx2 *shape);
 
-/* From blocks to those of the data gradient, [inputs / 16][outputs / 16][taps][16 outputs][16 inputs]; taps keep their order. */
+/* From blocks to those of the data gradient, [inputs / 16][outputs / 16][taps][16 outputs][16 inputs]; taps keep
+ * their order. */
 void psld_conv_transpose_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *transposed);
 
 /* From and to the logical order [output][input][ky][kx], for files and tests. */

@@ -1,9 +1,11 @@
 /* The tile holds 6 x 16 sums in twelve registers; two more hold a row of B and one a broadcast element of A. Twelve
- * independent chains cover the latency of two fused multiply-adds a cycle (4 cycles x 2 = 8 chains) with 8 loads for 12 of them.
+ * independent chains cover the latency of two fused multiply-adds a cycle (4 cycles x 2 = 8 chains) with 8 loads for
+ * 12 of them.
  *
  * The sums are named variables, not an array: compilers keep an array of vectors in memory. The empty asm statement
- * makes the compiler forget where b0 and b1 came from; gcc would otherwise fold the loads into the multiply-adds and read B
- * once for every row. The one after each row's two sums keeps gcc from moving sums between registers (5 % of the time). */
+ * makes the compiler forget where b0 and b1 came from; gcc would otherwise fold the loads into the multiply-adds and
+ * read B once for every row. The one after each row's two sums keeps gcc from moving sums between registers (5 % of
+ * the time). */
 #include "kernels/avx2/gemm.h"
 
 #include <string.h>
@@ -117,7 +119,8 @@ static void tile(ptrdiff_t rows, const sum_range *sum, float *c, ptrdiff_t ldc, 
     }
 }
 
-/* Rows of the next tile when `left` are left: 8 is 4 + 4, since a tile of two rows cannot fill the multiply-add units. */
+/* Rows of the next tile when `left` are left: 8 is 4 + 4, since a tile of two rows cannot fill the multiply-add
+ * units. */
 static ptrdiff_t tile_height(ptrdiff_t left)
 {
     if (left == 8 || left == 4) return 4;
@@ -217,10 +220,10 @@ void psld_gemm_tn_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff
     }
 }
 
-/* ---- The whole product -------------------------------------------------------------------------------------------- */
+/* ---- The whole product ------------------------------------------------------------------------------------------ */
 
-/* Tasks are rectangles: blocks of rows that fit into the second cache beside a panel, times groups of panels when there are too few
- * rows to go round. */
+/* Tasks are rectangles: blocks of rows that fit into the second cache beside a panel, times groups of panels when
+ * there are too few rows to go round. */
 typedef struct {
     const psld_gemm_avx2 *gemm;
     ptrdiff_t panels, block_rows, groups;

@@ -1,8 +1,8 @@
 /* Matrix products by one 6 x 16 register tile.
  *
- * B comes packed in panels of 16 columns, [panel][k][16], columns beyond the last padded with zeros. Each element of the result
- * is one chain of fused multiply-adds in the order of k, whatever the tile it falls into: a row's bits do not
- * depend on which rows it is computed with. */
+ * B comes packed in panels of 16 columns, [panel][k][16], columns beyond the last padded with zeros. Each element of
+ * the result is one chain of fused multiply-adds in the order of k, whatever the tile it falls into: a row's bits do
+ * not depend on which rows it is computed with. */
 #ifndef PSLD_KERNELS_AVX2_GEMM_H
 #define PSLD_KERNELS_AVX2_GEMM_H
 
@@ -10,8 +10,8 @@
 
 #include "kernels/avx2/rows.h"
 
-/* c[rows][lanes] = a[rows][k] panel[k][16] + bias[lanes]; lanes is 8 or 16, bias may be NULL. `next` is what will be multiplied
- * with next and is fetched into the cache meanwhile (k lines); NULL: nothing. */
+/* c[rows][lanes] = a[rows][k] panel[k][16] + bias[lanes]; lanes is 8 or 16, bias may be NULL. `next` is what will be
+ * multiplied with next and is fetched into the cache meanwhile (k lines); NULL: nothing. */
 void psld_gemm_panel_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel, float *c,
                                ptrdiff_t ldc, int lanes, const float *bias, const float *next);
 
@@ -34,8 +34,8 @@ void psld_gemm_taps_avx2_6x16(ptrdiff_t rows, const psld_gemm_taps_avx2 *taps, c
 void psld_gemm_tn_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b, ptrdiff_t ldb,
                             float *c, ptrdiff_t ldc, int lanes, int accumulate);
 
-/* c[rows][columns] = a[rows][k] b, with threads; panels of b are `panel_stride` apart. Rows are pixels, `pixels` to an image. Columns are
- * written up to the next multiple of 8. finish may be NULL. */
+/* c[rows][columns] = a[rows][k] b, with threads; panels of b are `panel_stride` apart. Rows are pixels, `pixels` to
+ * an image. Columns are written up to the next multiple of 8. finish may be NULL. */
 typedef struct psld_gemm_avx2 {
     ptrdiff_t rows, columns, k, pixels;
     const float *a;

@@ -1,9 +1,9 @@
-/* GroupNorm in three steps: moments of every channel, tables of scale and shift for every image and channel, and an affine map, with or
- * without SiLU, that a convolution can apply while it reads (rows.h).
+/* GroupNorm in three steps: moments of every channel, tables of scale and shift for every image and channel, and an
+ * affine map, with or without SiLU, that a convolution can apply while it reads (rows.h).
  *
- * Moments are kept per channel, not per group: groups may straddle the two halves of a concatenation, and a skip connection's moments
- * serve two layers. They are a mean and the sum of squares about it, combined over chunks of fixed size; the
- * difference E[x^2] - E[x]^2, which loses all digits when the mean is large, is never formed.
+ * Moments are kept per channel, not per group: groups may straddle the two halves of a concatenation, and a skip
+ * connection's moments serve two layers. They are a mean and the sum of squares about it, combined over chunks of
+ * fixed size; the difference E[x^2] - E[x]^2, which loses all digits when the mean is large, is never formed.
  *
  * Tables are [image][stride], padded with zeros to 8 channels. */
 #ifndef PSLD_KERNELS_AVX2_NORM_H
@@ -21,8 +21,8 @@ typedef struct psld_norm_avx2 {
 /* mean and sum of squares about it, [image][c] */
 void psld_moments_avx2(const psld_norm_avx2 *norm, const float *x, ptrdiff_t x_stride, float *mean, float *square);
 
-/* y = x scale + shift is the normalised x times gamma plus beta. Each group's mean and 1 / sqrt(variance + epsilon) are wanted by the
- * gradient; they come per channel, [image][c]. NULL for what is not wanted. */
+/* y = x scale + shift is the normalised x times gamma plus beta. Each group's mean and 1 / sqrt(variance + epsilon)
+ * are wanted by the gradient; they come per channel, [image][c]. NULL for what is not wanted. */
 void psld_norm_tables_avx2(const psld_norm_avx2 *norm, const float *mean, const float *square, const float *gamma,
                            const float *beta, float *scale, float *shift, float *group_mean, float *group_rstd);
 

@@ -1,9 +1,9 @@
-/* Work on finished rows of pixels: what a convolution does to its input before the transform (fill) and to its output while that
- * is still in the cache (finish), and the elementwise operations.
+/* Work on finished rows of pixels: what a convolution does to its input before the transform (fill) and to its output
+ * while that is still in the cache (finish), and the elementwise operations.
  *
- * Activations are NHWC in float. A pixel has its channels, zero lanes up to the next multiple of 8, and a stride in floats
- * that is a multiple of 8; a slice of a wider buffer is a pointer and a stride. Every function reads and writes whole vectors of 8
- * and leaves zero lanes zero; tables per channel ([c], [image][c]) are padded likewise. */
+ * Activations are NHWC in float. A pixel has its channels, zero lanes up to the next multiple of 8, and a stride in
+ * floats that is a multiple of 8; a slice of a wider buffer is a pointer and a stride. Every function reads and
+ * writes whole vectors of 8 and leaves zero lanes zero; tables per channel ([c], [image][c]) are padded likewise. */
 #ifndef PSLD_KERNELS_AVX2_ROWS_H
 #define PSLD_KERNELS_AVX2_ROWS_H
 
@@ -29,12 +29,12 @@ typedef struct psld_finish_avx2 {
     float scale;
 } psld_finish_avx2;
 
-/* Rows (= pixels) begin ... end - 1, channels first ... first + count - 1 of y; `pixels` make an image. `skip_bias` when the
- * product has added the bias already. */
+/* Rows (= pixels) begin ... end - 1, channels first ... first + count - 1 of y; `pixels` make an image. `skip_bias`
+ * when the product has added the bias already. */
 void psld_finish_rows_avx2(const psld_finish_avx2 *finish, int skip_bias, float *y, ptrdiff_t y_stride, ptrdiff_t begin,
                            ptrdiff_t end, ptrdiff_t pixels, ptrdiff_t first, ptrdiff_t count);
 
-/* ---- Elementwise, on `pixels` pixels, with threads ---------------------------------------------------------------- */
+/* ---- Elementwise, on `pixels` pixels, with threads -------------------------------------------------------------- */
 
 void psld_affine_avx2(const psld_fill_avx2 *fill, ptrdiff_t images, ptrdiff_t pixels, ptrdiff_t channels,
                       const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride);

@@ -1,8 +1,8 @@
 /* Tasks with scratch of their own, on top of psld_parallel.
  *
- * Whoever calls a kernel decides how many slots of scratch it has, commonly one for each thread. Each slot takes tasks by
- * a common counter until there are none, so a slot that starts late or runs slowly does less. At most one thread is in a
- * slot at any time. Which slot does a task must not change its result. */
+ * Whoever calls a kernel decides how many slots of scratch it has, commonly one for each thread. Each slot takes
+ * tasks by a common counter until there are none, so a slot that starts late or runs slowly does less. At most one
+ * thread is in a slot at any time. Which slot does a task must not change its result. */
 #ifndef PSLD_KERNELS_AVX2_TASKS_H
 #define PSLD_KERNELS_AVX2_TASKS_H
 
@@ -13,8 +13,8 @@ typedef void (*psld_task_fn)(void *context, int slot, ptrdiff_t task);
 /* Runs tasks 0 ... count - 1 and returns when all are done. */
 void psld_tasks_avx2(int slots, ptrdiff_t count, psld_task_fn body, void *context);
 
-/* Sizes that all kernels round to: lanes of a vector, outputs of a panel, and floats of an odd number of cache lines (strides that
- * are powers of two would put everything into the same few sets of the cache). */
+/* Sizes that all kernels round to: lanes of a vector, outputs of a panel, and floats of an odd number of cache lines
+ * (strides that are powers of two would put everything into the same few sets of the cache). */
 static inline ptrdiff_t psld_round8(ptrdiff_t n)
 {
     return (n + 7) & ~(ptrdiff_t)7;

@@ -1,5 +1,5 @@
-/* The parameter update of training: clipping by the norm of the gradient, Adam and the moving average in one pass over memory, which is all
- * that it costs. */
+/* The parameter update of training: clipping by the norm of the gradient, Adam and the moving average in one pass
+ * over memory, which is all that it costs. */
 #ifndef PSLD_KERNELS_AVX2_UPDATE_H
 #define PSLD_KERNELS_AVX2_UPDATE_H
 

@@ -1,11 +1,12 @@
 /* The convolution itself: tile rows -> V -> 36 products -> output rows.
  *
- * In general a task owns a block of tile rows: it transforms them, multiplies with one panel of U after the other and transforms
- * back, all within the second cache. About 24 tiles make a block; 12 to 48 cost the same. When there are too few tiles to go
- * round, V is made by all first and tasks are panels: each part of U is then read by one thread only, or made by it. Either way
- * each element of M is the same chain of multiply-adds.
+ * In general a task owns a block of tile rows: it transforms them, multiplies with one panel of U after the other and
+ * transforms back, all within the second cache. About 24 tiles make a block; 12 to 48 cost the same. When there are
+ * too few tiles to go round, V is made by all first and tasks are panels: each part of U is then read by one thread
+ * only, or made by it. Either way each element of M is the same chain of multiply-adds.
  *
- * Scratch: [slot]{ ring, M [36][tiles][16], V [36][tiles][channels] }, or { [slot]{ ring, M, a panel of U }, V of all tiles }. */
+ * Scratch: [slot]{ ring, M [36][tiles][16], V [36][tiles][channels] }, or { [slot]{ ring, M, a panel of U }, V of all
+ * tiles }. */
 #include "kernels/avx2/winograd.h"
 
 #include "kernels/avx2/gemm.h"
@@ -82,7 +83,7 @@ ptrdiff_t psld_winograd_in_time_scratch_avx2(const psld_conv_shape_avx2 *shape)
     return largest_scratch(shape, 1);
 }
 
-/* ---- Back from M to the output ------------------------------------------------------------------------------------ */
+/* ---- Back from M to the output ---------------------------------------------------------------------------------- */
 
 /* Eight channels of a tile: y = A' m A + bias, of which `rows` x `columns` pixels exist. */
 V8_INLINE void inverse8(const float *m, ptrdiff_t plane, v8 bias, float *y, ptrdiff_t row_stride, ptrdiff_t pixel,
@@ -118,7 +119,8 @@ static void inverse_tile(const float *m, ptrdiff_t plane, const float *bias, int
     }
 }
 
-/* Outputs 16 panel ... + 15 of tile rows begin ... end - 1, whose first tile has its V at v; u is the panel's part of U. */
+/* Outputs 16 panel ... + 15 of tile rows begin ... end - 1, whose first tile has its V at v; u is the panel's part of
+ * U. */
 static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin, ptrdiff_t end, const float *u,
                           const float *v, float *m)
 {
@@ -139,7 +141,7 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
     }
 }
 
-/* ---- Tasks -------------------------------------------------------------------------------------------------------- */
+/* ---- Tasks ------------------------------------------------------------------------------------------------------ */
 
 static void transform_rows(const convolution *c, int slot, ptrdiff_t begin, ptrdiff_t end, float *v)
 {

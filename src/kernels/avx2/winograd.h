@@ -1,9 +1,9 @@
 /* 3 x 3 convolutions with stride 1 by Winograd's F(4 x 4, 3 x 3): 36 products for 16 outputs instead of 144.
  *
- * The shape must have kernels of 3 x 3, strides of 1 and pads of 0 to 2. Weights are in the blocks of conv.h. Before use they are
- * transformed to U, [outputs / 16][36][round8(inputs)][16]: four times as large, so in training it lives in scratch only as long as
- * its convolution. The data gradient is the convolution of the mirrored shape with U made from the same weights, transposed and
- * turned by 180 degrees. */
+ * The shape must have kernels of 3 x 3, strides of 1 and pads of 0 to 2. Weights are in the blocks of conv.h. Before
+ * use they are transformed to U, [outputs / 16][36][round8(inputs)][16]: four times as large, so in training it lives
+ * in scratch only as long as its convolution. The data gradient is the convolution of the mirrored shape with U made
+ * from the same weights, transposed and turned by 180 degrees. */
 #ifndef PSLD_KERNELS_AVX2_WINOGRAD_H
 #define PSLD_KERNELS_AVX2_WINOGRAD_H
 
@@ -15,8 +15,8 @@ psld_conv_shape_avx2 psld_winograd_mirror_avx2(const psld_conv_shape_avx2 *shape
 /* Floats of U, aligned to 64 bytes. `shape` is that of the convolution that will be run. */
 ptrdiff_t psld_winograd_weights_size_avx2(const psld_conv_shape_avx2 *shape);
 
-/* U for `shape` from its weights, or with `mirrored` from the weights of the shape that it mirrors. `stream` writes around the
- * caches: for U that is kept, not for U that is used at once. */
+/* U for `shape` from its weights, or with `mirrored` from the weights of the shape that it mirrors. `stream` writes
+ * around the caches: for U that is kept, not for U that is used at once. */
 void psld_winograd_weights_avx2_4x4(const psld_conv_shape_avx2 *shape, int mirrored, int stream, const float *weights,
                                     float *u);
 

@@ -1,9 +1,10 @@
 /* The weight gradient G' (sum over tiles (B' d B) . (A dy A')) G.
  *
- * V and Z of a block of tiles are made once, by all threads, as [36][channels / 16][tiles][16]. The sums over tiles are then 36
- * products V' Z, whose blocks of 16 x 16 are shared out, one frequency after the other, since V and Z of one frequency fit into the second
- * cache. A block's sum continues over all blocks of tiles; at the end it is transformed back. With a single block of tiles
- * the 36 sums of a block are transformed at once and never leave the cache. Both give the same chains. */
+ * V and Z of a block of tiles are made once, by all threads, as [36][channels / 16][tiles][16]. The sums over tiles
+ * are then 36 products V' Z, whose blocks of 16 x 16 are shared out, one frequency after the other, since V and Z of
+ * one frequency fit into the second cache. A block's sum continues over all blocks of tiles; at the end it is
+ * transformed back. With a single block of tiles the 36 sums of a block are transformed at once and never leave the
+ * cache. Both give the same chains. */
 #include "kernels/avx2/winograd.h"
 
 #include "kernels/avx2/gemm.h"
@@ -59,7 +60,7 @@ ptrdiff_t psld_winograd_dw_scratch_avx2(const psld_conv_shape_avx2 *shape)
     return arrange(&g, shape, none);
 }
 
-/* ---- V and Z ------------------------------------------------------------------------------------------------------ */
+/* ---- V and Z ---------------------------------------------------------------------------------------------------- */
 
 /* Eight channels of a tile: z = A dy A'. Pixels outside the image count as zero. */
 V8_INLINE void gradient8(const float *dy, ptrdiff_t row_stride, ptrdiff_t pixel, ptrdiff_t rows, ptrdiff_t columns,
@@ -116,7 +117,7 @@ static void tile_rows_task(void *context, int slot, ptrdiff_t task)
     }
 }
 
-/* ---- Sums over tiles ---------------------------------------------------------------------------------------------- */
+/* ---- Sums over tiles -------------------------------------------------------------------------------------------- */
 
 /* The 16 x 16 sums of frequency f, blocks i and j, over the tiles at hand. */
 static void sum_block(const gradient *g, ptrdiff_t f, ptrdiff_t i, ptrdiff_t j, float *du, int accumulate)

@@ -1,5 +1,6 @@
-/* From the input to V = B' d B. Rows go through a ring with zeros around them, so the transform knows no borders; anything that
- * is done to single pixels first (GroupNorm, SiLU) is done once for each, not once for each of the 2.25 tiles that read it. */
+/* From the input to V = B' d B. Rows go through a ring with zeros around them, so the transform knows no borders;
+ * anything that is done to single pixels first (GroupNorm, SiLU) is done once for each, not once for each of the 2.25
+ * tiles that read it. */
 #include <string.h>
 
 #include "kernels/avx2/winograd_transform.h"
@@ -40,8 +41,8 @@ static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t
         for (float *pixel = first; pixel < rest; pixel += t->pixel) v8_store(pixel + t->channels, v8_zero());
 }
 
-/* Eight channels: rows first, then columns. The loops that hold six vectors are unrolled, the others are not: the whole would
- * not fit into the registers. */
+/* Eight channels: rows first, then columns. The loops that hold six vectors are unrolled, the others are not: the
+ * whole would not fit into the registers. */
 V8_INLINE void transform8(const float *const rows[6], ptrdiff_t pixel, float *v, ptrdiff_t plane)
 {
     v8 t[36];

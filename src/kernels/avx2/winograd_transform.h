@@ -1,12 +1,13 @@
 /* The transforms of F(4 x 4, 3 x 3), for winograd.c, winograd_weights.c and winograd_dw.c.
  *
- * Four outputs y_i = sum_k g_k d_(i+k) of a 3-tap filter are, transposed, the product of two polynomials of degrees 3 and 2 (Toom-Cook):
- * evaluate both at six points, multiply, interpolate. With the points 0, +-a, +-b, infinity and N(x) = x (x^2 - a^2) (x^2 - b^2):
+ * Four outputs y_i = sum_k g_k d_(i+k) of a 3-tap filter are, transposed, the product of two polynomials of degrees 3
+ * and 2 (Toom-Cook): evaluate both at six points, multiply, interpolate. With the points 0, +-a, +-b, infinity and
+ * N(x) = x (x^2 - a^2) (x^2 - b^2):
  *
  *     y = A' ((G g) . (B' d)),    A'[i][p] = p^i,    G[p][k] = p^k / N'(p),    B'[p][] = coefficients of N(x) / (x - p)
  *
- * with A' = (0 0 0 1)' and G = (0 0 1) at infinity, where B' has the coefficients of N itself. In two dimensions
- * each acts on columns, then on rows. Written out, with A = a^2, B = b^2:
+ * with A' = (0 0 0 1)' and G = (0 0 1) at infinity, where B' has the coefficients of N itself. In two dimensions each
+ * acts on columns, then on rows. Written out, with A = a^2, B = b^2:
  *
  *          | AB   0  -A-B   0   1  0 |        | 1/AB             |         | 1  1  1  1  1  0 |
  *          |  0 -aB   -B    a   1  0 |        | n   an   An      |         | 0  a -a  b -b  0 |
@@ -15,8 +16,8 @@
  *          |  0  bA   -A   -b   1  0 |        | m  -bm   Bm      |
  *          |  0  AB    0  -A-B  0  1 |        | 0    0    1      |
  *
- * a = 0.625, b = 1.5 halve the rounding error of the usual 1 and 2, and all of A' and B' is exact in float. The weight gradient
- * is the transpose of the whole, G' ((B' d B) . (A dy A')) G: it needs A and G' besides. */
+ * a = 0.625, b = 1.5 halve the rounding error of the usual 1 and 2, and all of A' and B' is exact in float. The
+ * weight gradient is the transpose of the whole, G' ((B' d B) . (A dy A')) G: it needs A and G' besides. */
 #ifndef PSLD_KERNELS_AVX2_WINOGRAD_TRANSFORM_H
 #define PSLD_KERNELS_AVX2_WINOGRAD_TRANSFORM_H
 
@@ -106,7 +107,7 @@ V8_INLINE void winograd_weight_gradient(const v8 *u, v8 *w, int step)
     w[2 * step] = v8_add(u[5], v8_fma(b2nb, s2, v8_mul(a2na, s1)));
 }
 
-/* ---- Tiles and the ring of rows ---------------------------------------------------------------------------------- */
+/* ---- Tiles and the ring of rows --------------------------------------------------------------------------------- */
 
 /* Tiles of 4 x 4 outputs; a tile row is the tiles of four rows of one image, numbered through the batch. */
 typedef struct {
@@ -120,8 +121,9 @@ enum { WINOGRAD_RING_ROWS = 8 };
 
 winograd_tiles psld_winograd_tiles_avx2(const psld_conv_shape_avx2 *shape);
 
-/* The input around the tile row at hand: eight rows with their padding, of which six are in use. Row r of the padded image
- * is in row r mod 8, so that the next tile row of the same image needs four new ones only. Channels are zero up to a multiple of 16. */
+/* The input around the tile row at hand: eight rows with their padding, of which six are in use. Row r of the padded
+ * image is in row r mod 8, so that the next tile row of the same image needs four new ones only. Channels are zero up
+ * to a multiple of 16. */
 typedef struct {
     float *data;
     ptrdiff_t image;        /* whose rows it has; -1: none */
@@ -133,7 +135,8 @@ static inline ptrdiff_t winograd_ring_size(const winograd_tiles *tiles)
     return WINOGRAD_RING_ROWS * tiles->columns * tiles->pixel;
 }
 
-/* V of all tiles of tile row `row`. Frequency f of tile t, channel c goes to v[f plane + t tile + c / 16 block + c % 16]. */
+/* V of all tiles of tile row `row`. Frequency f of tile t, channel c goes to v[f plane + t tile + c / 16 block + c %
+ * 16]. */
 typedef struct {
     float *v;
     ptrdiff_t plane, tile, block, channels;

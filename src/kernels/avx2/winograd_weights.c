@@ -1,7 +1,8 @@
 /* U = G w G', from blocks of 16 x 16 weights.
  *
- * Eight rows of k at a time are transformed into a stage of 18 KB that fits into the first cache, and leave it in runs of 512 bytes:
- * written directly, the 36 planes of U (a power of two apart) would fight for the same sets of the cache. */
+ * Eight rows of k at a time are transformed into a stage of 18 KB that fits into the first cache, and leave it in
+ * runs of 512 bytes: written directly, the 36 planes of U (a power of two apart) would fight for the same sets of the
+ * cache. */
 #include "kernels/avx2/winograd.h"
 
 #include "base/threads.h"

@@ -23,10 +23,10 @@ static weight_view weights_of(const psld_attributes *a, int co, int ci)
     return v;
 }
 
-/* ---- y and dx: blocks of channels ---------------------------------------------------------------------------- */
+/* ---- y and dx: blocks of channels ------------------------------------------------------------------------------- */
 
-/* A task computes a block of channels of the result everywhere. It first copies its weights to [tap][summed
- * channel][BLOCK], so that the inner loop runs along memory and a compiler can make vectors of it. */
+/* A task computes a block of channels of the result everywhere. Weights are packed as [block][tap][summed
+ * channel][CONV_BLOCK], so that the inner loop runs along memory and a compiler can make vectors of it. */
 enum { CONV_BLOCK = 16 };
 
 typedef struct conv_block {
@@ -40,29 +40,47 @@ static size_t tasks_conv(const psld_call *call)
     return ((size_t)call->out.shape.c + CONV_BLOCK - 1) / CONV_BLOCK;
 }
 
-static size_t packed_size(const psld_call *call)
+static size_t block_size(const psld_call *call)
 {
     const int *kernel = call->attributes->conv.kernel;
     return (size_t)kernel[0] * (size_t)kernel[1] * (size_t)call->in[0].shape.c * CONV_BLOCK;
 }
 
-static size_t scratch_conv(const psld_call *call)
+static size_t packed_conv(const psld_call *call)
 {
-    return tasks_conv(call) * packed_size(call) * sizeof(double);
+    return tasks_conv(call) * block_size(call) * sizeof(double);
+}
+
+static conv_block block_of(const psld_call *call, size_t task)
+{
+    int first = (int)task * CONV_BLOCK, left = call->out.shape.c - first;
+    const double *packed = (const double *)call->packed + task * block_size(call);
+    return (conv_block){first, left < CONV_BLOCK ? left : CONV_BLOCK, call->in[0].shape.c, packed};
 }
 
 /* `step` and `sum_step`: from a channel of the result, a summed channel, to the next in the weights. */
-static conv_block pack_block(const psld_call *call, size_t task, ptrdiff_t step, ptrdiff_t sum_step, int taps)
+static void pack_block(const psld_call *call, size_t task, ptrdiff_t step, ptrdiff_t sum_step)
 {
-    double *packed = (double *)call->scratch + task * packed_size(call);
-    int first = (int)task * CONV_BLOCK, left = call->out.shape.c - first;
-    conv_block block = {first, left < CONV_BLOCK ? left : CONV_BLOCK, call->in[0].shape.c, packed};
-    const real *w = (const real *)call->in[1].data + first * step;
-    for (int tap = 0; tap < taps; tap++)
+    conv_block block = block_of(call, task);
+    const int *kernel = call->attributes->conv.kernel;
+    const real *w = (const real *)call->in[1].data + block.first * step;
+    double *packed = (double *)call->packed + task * block_size(call);
+    for (int tap = 0; tap < kernel[0] * kernel[1]; tap++)
         for (int s = 0; s < block.sums; s++)
             for (int j = 0; j < CONV_BLOCK; j++)
                 *packed++ = j < block.count ? (double)w[j * step + s * sum_step + tap] : 0;
-    return block;
+}
+
+static void pack_conv(const psld_call *call, size_t begin, size_t end)
+{
+    weight_view v = weights_of(call->attributes, call->out.shape.c, call->in[0].shape.c);
+    for (size_t task = begin; task < end; task++) pack_block(call, task, v.out, v.in);
+}
+
+static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
+{
+    weight_view v = weights_of(call->attributes, call->in[0].shape.c, call->out.shape.c);
+    for (size_t task = begin; task < end; task++) pack_block(call, task, v.in, v.out);
 }
 
 /* Adds what one pixel gives by one tap. The sums are local for the inner loop: nothing else can be where they are. */
@@ -116,9 +134,8 @@ static void conv_pixel(const psld_call *call, conv_block block, int n, int oy, i
 static void run_conv(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
-    weight_view v = weights_of(call->attributes, s.c, call->in[0].shape.c);
     for (size_t task = begin; task < end; task++) {
-        conv_block block = pack_block(call, task, v.out, v.in, v.kh * v.kw);
+        conv_block block = block_of(call, task);
         for (int line = 0; line < s.n * s.h; line++)
             for (int ox = 0; ox < s.w; ox++) conv_pixel(call, block, line / s.h, line % s.h, ox);
     }
@@ -150,15 +167,14 @@ static void conv_dx_pixel(const psld_call *call, conv_block block, int n, int iy
 static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
-    weight_view v = weights_of(call->attributes, call->in[0].shape.c, s.c);
     for (size_t task = begin; task < end; task++) {
-        conv_block block = pack_block(call, task, v.in, v.out, v.kh * v.kw);
+        conv_block block = block_of(call, task);
         for (int line = 0; line < s.n * s.h; line++)
             for (int ix = 0; ix < s.w; ix++) conv_dx_pixel(call, block, line / s.h, line % s.h, ix);
     }
 }
 
-/* ---- dw ------------------------------------------------------------------------------------------------------ */
+/* ---- dw --------------------------------------------------------------------------------------------------------- */
 
 /* A task is a few output channels; input channels come in blocks of the lanes that every pixel has. Both may reach
  * into lanes that are zero. */

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Networks on the command line: info, bench, convert and score, and what they refuse.
+set -eu
+. "$(dirname "$0")/lib.bash"
+source=$(cd "$(dirname "$0")/../.." && pwd)
+
+cat >net.yaml <<'EOF'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+EOF
+
+check "info of every configuration, and the paper's counts of parameters"
+for config in "$source"/configs/*.yaml; do
+    quietly info "$config"
+    says "M parameters"
+done
+for pair in cifar10-psld-39m:39.40M cifar10-psld-55m:56.41M cifar10-psld-97m:97.63M celeba64-psld-62m:62.77M \
+    celeba64-psld-66m:66.72M afhq128-psld-68m:65.82M afhq128-psld-128m:128.45M cifar10-classifier:56.67M \
+    afhq128-classifier:57.76M; do
+    quietly info "$source/configs/${pair%:*}.yaml"
+    says "${pair#*:} parameters"
+done
+
+check "bench"
+quietly bench net net.yaml -b 2 --repetitions 1 --json
+python 'assert j["seconds_per_image"] > 0 and j["gflops"] > 0 and j["peak_bytes"] > 1e6 and j["threads"] >= 1'
+quietly bench net net.yaml --plan
+says conv
+quietly bench net net.yaml model.nf=16 --repetitions 1
+says parameters
+
+check "convert there and back: the same bytes"
+quietly convert net.yaml net.safetensors
+quietly convert net.safetensors net.pt
+quietly convert net.pt again.safetensors
+cmp net.safetensors again.safetensors || fail "round trip"
+quietly info net.safetensors
+says all_modules.0
+quietly info net.pt --json
+python 'assert j["kind"] == "tensors" and j["numbers"] > 1000 and j["tensors"][0]["type"] == "float32"'
+
+# States and times by sampling something: 3 states of 2 x 8 x 8 numbers, and 3 numbers.
+zeros=0$(printf ', 0%.0s' $(seq 63))
+echo "{mixture: {weights: [1], means: [[$zeros]], scales: 1}, process: psld}" >states.yaml
+echo "{mixture: {weights: [1], means: [[0.5]], scales: 0.01}, process: vp}" >times.yaml
+quietly sample states.yaml -n 3 --nfe 4 --state -o z.npy
+quietly sample times.yaml -n 3 --nfe 50 -o t.npy
+
+check "score: the same bits from either file and for any number of threads"
+quietly score net.safetensors --z z.npy --t t.npy -o a.npy --threads 1
+quietly score net.pt --z z.npy --t t.npy -o b.npy --threads 2
+cmp a.npy b.npy || fail "score differs"
+quietly score net.safetensors --z z.npy --t t.npy -o a.npy --grad-out a.npy --grad-z g.npy
+quietly info g.npy --json
+python 'assert j["shape"] == [3, 128], j'
+quietly score net.safetensors --reference --z z.npy --t t.npy -o c.npy
+
+check "what is refused"
+refuses 1 "README.md" score "$source/README.md" --z z.npy --t t.npy -o x.npy
+refuses 2 "--z" score net.safetensors -o x.npy
+refuses 2 "z: expected" score net.safetensors --z t.npy --t t.npy -o x.npy
+refuses 1 "grad-out" score net.safetensors --z z.npy --t t.npy -o x.npy --grad-z y.npy
+refuses 1 "all_modules" score net.safetensors model.nf=16 --z z.npy --t t.npy -o x.npy
+refuses 1 "override" score net.safetensors nonsense --z z.npy --t t.npy -o x.npy
+refuses 2 "OUT" convert net.safetensors net.txt
+refuses 1 "cannot write" convert net.safetensors absent/net.pt
+head -c 1000 net.safetensors >short.safetensors
+refuses 1 "short.safetensors" convert short.safetensors x.pt
+refuses 1 "short.safetensors" info short.safetensors --json
+printf '\200\002cos\nsystem\nX\004\000\000\000trueq\000\205Rq\001.' >evil.pt
+refuses 1 "evil.pt" convert evil.pt x.safetensors
+refuses 2 "net" bench nothing
+refuses 1 "absent.yaml" bench net absent.yaml
