@@ -85,9 +85,8 @@ static void make_bench(bench *b, const op_case *c)
     /* In double the inputs outlive the run, so that nothing is computed in their place, and nothing is fused; in float
      * whatever may be is. */
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(
-            psld_plan_create(b->graph, &options, outputs, count + 1, &b->plan[i]),
-            PSLD_OK);
+        psld_plan_options options = {backends[i], SAMPLES, i ? 0 : PSLD_PASS_ALL, 0};
+        assert_int_equal(psld_plan_create(b->graph, &options, outputs, count + 1, &b->plan[i]), PSLD_OK);
         assert_int_equal(psld_plan_check(b->plan[i]), PSLD_OK);
         for (int j = 0; i == 0 && j < c->inputs; j++) outputs[++count] = (psld_plan_output){b->in[j], PSLD_NONE};
     }

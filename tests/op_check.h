@@ -4,7 +4,7 @@
  *   gradient     of every input that has one, in double, against central differences along random directions
  *   adjoint      <K x, y> = <x, K' y> for every input in which the operation is linear
  *   bits         of each sample alone and in the batch, and with 1, 2 and 3 threads, in float
- *   memory       all of it on NaN-filled memory that is filled again when it dies; lanes behind the channels stay zero */
+ *   memory       all of it on memory full of NaN, filled again when it dies; lanes behind the channels are zero */
 #ifndef PSLD_TESTS_OP_CHECK_H
 #define PSLD_TESTS_OP_CHECK_H
 
@@ -34,7 +34,7 @@ struct op_case {
     double tolerance; /* of float values, against the largest; 0: 5e-7, some roundings of the result */
     int training;     /* dropout is on */
     psld_id (*build)(psld_graph *graph, const op_case *c, const psld_id *in); /* NULL: the operation itself */
-    /* The definition: inputs and result [n][c][h][w], or dense; `out` is 0 at first. NULL: gradients alone are checked */
+    /* The definition: inputs and result [n][c][h][w], or dense; `out` is 0 at first. NULL: float against double. */
     void (*define)(const op_case *c, int n, double *const *in, psld_shape out_shape, double *out);
 };
 

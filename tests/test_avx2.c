@@ -322,6 +322,18 @@ static void conv_reference(conv_case *c)
                 }
 }
 
+/* [output / 16][input / 16][tap][16][16], zero where there is no weight */
+static void check_blocks(const conv_case *c)
+{
+    const ptrdiff_t in_blocks = (c->s.inputs + 15) / 16;
+    for (ptrdiff_t n = 0; n < c->block_count; n++) {
+        const ptrdiff_t o = n % 16 + n / (256 * c->taps * in_blocks) * 16, tap = n / 256 % c->taps;
+        const ptrdiff_t i = n / 16 % 16 + n / (256 * c->taps) % in_blocks * 16;
+        const double expected = o < c->s.outputs && i < c->s.inputs ? logical_weight(c, o, i, tap) : 0;
+        assert_true((double)c->weights[n] == expected);
+    }
+}
+
 static conv_case conv_make(psld_conv_shape_avx2 s, ptrdiff_t extra)
 {
     conv_case c = {.s = s, .taps = s.kernel_height * s.kernel_width};
@@ -338,6 +350,7 @@ static conv_case conv_make(psld_conv_shape_avx2 s, ptrdiff_t extra)
     c.dx = doubles(in_pixels * s.inputs), c.dx_size = doubles(in_pixels * s.inputs);
     c.dw = doubles(c.weight_count), c.dw_size = doubles(c.weight_count);
     conv_reference(&c);
+    check_blocks(&c);
     return c;
 }
 

@@ -136,7 +136,7 @@ static void check_values(const char *folder, const char *file, const psld_networ
     psld_runner_data data = {.type = PSLD_F32, .z = z->data, .t = t->data, .out = out, .grad_z = gradient};
     if (grad_out) data.grad_out = grad_out->data;
     if (label) data.label = label->data;
-    assert_int_equal(psld_runner_create(network, &options, &runner), PSLD_OK);
+    assert_int_equal(psld_runner_open(network, &options, &runner), PSLD_OK);
     assert_int_equal(psld_plan_check(psld_runner_plan(runner)), PSLD_OK);
     assert_int_equal(psld_runner_run(runner, (size_t)n, &data), PSLD_OK);
     snprintf(what, sizeof what, "%s from %s", is_classifier ? "logits" : "eps", file);
@@ -239,8 +239,7 @@ static void make_training(training *m, int batch)
     for (size_t i = 0; i < count; i++) outputs[i] = (psld_plan_output){m->gradient[i], (int)i};
     outputs[count] = (psld_plan_output){m->loss, PSLD_NONE};
     psld_plan_options options = {&psld_backend_reference, batch, 0, 0};
-    assert_int_equal(psld_plan_create(m->graph, &options, outputs, count + 1, &m->plan),
-                     PSLD_OK);
+    assert_int_equal(psld_plan_create(m->graph, &options, outputs, count + 1, &m->plan), PSLD_OK);
     m->gradients = psld_alloc(m->plan->parameters, sizeof *m->gradients);
     assert_int_equal(psld_exec_create(m->plan, m->network->weights, m->gradients, 1, &m->exec), PSLD_OK);
 }

@@ -169,8 +169,7 @@ static void out_of_memory(void **state)
         psld_runner *runner = NULL;
         psld_alloc_fail_at(at);
         psld_status status = psld_network_create(&config, &network);
-        if (status == PSLD_OK)
-            status = psld_runner_create(network, &options, &runner);
+        if (status == PSLD_OK) status = psld_runner_open(network, &options, &runner);
         int failed = psld_alloc_failed();
         psld_alloc_fail_at(0);
         psld_runner_free(runner);
@@ -194,7 +193,7 @@ static void labels(void **state)
                      PSLD_OK);
     assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
     psld_runner_options options = {&psld_backend_reference, 1, PSLD_WANT_GRADIENT_Z | PSLD_WANT_LOG_P, 0, 1};
-    assert_int_equal(psld_runner_create(network, &options, &runner), PSLD_OK);
+    assert_int_equal(psld_runner_open(network, &options, &runner), PSLD_OK);
     for (int i = 0; i < 3; i++) {
         data.label = &wrong[i];
         assert_int_equal(psld_runner_run(runner, 1, &data), PSLD_BAD_ARGUMENT);

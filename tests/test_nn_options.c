@@ -179,7 +179,7 @@ static void check_derivatives(const char *variant)
     make_arrays(network, &a);
     unsigned want = PSLD_WANT_GRADIENT_Z | PSLD_WANT_GRADIENT_PARAMETERS;
     psld_runner_options options = {&psld_backend_reference_f64, SAMPLES, want, 0, 1};
-    assert_int_equal(psld_runner_create(network, &options, &runner), PSLD_OK);
+    assert_int_equal(psld_runner_open(network, &options, &runner), PSLD_OK);
     assert_int_equal(psld_plan_check(psld_runner_plan(runner)), PSLD_OK);
     run(runner, &a, 0, SAMPLES);
     double *d = numbers(a.inputs, 3), *grad_z = psld_copy_bytes(a.grad_z, a.inputs * sizeof *grad_z);
@@ -227,9 +227,9 @@ static void check_bits(const char *variant)
     make_arrays(network, &a);
     make_arrays(network, &b);
     psld_runner_options options = {&psld_backend_reference, SAMPLES, PSLD_WANT_GRADIENT_Z, 0, 0};
-    assert_int_equal(psld_runner_create(network, &options, &whole), PSLD_OK);
+    assert_int_equal(psld_runner_open(network, &options, &whole), PSLD_OK);
     options.batch = 2, options.poison = 1, options.store = 100000; /* some packed weights kept, others not */
-    assert_int_equal(psld_runner_create(network, &options, &pairs), PSLD_OK);
+    assert_int_equal(psld_runner_open(network, &options, &pairs), PSLD_OK);
     psld_threads_set(1);
     run(whole, &a, 0, SAMPLES);
     for (size_t i = 0; i < SAMPLES; i++) run(whole, &b, i, 1);
@@ -238,7 +238,7 @@ static void check_bits(const char *variant)
     check_same(variant, &a, &b, "in pairs");
     options = (psld_runner_options){&psld_backend_reference, SAMPLES, 0, 0, 0};
     options.want = PSLD_WANT_GRADIENT_Z | PSLD_WANT_GRADIENT_PARAMETERS;
-    assert_int_equal(psld_runner_create(network, &options, &training), PSLD_OK);
+    assert_int_equal(psld_runner_open(network, &options, &training), PSLD_OK);
     size_t bytes = network->graph->parameter_elements * sizeof(float);
     run(training, &b, 0, SAMPLES);
     void *gradients = psld_copy_bytes(psld_runner_gradients(training), bytes);
@@ -294,7 +294,9 @@ static void upsampling_convolution(void **state)
     psld_unet unet = {.graph = graph, .config = &config};
     psld_plan_output outputs[2] = {{psld_unet_resize(&unet, x, 3, PSLD_UP, 1), PSLD_NONE},
                                    {as_written(graph, x, up, 4), PSLD_NONE}};
-    assert_int_equal(psld_plan_create(graph, &(psld_plan_options){&psld_backend_reference_f64, 1, 0, 0}, outputs, 2, &plan), PSLD_OK);
+    assert_int_equal(
+        psld_plan_create(graph, &(psld_plan_options){&psld_backend_reference_f64, 1, 0, 0}, outputs, 2, &plan),
+        PSLD_OK);
     assert_int_equal(graph->parameter_count, 2);
     double *parameters = numbers(graph->parameter_elements, 8), *in = numbers(IN, 9), a[OUT], b[OUT];
     assert_int_equal(psld_exec_create(plan, parameters, NULL, 1, &exec), PSLD_OK);

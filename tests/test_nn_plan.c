@@ -231,7 +231,8 @@ static void run_through_scratch(const psld_call *call, size_t begin, size_t end)
     size_t bytes = scratch_bytes(call) / 6;
     (void)begin, (void)end;
     for (size_t i = 0; i < scratch_bytes(call) / sizeof *scratch; i++) assert_true(isnan(scratch[i]));
-    psld_backend_reference.kernel[PSLD_OP_ACTIVATE].run(call, 0, psld_backend_reference.kernel[PSLD_OP_ACTIVATE].tasks(call));
+    psld_backend_reference.kernel[PSLD_OP_ACTIVATE].run(call, 0,
+                                                        psld_backend_reference.kernel[PSLD_OP_ACTIVATE].tasks(call));
     memcpy(scratch, call->out.data, bytes);
 }
 
@@ -245,8 +246,8 @@ static void overriding(void **state)
     psld_exec *exec = NULL;
     float x[8] = {-2, -1, 0, 1, 2, 3, 4, 5}, y[8], twice[8];
     mine.name = "mine";
-    mine.kernel[PSLD_OP_ACTIVATE] = (psld_op_kernel){"mine", one_task, run_through_scratch, scratch_bytes, 1, 0,
-                                                     NULL,   NULL,     NULL};
+    mine.kernel[PSLD_OP_ACTIVATE] =
+        (psld_op_kernel){"mine", one_task, run_through_scratch, scratch_bytes, 1, 0, NULL, NULL, NULL};
     assert_int_equal(psld_graph_create(&graph), PSLD_OK);
     psld_id in = psld_graph_input(graph, 2, 2, 1), a = psld_nn_activate(graph, in, PSLD_RELU);
     psld_id b = psld_nn_activate(graph, a, PSLD_RELU), sum = psld_nn_sum(graph, a, b, 1);
@@ -320,7 +321,9 @@ static void random_graphs(void **state)
                 ids[i] = psld_nn_sum(graph, a, b, 0.5);
         }
         psld_plan_output outputs[2] = {{ids[199], PSLD_NONE}, {ids[100], PSLD_NONE}};
-        assert_int_equal(psld_plan_create(graph, &(psld_plan_options){&psld_backend_reference, 5, 0, 0}, outputs, 2, &plan), PSLD_OK);
+        assert_int_equal(
+            psld_plan_create(graph, &(psld_plan_options){&psld_backend_reference, 5, 0, 0}, outputs, 2, &plan),
+            PSLD_OK);
         if (psld_plan_check(plan) != PSLD_OK) fail_msg("seed %d: %s", (int)seed, psld_error_text());
         worst = fmax(worst, (double)plan->arena / (double)plan->bound);
         psld_plan_free(plan);
@@ -453,9 +456,10 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partial_batches), cmocka_unit_test(fusion), cmocka_unit_test(packing), cmocka_unit_test(overriding),        cmocka_unit_test(checker),
-        cmocka_unit_test(random_graphs),   cmocka_unit_test(pruning),       cmocka_unit_test(printing),
-        cmocka_unit_test(refusals),        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(partial_batches), cmocka_unit_test(fusion),   cmocka_unit_test(packing),
+        cmocka_unit_test(overriding),      cmocka_unit_test(checker),  cmocka_unit_test(random_graphs),
+        cmocka_unit_test(pruning),         cmocka_unit_test(printing), cmocka_unit_test(refusals),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,7 +139,8 @@ typedef struct psld_call {
     void *packed;                          /* the weights in the kernel's own form */
 } psld_call;
 
-/* Work comes in `tasks` pieces that write disjoint parts of the output and may run in any order at once. */
+/* Work comes in `tasks` pieces that write disjoint parts of the output and may run in any order at once. A kernel that
+ * divides its work itself has one task: that runs in the calling thread, where psld_parallel is free to be used. */
 typedef struct psld_op_kernel {
     const char *name;
     size_t (*tasks)(const psld_call *call);

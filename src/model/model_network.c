@@ -134,6 +134,9 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 
 enum { LARGEST_BATCH = 4096 };
 
+/* Bytes of transformed weights that are kept between evaluations; the rest is made anew each time, with the same bits. */
+#define PACKED_BUDGET ((size_t)1 << 30)
+
 /* A runner for batches of `batch` samples or more. Larger calls than LARGEST_BATCH are cut by the runner. */
 static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
 {
@@ -144,7 +147,8 @@ static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
     unsigned want = gradient ? PSLD_WANT_GRADIENT_Z : 0;
     if (gradient && model->kind == PSLD_CLASSIFIER) want |= PSLD_WANT_LOG_P;
     model->runner_batch[gradient] = batch;
-    return psld_runner_create(model->network, model->backend, (int)batch, want, 0, &model->runners[gradient]);
+    psld_runner_options options = {.backend = model->backend, .batch = (int)batch, .want = want, .store = PACKED_BUDGET};
+    return psld_runner_open(model->network, &options, &model->runners[gradient]);
 }
 
 static psld_status grow_rows(psld_model *model, size_t n, size_t in, size_t out)
@@ -294,7 +298,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
     for (size_t i = 0; i < batch * in; i++) z[i] = sin((double)i);
     for (size_t i = 0; i < batch; i++) t[i] = 0.5;
     psld_status status = predict_with_network(model, batch, dim, z, t, eps); /* plans, and warms the caches */
-    *seconds = INFINITY;
+    *seconds = (double)INFINITY;
     for (int r = 0; r < repetitions && status == PSLD_OK; r++) {
         double began = seconds_now();
         status = predict_with_network(model, batch, dim, z, t, eps);
@@ -302,7 +306,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
     }
     if (status == PSLD_OK) {
         const psld_plan *plan = psld_runner_plan(model->runners[0]);
-        *bytes = (plan->arena + plan->parameters) * plan->element;
+        *bytes = (plan->arena + plan->parameters + plan->packed) * plan->element;
     }
     psld_release(room);
     return status;

@@ -49,8 +49,8 @@ typedef struct psld_network_config {
 
 /* Reads a configuration of ours (`model`, `data`, and `process` where in_ch and out_ch are not given) or of published
  * models (model.score_fn or model.clf_fn, and data, at the top or under `diffusion` or `clf`; values "???" count as
- * absent). Published files may hold a score network and a classifier: `part` "score_fn" or "clf_fn" says which is meant,
- * NULL takes what there is, the score network first. */
+ * absent). Published files may hold a score network and a classifier: `part`, "score_fn" or "clf_fn", says which is
+ * meant; NULL takes what there is, the score network first. */
 psld_status psld_network_config_read(const psld_node *root, const char *part, psld_network_config *config);
 
 /* Appends the network to a graph. `z` is [in_ch][size][size] and `t` [1] a sample. *out: [out_ch][size][size] or
@@ -100,7 +100,10 @@ typedef struct psld_runner_options {
 } psld_runner_options;
 
 /* The network is borrowed. When its weights have changed, psld_runner_changed must be told. */
-psld_status psld_runner_create(const psld_network *network, const psld_runner_options *options, psld_runner **runner);
+psld_status psld_runner_open(const psld_network *network, const psld_runner_options *options, psld_runner **runner);
+/* The same with no packed weights kept. */
+psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
+                               int poison, psld_runner **runner);
 void psld_runner_changed(psld_runner *runner);
 void psld_runner_free(psld_runner *runner);
 

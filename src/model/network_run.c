@@ -105,7 +105,7 @@ static psld_status make_memory(psld_runner *r, int poison)
     return psld_exec_create(r->plan, weights, r->gradients, poison, &r->exec);
 }
 
-psld_status psld_runner_create(const psld_network *network, const psld_runner_options *options, psld_runner **runner)
+psld_status psld_runner_open(const psld_network *network, const psld_runner_options *options, psld_runner **runner)
 {
     *runner = NULL;
     psld_runner *r = psld_alloc(1, sizeof *r);
@@ -121,6 +121,13 @@ psld_status psld_runner_create(const psld_network *network, const psld_runner_op
     }
     *runner = r;
     return PSLD_OK;
+}
+
+psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
+                               int poison, psld_runner **runner)
+{
+    psld_runner_options options = {.backend = backend, .batch = batch, .want = want, .poison = poison};
+    return psld_runner_open(network, &options, runner);
 }
 
 void psld_runner_free(psld_runner *runner)

@@ -59,7 +59,8 @@ static psld_call make_call(const psld_exec *exec, const psld_step *step, int n, 
     call.out = operand_at(exec, &step->out, n);
     if (step->scratch.size) call.scratch = (char *)exec->arena + step->scratch.offset * element;
     if (step->packed.size)
-        call.packed = (char *)(step->packed.region == PSLD_NONE ? exec->packed : exec->arena) + step->packed.offset * element;
+        call.packed =
+            (char *)(step->packed.region == PSLD_NONE ? exec->packed : exec->arena) + step->packed.offset * element;
     return call;
 }
 

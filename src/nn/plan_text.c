@@ -94,9 +94,9 @@ psld_status psld_plan_text(const psld_plan *plan, char **text)
     writer w = {0};
     put(&w, "backend %s, batch %d, %zu steps, %.3f Gflop a sample\n", plan->backend->name, plan->batch,
         plan->step_count, psld_plan_flops(plan, 1) * 1e-9);
-    put(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n", (double)(plan->arena * plan->element) * 1e-6,
-        (double)(plan->bound * plan->element) * 1e-6, (double)(plan->parameters * plan->element) * 1e-6,
-        (double)(plan->packed * plan->element) * 1e-6);
+    put(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n",
+        (double)(plan->arena * plan->element) * 1e-6, (double)(plan->bound * plan->element) * 1e-6,
+        (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->packed * plan->element) * 1e-6);
     put(&w, " step  kernel             result a sample           Mflop  place in bytes\n");
     for (size_t i = 0; i < plan->step_count; i++) put_step(&w, plan, i);
     if (w.status != PSLD_OK) {

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "base/threads.h"
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/tasks.h"
 #include "kernels/avx2/vec.h"
@@ -320,61 +319,6 @@ void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
         psld_tasks_avx2(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
         psld_tasks_avx2(shape->slots, w.out_blocks * g->taps.taps, product_task, &w);
     }
-}
-
-/* ---- Weights ---------------------------------------------------------------------------------------------------- */
-
-ptrdiff_t psld_conv_weights_avx2(const psld_conv_shape_avx2 *shape)
-{
-    return psld_round16(shape->inputs) * psld_round16(shape->outputs) * tap_count(shape);
-}
-
-typedef struct {
-    const float *from;
-    float *to;
-    ptrdiff_t in_blocks, out_blocks, taps;
-} transposition;
-
-static void transpose_range(void *context, size_t begin, size_t end)
-{
-    const transposition *t = context;
-    for (ptrdiff_t i = (ptrdiff_t)begin; i < (ptrdiff_t)end; i++)
-        for (ptrdiff_t j = 0; j < t->out_blocks; j++)
-            for (ptrdiff_t tap = 0; tap < t->taps; tap++) {
-                const float *from = t->from + ((j * t->in_blocks + i) * t->taps + tap) * 256;
-                float *to = t->to + ((i * t->out_blocks + j) * t->taps + tap) * 256;
-                for (int row = 0; row < 16; row += 8)
-                    for (int column = 0; column < 16; column += 8)
-                        v8_transpose(from + row * 16 + column, 16, to + column * 16 + row, 16);
-            }
-}
-
-void psld_conv_transpose_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *transposed)
-{
-    transposition t = {weights, transposed, (shape->inputs + 15) / 16, (shape->outputs + 15) / 16, tap_count(shape)};
-    psld_parallel((size_t)t.in_blocks, 1, transpose_range, &t);
-}
-
-/* Where weight (o, i, tap) is among the blocks. */
-static ptrdiff_t block_place(const psld_conv_shape_avx2 *s, ptrdiff_t o, ptrdiff_t i, ptrdiff_t tap)
-{
-    const ptrdiff_t in_blocks = (s->inputs + 15) / 16;
-    return (((o / 16 * in_blocks + i / 16) * tap_count(s) + tap) * 16 + i % 16) * 16 + o % 16;
-}
-
-void psld_conv_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, float *weights)
-{
-    memset(weights, 0, (size_t)psld_conv_weights_avx2(shape) * sizeof *weights);
-    for (ptrdiff_t o = 0; o < shape->outputs; o++)
-        for (ptrdiff_t i = 0; i < shape->inputs; i++)
-            for (ptrdiff_t tap = 0; tap < tap_count(shape); tap++) weights[block_place(shape, o, i, tap)] = *logical++;
-}
-
-void psld_conv_unblock_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *logical)
-{
-    for (ptrdiff_t o = 0; o < shape->outputs; o++)
-        for (ptrdiff_t i = 0; i < shape->inputs; i++)
-            for (ptrdiff_t tap = 0; tap < tap_count(shape); tap++) *logical++ = weights[block_place(shape, o, i, tap)];
 }
 
 #endif

@@ -37,7 +37,7 @@ ptrdiff_t psld_conv_weights_avx2(const psld_conv_shape_avx2 *shape);
  * their order. */
 void psld_conv_transpose_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *transposed);
 
-/* From and to the logical order [output][input][ky][kx], for files and tests. */
+/* From and to the logical order [output][input][ky][kx]. */
 void psld_conv_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, float *weights);
 void psld_conv_unblock_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *logical);
 

@@ -1,0 +1,139 @@
+/* The products of attention as matrix products between the pixels of an image. A task is a quarter of an image's rows, so that one image alone keeps four
+ * threads busy; each packs the other matrix for itself, which costs little beside the product. */
+#include "kernels/avx2/table.h"
+
+#include "kernels/avx2/gemm.h"
+#include "kernels/avx2/tasks.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+enum { PARTS = 4 };
+
+static ptrdiff_t area_of(const psld_operand *o)
+{
+    return (ptrdiff_t)o->shape.h * o->shape.w;
+}
+
+static float *image_of(const psld_operand *o, ptrdiff_t n)
+{
+    return (float *)o->data + n * area_of(o) * (ptrdiff_t)o->pixel;
+}
+
+static size_t tasks_of_rows(const psld_call *call)
+{
+    return (size_t)call->out.shape.n * PARTS;
+}
+
+typedef struct part {
+    ptrdiff_t image, first, count; /* rows of the result */
+} part;
+
+static part part_of(const psld_call *call, size_t task)
+{
+    ptrdiff_t rows = area_of(&call->out), length = (rows + PARTS - 1) / PARTS, index = (ptrdiff_t)task % PARTS;
+    ptrdiff_t first = psld_least(index * length, rows);
+    return (part){(ptrdiff_t)task / PARTS, first, psld_least(length, rows - first)};
+}
+
+/* Rows of the result from rows of in[0], `k` numbers long, and panels for all its columns. */
+static void multiply(const psld_call *call, part p, ptrdiff_t k, const float *panels, ptrdiff_t panel_stride)
+{
+    const psld_operand *a = &call->in[0], *out = &call->out;
+    const psld_finish_avx2 finish = {.scale = (float)call->attributes->scale.by};
+    psld_gemm_avx2 gemm = {.rows = p.count,
+                           .columns = out->shape.c,
+                           .k = k,
+                           .pixels = p.count,
+                           .a = image_of(a, p.image) + p.first * (ptrdiff_t)a->pixel,
+                           .lda = (ptrdiff_t)a->pixel,
+                           .b = panels,
+                           .panel_stride = panel_stride,
+                           .c = image_of(out, p.image) + p.first * (ptrdiff_t)out->pixel,
+                           .ldc = (ptrdiff_t)out->pixel,
+                           .finish = call->attributes->scale.by == 1 ? NULL : &finish,
+                           .slots = 1};
+    psld_gemm_avx2_6x16(&gemm);
+}
+
+/* ---- S = by q k' -------------------------------------------------------------------------------------------------- */
+
+static ptrdiff_t scores_panels(const psld_call *call)
+{
+    return psld_round16(call->out.shape.c) * psld_round16(call->in[1].shape.c);
+}
+
+static size_t scratch_scores(const psld_call *call)
+{
+    return tasks_of_rows(call) * (size_t)scores_panels(call) * sizeof(float);
+}
+
+static void run_scores(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *keys = &call->in[1];
+    ptrdiff_t width = keys->shape.c, columns = call->out.shape.c, stride = 16 * psld_round16(width);
+    for (size_t task = begin; task < end; task++) {
+        part p = part_of(call, task);
+        float *panels = (float *)call->scratch + (ptrdiff_t)task * scores_panels(call);
+        if (p.count <= 0) continue;
+        psld_gemm_pack_transposed_avx2(width, columns, image_of(keys, p.image), (ptrdiff_t)keys->pixel, panels, stride);
+        multiply(call, p, width, panels, stride);
+    }
+}
+
+/* ---- o = by P v ---------------------------------------------------------------------------------------------------- */
+
+static ptrdiff_t apply_panels(const psld_call *call)
+{
+    return psld_round16(call->out.shape.c) * psld_round16(call->in[0].shape.c);
+}
+
+static size_t scratch_apply(const psld_call *call)
+{
+    return tasks_of_rows(call) * (size_t)apply_panels(call) * sizeof(float);
+}
+
+static void run_apply(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *values = &call->in[1];
+    ptrdiff_t length = call->in[0].shape.c, stride = 16 * psld_round16(length);
+    for (size_t task = begin; task < end; task++) {
+        part p = part_of(call, task);
+        float *panels = (float *)call->scratch + (ptrdiff_t)task * apply_panels(call);
+        if (p.count <= 0) continue;
+        psld_gemm_pack_avx2(length, call->out.shape.c, image_of(values, p.image), (ptrdiff_t)values->pixel, panels,
+                            stride);
+        multiply(call, p, length, panels, stride);
+    }
+}
+
+/* ---- Softmax ------------------------------------------------------------------------------------------------------- */
+
+static size_t tasks_of_lines(const psld_call *call)
+{
+    return (size_t)call->out.shape.n * (size_t)call->out.shape.h;
+}
+
+static void run_softmax(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *s = &call->in[0], *p = &call->out;
+    ptrdiff_t columns = p->shape.c, padded = psld_round8(columns), width = p->shape.w;
+    for (size_t line = begin; line < end; line++) {
+        const float *from = (const float *)s->data + (ptrdiff_t)line * width * (ptrdiff_t)s->pixel;
+        float *to = (float *)p->data + (ptrdiff_t)line * width * (ptrdiff_t)p->pixel;
+        for (ptrdiff_t i = 0; from != to && i < width; i++)
+            for (ptrdiff_t c = 0; c < columns; c++) to[i * (ptrdiff_t)p->pixel + c] = from[i * (ptrdiff_t)s->pixel + c];
+        psld_softmax_rows_avx2(width, columns, padded, 1, to, (ptrdiff_t)p->pixel);
+    }
+}
+
+void psld_table_attention_avx2(psld_op_kernel *kernel)
+{
+    kernel[PSLD_OP_SCORES] =
+        (psld_op_kernel){.name = "avx2_scores", .tasks = tasks_of_rows, .run = run_scores, .scratch = scratch_scores};
+    kernel[PSLD_OP_APPLY] =
+        (psld_op_kernel){.name = "avx2_apply", .tasks = tasks_of_rows, .run = run_apply, .scratch = scratch_apply};
+    kernel[PSLD_OP_SOFTMAX] =
+        (psld_op_kernel){.name = "avx2_softmax", .tasks = tasks_of_lines, .run = run_softmax, .in_place = 1};
+}
+
+#endif

@@ -1,0 +1,329 @@
+/* Convolutions, their two adjoints, and linear maps. Which algorithm computes one follows from its geometry alone, never from the batch, so
+ * that bits do not depend on it:
+ *     1 x 1, stride 1        a matrix product of pixels and weights,
+ *     3 x 3, stride 1        Winograd, unless there are too few channels to fill its tiles,
+ *     all else               by indirection.
+ * Packed weights are blocks (conv.h), those of the data gradient transposed, or U (winograd.h). Scratch begins with the table of biases that a
+ * product is finished with; making packed weights uses all of it for the weights in blocks. */
+#include "kernels/avx2/table.h"
+
+#include <string.h>
+
+#include "kernels/avx2/gemm.h"
+#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/winograd.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+enum { LEAST_WINOGRAD_CHANNELS = 16 };
+
+typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_INDIRECTION } algorithm;
+
+static psld_conv_shape_avx2 shape_between(const psld_attributes *a, const psld_operand *x, const psld_operand *y)
+{
+    return (psld_conv_shape_avx2){.images = x->shape.n,
+                                  .height = x->shape.h,
+                                  .width = x->shape.w,
+                                  .inputs = x->shape.c,
+                                  .out_height = y->shape.h,
+                                  .out_width = y->shape.w,
+                                  .outputs = y->shape.c,
+                                  .kernel_height = a->conv.kernel[0],
+                                  .kernel_width = a->conv.kernel[1],
+                                  .stride_y = a->conv.stride[0],
+                                  .stride_x = a->conv.stride[1],
+                                  .pad_top = a->conv.pad[0],
+                                  .pad_left = a->conv.pad[1],
+                                  .slots = psld_table_slots_avx2()};
+}
+
+static algorithm algorithm_for(const psld_conv_shape_avx2 *s)
+{
+    if (s->stride_y != 1 || s->stride_x != 1) return BY_INDIRECTION;
+    if (s->kernel_height == 1 && s->kernel_width == 1 && s->pad_top == 0 && s->pad_left == 0 &&
+        s->height == s->out_height && s->width == s->out_width)
+        return BY_PRODUCT;
+    if (s->kernel_height == 3 && s->kernel_width == 3 && s->pad_top <= 2 && s->pad_left <= 2 &&
+        s->inputs >= LEAST_WINOGRAD_CHANNELS && s->outputs >= LEAST_WINOGRAD_CHANNELS)
+        return BY_WINOGRAD;
+    return BY_INDIRECTION;
+}
+
+static psld_const_pixels_avx2 reading(const psld_operand *o)
+{
+    return (psld_const_pixels_avx2){o->data, (ptrdiff_t)o->pixel};
+}
+
+static psld_pixels_avx2 writing(const psld_operand *o)
+{
+    return (psld_pixels_avx2){o->data, (ptrdiff_t)o->pixel};
+}
+
+/* ---- Weights ------------------------------------------------------------------------------------------------------ */
+
+static ptrdiff_t block_place(const psld_conv_shape_avx2 *s, ptrdiff_t output, ptrdiff_t input)
+{
+    ptrdiff_t in_blocks = (s->inputs + 15) / 16;
+    return (output / 16 * in_blocks + input / 16) * s->kernel_height * s->kernel_width * 256 + input % 16 * 16 +
+           output % 16;
+}
+
+/* Weights that lie as [input][output][taps], as those of linear maps do in some layers. */
+static void block_transposed(const psld_conv_shape_avx2 *s, const float *logical, float *blocks)
+{
+    ptrdiff_t taps = s->kernel_height * s->kernel_width;
+    memset(blocks, 0, (size_t)psld_conv_weights_avx2(s) * sizeof *blocks);
+    for (ptrdiff_t i = 0; i < s->inputs; i++)
+        for (ptrdiff_t o = 0; o < s->outputs; o++)
+            for (ptrdiff_t tap = 0; tap < taps; tap++)
+                blocks[block_place(s, o, i) + tap * 256] = logical[(i * s->outputs + o) * taps + tap];
+}
+
+static void unblock_transposed(const psld_conv_shape_avx2 *s, const float *blocks, float *logical)
+{
+    ptrdiff_t taps = s->kernel_height * s->kernel_width;
+    for (ptrdiff_t i = 0; i < s->inputs; i++)
+        for (ptrdiff_t o = 0; o < s->outputs; o++)
+            for (ptrdiff_t tap = 0; tap < taps; tap++)
+                logical[(i * s->outputs + o) * taps + tap] = blocks[block_place(s, o, i) + tap * 256];
+}
+
+static void block_weights(const psld_call *call, const psld_conv_shape_avx2 *s, float *blocks)
+{
+    if (call->attributes->conv.transposed)
+        block_transposed(s, call->in[1].data, blocks);
+    else
+        psld_conv_block_avx2(s, call->in[1].data, blocks);
+}
+
+/* ---- What a product is finished with ------------------------------------------------------------------------------ */
+
+/* Floats of the table of biases, [image][channels padded to 16]. */
+static ptrdiff_t table_size(const psld_call *call)
+{
+    return call->out.shape.n * psld_round16(call->out.shape.c);
+}
+
+static void fill_table(const psld_call *call, float *table)
+{
+    const psld_operand *bias = &call->in[2], *vector = &call->in[3];
+    unsigned finish = call->attributes->conv.finish;
+    ptrdiff_t channels = call->out.shape.c, stride = psld_round16(channels);
+    memset(table, 0, (size_t)table_size(call) * sizeof *table);
+    for (ptrdiff_t n = 0; n < call->out.shape.n; n++)
+        for (ptrdiff_t c = 0; c < channels; c++) {
+            float sum = finish & PSLD_FINISH_BIAS ? ((const float *)bias->data)[c] : 0;
+            if (finish & PSLD_FINISH_VECTOR) sum += ((const float *)vector->data)[n * (ptrdiff_t)vector->pixel + c];
+            table[n * stride + c] = sum;
+        }
+}
+
+/* NULL when there is nothing to do. */
+static const psld_finish_avx2 *finish_for(const psld_call *call, float *table, psld_finish_avx2 *finish)
+{
+    unsigned wanted = call->attributes->conv.finish;
+    if (!wanted) return NULL;
+    *finish = (psld_finish_avx2){.scale = wanted & PSLD_FINISH_SCALE ? (float)call->attributes->conv.by : 1};
+    if (wanted & (PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR)) {
+        fill_table(call, table);
+        finish->bias = table;
+        finish->bias_stride = psld_round16(call->out.shape.c);
+    }
+    if (wanted & PSLD_FINISH_RESIDUAL) {
+        finish->residual = call->in[4].data;
+        finish->residual_stride = (ptrdiff_t)call->in[4].pixel;
+    }
+    return finish;
+}
+
+static void run_product(const psld_call *call, const psld_conv_shape_avx2 *s, ptrdiff_t k,
+                        const psld_finish_avx2 *finish)
+{
+    psld_gemm_avx2 gemm = {.rows = s->images * s->height * s->width,
+                           .columns = call->out.shape.c,
+                           .k = k,
+                           .pixels = s->height * s->width,
+                           .a = call->in[0].data,
+                           .lda = (ptrdiff_t)call->in[0].pixel,
+                           .b = call->packed,
+                           .panel_stride = 16 * psld_round16(k),
+                           .c = call->out.data,
+                           .ldc = (ptrdiff_t)call->out.pixel,
+                           .finish = finish,
+                           .slots = s->slots};
+    psld_gemm_avx2_6x16(&gemm);
+}
+
+/* ---- Forward ------------------------------------------------------------------------------------------------------ */
+
+static psld_conv_shape_avx2 forward_shape(const psld_call *call)
+{
+    return shape_between(call->attributes, &call->in[0], &call->out);
+}
+
+static size_t packed_conv(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = forward_shape(call);
+    ptrdiff_t floats =
+        algorithm_for(&s) == BY_WINOGRAD ? psld_winograd_weights_size_avx2(&s) : psld_conv_weights_avx2(&s);
+    return (size_t)floats * sizeof(float);
+}
+
+static void pack_conv(const psld_call *call, size_t begin, size_t end)
+{
+    psld_conv_shape_avx2 s = forward_shape(call);
+    (void)begin, (void)end;
+    if (algorithm_for(&s) != BY_WINOGRAD) {
+        block_weights(call, &s, call->packed);
+        return;
+    }
+    block_weights(call, &s, call->scratch);
+    psld_winograd_weights_avx2_4x4(&s, 0, 0, call->scratch, call->packed);
+}
+
+static size_t scratch_for(const psld_call *call, const psld_conv_shape_avx2 *s, ptrdiff_t run)
+{
+    return (size_t)psld_most(psld_round16(table_size(call)) + run, psld_conv_weights_avx2(s)) * sizeof(float);
+}
+
+static size_t scratch_conv(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = forward_shape(call);
+    algorithm how = algorithm_for(&s);
+    return scratch_for(call, &s,
+                       how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(&s)
+                       : how == BY_INDIRECTION ? psld_conv_scratch_avx2(&s)
+                                               : 0);
+}
+
+static void run_conv(const psld_call *call, size_t begin, size_t end)
+{
+    psld_conv_shape_avx2 s = forward_shape(call);
+    psld_finish_avx2 room;
+    float *scratch = (float *)call->scratch + psld_round16(table_size(call));
+    const psld_finish_avx2 *finish = finish_for(call, call->scratch, &room);
+    (void)begin, (void)end;
+    switch (algorithm_for(&s)) {
+    case BY_PRODUCT:
+        run_product(call, &s, s.inputs, finish);
+        break;
+    case BY_WINOGRAD:
+        psld_winograd_avx2_4x4(&s, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out), scratch);
+        break;
+    case BY_INDIRECTION:
+        psld_conv_avx2_6x16(&s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        break;
+    }
+}
+
+/* ---- Data gradient ------------------------------------------------------------------------------------------------ */
+
+/* The convolution whose adjoint it is: from its result to dy. */
+static psld_conv_shape_avx2 adjoint_shape(const psld_call *call)
+{
+    return shape_between(call->attributes, &call->out, &call->in[0]);
+}
+
+static size_t packed_conv_dx(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
+    ptrdiff_t floats =
+        algorithm_for(&s) == BY_WINOGRAD ? psld_winograd_weights_size_avx2(&mirror) : psld_conv_weights_avx2(&s);
+    return (size_t)floats * sizeof(float);
+}
+
+static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
+{
+    psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
+    (void)begin, (void)end;
+    block_weights(call, &s, call->scratch);
+    if (algorithm_for(&s) == BY_WINOGRAD)
+        psld_winograd_weights_avx2_4x4(&mirror, 1, 0, call->scratch, call->packed);
+    else
+        psld_conv_transpose_avx2(&s, call->scratch, call->packed);
+}
+
+static size_t scratch_conv_dx(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
+    algorithm how = algorithm_for(&s);
+    return scratch_for(call, &s,
+                       how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(&mirror)
+                       : how == BY_INDIRECTION ? psld_conv_scratch_avx2(&s)
+                                               : 0);
+}
+
+static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
+{
+    psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
+    psld_finish_avx2 room;
+    float *scratch = (float *)call->scratch + psld_round16(table_size(call));
+    const psld_finish_avx2 *finish = finish_for(call, call->scratch, &room);
+    (void)begin, (void)end;
+    switch (algorithm_for(&s)) {
+    case BY_PRODUCT:
+        run_product(call, &s, s.outputs, finish);
+        break;
+    case BY_WINOGRAD:
+        psld_winograd_avx2_4x4(&mirror, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out),
+                               scratch);
+        break;
+    case BY_INDIRECTION:
+        psld_conv_dx_avx2_6x16(&s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        break;
+    }
+}
+
+/* ---- Weight gradient ---------------------------------------------------------------------------------------------- */
+
+static psld_conv_shape_avx2 weight_shape(const psld_call *call)
+{
+    return shape_between(call->attributes, &call->in[0], &call->in[1]);
+}
+
+static size_t scratch_conv_dw(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = weight_shape(call);
+    ptrdiff_t run = algorithm_for(&s) == BY_WINOGRAD ? psld_winograd_dw_scratch_avx2(&s) : psld_conv_scratch_avx2(&s);
+    return (size_t)(psld_conv_weights_avx2(&s) + run) * sizeof(float);
+}
+
+static void run_conv_dw(const psld_call *call, size_t begin, size_t end)
+{
+    psld_conv_shape_avx2 s = weight_shape(call);
+    float *blocks = call->scratch, *scratch = blocks + psld_conv_weights_avx2(&s);
+    (void)begin, (void)end;
+    if (algorithm_for(&s) == BY_WINOGRAD)
+        psld_winograd_dw_avx2_4x4(&s, reading(&call->in[0]), NULL, reading(&call->in[1]), blocks, 0, scratch);
+    else
+        psld_conv_dw_avx2_6x16(&s, reading(&call->in[0]), reading(&call->in[1]), blocks, 0, scratch);
+    if (call->attributes->conv.transposed)
+        unblock_transposed(&s, blocks, call->out.data);
+    else
+        psld_conv_unblock_avx2(&s, blocks, call->out.data);
+}
+
+void psld_table_convolutions_avx2(psld_op_kernel *kernel)
+{
+    const unsigned all = PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR | PSLD_FINISH_RESIDUAL | PSLD_FINISH_SCALE;
+    kernel[PSLD_OP_CONV] = (psld_op_kernel){.name = "avx2_conv",
+                                            .tasks = psld_table_one_task_avx2,
+                                            .run = run_conv,
+                                            .scratch = scratch_conv,
+                                            .finish = all,
+                                            .packed = packed_conv,
+                                            .pack_tasks = psld_table_one_task_avx2,
+                                            .pack = pack_conv};
+    kernel[PSLD_OP_CONV_DX] = (psld_op_kernel){.name = "avx2_conv_dx",
+                                               .tasks = psld_table_one_task_avx2,
+                                               .run = run_conv_dx,
+                                               .scratch = scratch_conv_dx,
+                                               .finish = all,
+                                               .packed = packed_conv_dx,
+                                               .pack_tasks = psld_table_one_task_avx2,
+                                               .pack = pack_conv_dx};
+    kernel[PSLD_OP_CONV_DW] = (psld_op_kernel){
+        .name = "avx2_conv_dw", .tasks = psld_table_one_task_avx2, .run = run_conv_dw, .scratch = scratch_conv_dw};
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* Sums, scales, activations, sums over pixels. Dense operands and other activations than SiLU go to the reference kernels. */
+#include "kernels/avx2/table.h"
+
+#include <string.h>
+
+#include "kernels/avx2/rows.h"
+#include "kernels/avx2/tasks.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+static ptrdiff_t pixels_of(const psld_operand *o)
+{
+    return (ptrdiff_t)o->shape.n * o->shape.h * o->shape.w;
+}
+
+static ptrdiff_t stride_of(const psld_operand *o)
+{
+    return (ptrdiff_t)o->pixel;
+}
+
+/* Whether the fast kernel takes this call. */
+static int is_batched(const psld_call *call)
+{
+    return call->out.pixel != 0;
+}
+
+static int is_silu(const psld_call *call)
+{
+    return call->out.pixel != 0 && call->attributes->activation.kind == PSLD_SILU;
+}
+
+static void run_sum(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *a = &call->in[0], *b = &call->in[1], *y = &call->out;
+    float by = (float)call->attributes->scale.by;
+    if (!is_batched(call)) {
+        psld_backend_reference.kernel[PSLD_OP_SUM].run(call, begin, end);
+        return;
+    }
+    psld_add_avx2(pixels_of(y), y->shape.c, a->data, stride_of(a), by, b->data, stride_of(b), by, y->data,
+                  stride_of(y));
+}
+
+static void run_scale(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *a = &call->in[0], *y = &call->out;
+    if (!is_batched(call)) {
+        psld_backend_reference.kernel[PSLD_OP_SCALE].run(call, begin, end);
+        return;
+    }
+    psld_add_avx2(pixels_of(y), y->shape.c, a->data, stride_of(a), (float)call->attributes->scale.by, NULL, 0, 0,
+                  y->data, stride_of(y));
+}
+
+static void run_activate(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *x = &call->in[0], *y = &call->out;
+    if (!is_silu(call)) {
+        psld_backend_reference.kernel[PSLD_OP_ACTIVATE].run(call, begin, end);
+        return;
+    }
+    psld_silu_avx2(pixels_of(y), y->shape.c, x->data, stride_of(x), y->data, stride_of(y));
+}
+
+static void run_activate_dx(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *x = &call->in[0], *dy = &call->in[1], *dx = &call->out;
+    if (!is_silu(call)) {
+        psld_backend_reference.kernel[PSLD_OP_ACTIVATE_DX].run(call, begin, end);
+        return;
+    }
+    psld_silu_dx_avx2(pixels_of(dx), dx->shape.c, x->data, stride_of(x), dy->data, stride_of(dy), dx->data,
+                      stride_of(dx));
+}
+
+/* The fast kernels share out their work themselves; the reference kernels come in tasks. */
+static size_t tasks_sum(const psld_call *call)
+{
+    return is_batched(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_SUM].tasks(call);
+}
+
+static size_t tasks_scale(const psld_call *call)
+{
+    return is_batched(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_SCALE].tasks(call);
+}
+
+static size_t tasks_activate(const psld_call *call)
+{
+    return is_silu(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_ACTIVATE].tasks(call);
+}
+
+static size_t tasks_activate_dx(const psld_call *call)
+{
+    return is_silu(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_ACTIVATE_DX].tasks(call);
+}
+
+/* ---- Sums over pixels ------------------------------------------------------------------------------------------- */
+
+static size_t scratch_channel_sum(const psld_call *call)
+{
+    return (size_t)psld_round16(call->in[0].shape.c) * sizeof(float);
+}
+
+/* Dense: over all samples. Batched: one sum a sample, whose lanes are written whole. */
+static void run_channel_sum(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *x = &call->in[0], *y = &call->out;
+    ptrdiff_t area = (ptrdiff_t)x->shape.h * x->shape.w;
+    (void)begin, (void)end;
+    if (y->pixel == 0) {
+        psld_sum_pixels_avx2(pixels_of(x), x->shape.c, x->data, stride_of(x), call->scratch, 0);
+        memcpy(y->data, call->scratch, (size_t)x->shape.c * sizeof(float));
+        return;
+    }
+    for (ptrdiff_t n = 0; n < x->shape.n; n++)
+        psld_sum_pixels_avx2(area, x->shape.c, (const float *)x->data + n * area * stride_of(x), stride_of(x),
+                             (float *)y->data + n * stride_of(y), 0);
+}
+
+void psld_table_pointwise_avx2(psld_op_kernel *kernel)
+{
+    kernel[PSLD_OP_SUM] = (psld_op_kernel){.name = "avx2_sum", .tasks = tasks_sum, .run = run_sum, .in_place = 3};
+    kernel[PSLD_OP_SCALE] =
+        (psld_op_kernel){.name = "avx2_scale", .tasks = tasks_scale, .run = run_scale, .in_place = 1};
+    kernel[PSLD_OP_ACTIVATE] =
+        (psld_op_kernel){.name = "avx2_activate", .tasks = tasks_activate, .run = run_activate, .in_place = 1};
+    kernel[PSLD_OP_ACTIVATE_DX] =
+        (psld_op_kernel){.name = "avx2_activate_dx", .tasks = tasks_activate_dx, .run = run_activate_dx, .in_place = 3};
+    kernel[PSLD_OP_CHANNEL_SUM] = (psld_op_kernel){.name = "avx2_channel_sum",
+                                                   .tasks = psld_table_one_task_avx2,
+                                                   .run = run_channel_sum,
+                                                   .scratch = scratch_channel_sum};
+}
+
+#endif
