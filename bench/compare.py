@@ -10,9 +10,12 @@ what the kernel accounts (getrusage). This process itself stays small: a child s
 
 import argparse
 import datetime
+import importlib
+import importlib.metadata
 import json
 import os
 import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -73,7 +76,7 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, os.path.abspath(__file__), "--worker", kind, threads, *map(str, words)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=options.log, text=True, env=environment)
-        self.ask(None)
+        self.imported = self.ask(None)
 
     def ask(self, question):
         """A line to the worker, and the line of JSON that it answers; the first comes unasked, when it is ready."""
@@ -293,11 +296,13 @@ WORKERS = {"torch-forward": torch_forward, "torch-train": torch_train, "onnx-for
 
 
 def serve(kind, threads, *words):
-    """Answers on a copy of stdout: what libraries print goes to stderr."""
+    """Says what the libraries alone take, then answers, on a copy of stdout: what libraries print goes to stderr."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    importlib.import_module("onnxruntime" if kind == "onnx-forward" else "torch")
+    imported = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     answer = WORKERS[kind](int(threads), *words)
-    print(json.dumps("ready"), file=out, flush=True)
+    print(json.dumps(imported), file=out, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), file=out, flush=True)
 
@@ -345,7 +350,8 @@ def measure(options, work, case, batch):
     for name, contender in contenders.items():
         peak = contender.close()
         result["contenders"][name] = {"seconds_per_image": seconds[name], "median": statistics.median(seconds[name]),
-                                      "best": min(seconds[name]), "peak_bytes": peak}
+                                      "best": min(seconds[name]), "peak_bytes": peak,
+                                      "library_bytes": getattr(contender, "imported", 0)}
     if "psld" in contenders:
         result["flops_per_image"] = contenders["psld"].flops
         others = {name: seconds[name] for name in contenders if name != "psld"}
@@ -390,8 +396,6 @@ def compare(options, folder):
         "versions": {"torch": torch_version},
     }
     if work["onnx"]:
-        import importlib.metadata
-
         report["versions"]["onnx"] = importlib.metadata.version("onnxruntime")
     first = os.path.join(folder, "batch1.onnx") if work["onnx"] else ""
     report["error"] = ask_once(options, "agreement", options.psld, options.config, work["weights"], first)
@@ -425,8 +429,8 @@ def table(report):
     yield f"difference from PyTorch's output, of the largest value: {errors}"
     yield NOTE
     yield ""
-    yield "| | contender | s an image, median | best | GFLOP/s | peak MB | its time / psld's, median | best |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| | contender | s an image, median | best | GFLOP/s | peak MB | of which libraries | its time / psld's, median | best |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for case in report["cases"]:
         for name, found in case["contenders"].items():
             ratio = case["ratios"].get(name)
@@ -434,7 +438,8 @@ def table(report):
             flops = case.get("flops_per_image") if case["case"] == "forward" else None
             cells = [f"{case['case']} B={case['batch']}", heading(report, name), f"{found['median']:.4f}",
                      f"{found['best']:.4f}", f"{flops / found['best'] / 1e9:.1f}" if flops else "",
-                     f"{found['peak_bytes'] / 1e6:.0f}", *(f"{ratio[key]:.2f}" if ratio else "" for key in RATIOS)]
+                     f"{found['peak_bytes'] / 1e6:.0f}",
+                     f"{found['library_bytes'] / 1e6:.0f}" if found["library_bytes"] else "", *(f"{ratio[key]:.2f}" if ratio else "" for key in RATIOS)]
             yield "| " + " | ".join(cells) + " |"
     if "torch_breakdown" in report:
         total = sum(report["torch_breakdown"].values())

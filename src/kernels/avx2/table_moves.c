@@ -1,0 +1,118 @@
+/* Resampling, concatenation and slices: pixels are moved or added up in whole vectors of channels. */
+#include "kernels/avx2/table.h"
+
+#include <string.h>
+
+#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/vec.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+static float *pixel_of(const psld_operand *o, ptrdiff_t n, ptrdiff_t y, ptrdiff_t x)
+{
+    return (float *)o->data + ((n * o->shape.h + y) * o->shape.w + x) * (ptrdiff_t)o->pixel;
+}
+
+/* ---- Resampling ------------------------------------------------------------------------------------------------- */
+
+/* Where the taps of an output row or column look: only those that meet a pixel. */
+typedef struct reach {
+    int count;
+    int source[PSLD_MAX_TAPS];
+    float tap[PSLD_MAX_TAPS];
+} reach;
+
+static reach reach_of(const psld_attributes *a, int j, int size)
+{
+    reach r = {0};
+    for (int k = 0; k < a->resample.taps; k++) {
+        int at = j * a->resample.down + k - a->resample.pad;
+        if (at < 0 || at % a->resample.up != 0 || at / a->resample.up >= size) continue;
+        r.source[r.count] = at / a->resample.up;
+        r.tap[r.count++] = a->resample.tap[k];
+    }
+    return r;
+}
+
+static void resample_pixel(const psld_operand *x, ptrdiff_t n, const reach *rows, const reach *columns, ptrdiff_t lanes,
+                           float *out)
+{
+    for (ptrdiff_t c = 0; c < lanes; c += 8) {
+        v8 sum = v8_zero();
+        for (int i = 0; i < rows->count; i++)
+            for (int j = 0; j < columns->count; j++)
+                sum = v8_fma(v8_set(rows->tap[i] * columns->tap[j]),
+                             v8_load(pixel_of(x, n, rows->source[i], columns->source[j]) + c), sum);
+        v8_store(out + c, sum);
+    }
+}
+
+static size_t tasks_of_lines(const psld_call *call)
+{
+    return (size_t)call->out.shape.n * (size_t)call->out.shape.h;
+}
+
+static void run_resample(const psld_call *call, size_t begin, size_t end)
+{
+    psld_shape s = call->out.shape, in = call->in[0].shape;
+    ptrdiff_t lanes = psld_round8(s.c);
+    for (size_t task = begin; task < end; task++) {
+        ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h;
+        reach rows = reach_of(call->attributes, (int)y, in.h);
+        for (int x = 0; x < s.w; x++) {
+            reach columns = reach_of(call->attributes, x, in.w);
+            resample_pixel(&call->in[0], n, &rows, &columns, lanes, pixel_of(&call->out, n, y, x));
+        }
+    }
+}
+
+/* ---- Concatenation and slices ----------------------------------------------------------------------------------- */
+
+/* Zeros behind the channels of every pixel of a line. */
+static void clear_lanes(const psld_operand *o, float *line)
+{
+    ptrdiff_t lanes = psld_round8(o->shape.c);
+    for (ptrdiff_t x = 0; x < o->shape.w && lanes != o->shape.c; x++)
+        for (ptrdiff_t c = o->shape.c; c < lanes; c++) line[x * (ptrdiff_t)o->pixel + c] = 0;
+}
+
+static void run_concat(const psld_call *call, size_t begin, size_t end)
+{
+    psld_shape s = call->out.shape;
+    for (size_t task = begin; task < end; task++) {
+        ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h, first = 0;
+        float *out = pixel_of(&call->out, n, y, 0);
+        for (int i = 0; i < call->inputs; i++) {
+            const psld_operand *in = &call->in[i];
+            const float *from = pixel_of(in, n, y, 0);
+            for (ptrdiff_t x = 0; x < s.w; x++)
+                memcpy(out + x * (ptrdiff_t)call->out.pixel + first, from + x * (ptrdiff_t)in->pixel,
+                       (size_t)in->shape.c * sizeof(float));
+            first += in->shape.c;
+        }
+        clear_lanes(&call->out, out);
+    }
+}
+
+static void run_slice(const psld_call *call, size_t begin, size_t end)
+{
+    psld_shape s = call->out.shape;
+    const psld_operand *in = &call->in[0];
+    for (size_t task = begin; task < end; task++) {
+        ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h;
+        float *out = pixel_of(&call->out, n, y, 0);
+        const float *from = pixel_of(in, n, y, 0) + call->attributes->slice.first;
+        for (ptrdiff_t x = 0; x < s.w; x++)
+            memcpy(out + x * (ptrdiff_t)call->out.pixel, from + x * (ptrdiff_t)in->pixel, (size_t)s.c * sizeof(float));
+        clear_lanes(&call->out, out);
+    }
+}
+
+void psld_table_moves_avx2(psld_op_kernel *kernel)
+{
+    kernel[PSLD_OP_RESAMPLE] = (psld_op_kernel){.name = "avx2_resample", .tasks = tasks_of_lines, .run = run_resample};
+    kernel[PSLD_OP_CONCAT] = (psld_op_kernel){.name = "avx2_concat", .tasks = tasks_of_lines, .run = run_concat};
+    kernel[PSLD_OP_SLICE] = (psld_op_kernel){.name = "avx2_slice", .tasks = tasks_of_lines, .run = run_slice};
+}
+
+#endif
