@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "formula.h"
 #include "golden.h"
+#include "kernels/backend.h"
 #include "model/network.h"
 #include "nn/exec.h"
 #include "nn/gradient.h"
@@ -118,7 +119,7 @@ static void check_parameter_gradients(const char *folder, const psld_network *ne
     report(folder, "grad_params (worst tensor)", worst, GRADIENT_TOLERANCE);
 }
 
-static void check_values(const char *folder, const char *file, const psld_network *network)
+static void check_values(const char *folder, const char *file, const psld_network *network, const psld_backend *backend)
 {
     psld_array *z = golden_array(folder, "z.npy"), *t = golden_array(folder, "t.npy");
     int is_classifier = network->config.kind == PSLD_NET_CLASSIFIER;
@@ -131,7 +132,7 @@ static void check_values(const char *folder, const char *file, const psld_networ
     psld_runner *runner = NULL;
     char what[64];
     int n = (int)t->count;
-    psld_runner_options options = {.backend = &psld_backend_reference, .batch = n, .want = want, .poison = 1};
+    psld_runner_options options = {.backend = backend, .batch = n, .want = want, .poison = 1};
     float *out = psld_alloc(expected->count, sizeof *out), *gradient = psld_alloc(z->count, sizeof *gradient);
     psld_runner_data data = {.type = PSLD_F32, .z = z->data, .t = t->data, .out = out, .grad_z = gradient};
     if (grad_out) data.grad_out = grad_out->data;
@@ -139,7 +140,7 @@ static void check_values(const char *folder, const char *file, const psld_networ
     assert_int_equal(psld_runner_open(network, &options, &runner), PSLD_OK);
     assert_int_equal(psld_plan_check(psld_runner_plan(runner)), PSLD_OK);
     assert_int_equal(psld_runner_run(runner, (size_t)n, &data), PSLD_OK);
-    snprintf(what, sizeof what, "%s from %s", is_classifier ? "logits" : "eps", file);
+    snprintf(what, sizeof what, "%s from %s, %s", is_classifier ? "logits" : "eps", file, backend->name);
     report(folder, what, error_of(out, expected->data, expected->count, 0), OUTPUT_TOLERANCE);
     if (grad_z) report(folder, "grad_z", error_of(gradient, grad_z->data, grad_z->count, 0), GRADIENT_TOLERANCE);
     if (grad_out) check_parameter_gradients(folder, network, psld_runner_gradients(runner));
@@ -178,7 +179,8 @@ static void check_folder(const char *folder)
         psld_tensors_free(tensors);
         psld_network *network = open_network(folder, files[i], prefix);
         if (i == 0 && strncmp(folder, "tiny-", 5) == 0) check_order(folder, network); /* others may be trained */
-        check_values(folder, files[i], network);
+        check_values(folder, files[i], network, &psld_backend_reference);
+        check_values(folder, files[i], network, psld_backend_fastest());
         psld_network_free(network);
     }
 }
@@ -238,7 +240,7 @@ static void make_training(training *m, int batch)
     assert_int_equal(psld_gradient(m->graph, m->loss, m->seed, by, count, m->gradient), PSLD_OK);
     for (size_t i = 0; i < count; i++) outputs[i] = (psld_plan_output){m->gradient[i], (int)i};
     outputs[count] = (psld_plan_output){m->loss, PSLD_NONE};
-    psld_plan_options options = {&psld_backend_reference, batch, 0, 0};
+    psld_plan_options options = {psld_backend_fastest(), batch, PSLD_PASS_ALL, 0};
     assert_int_equal(psld_plan_create(m->graph, &options, outputs, count + 1, &m->plan), PSLD_OK);
     m->gradients = psld_alloc(m->plan->parameters, sizeof *m->gradients);
     assert_int_equal(psld_exec_create(m->plan, m->network->weights, m->gradients, 1, &m->exec), PSLD_OK);
@@ -343,12 +345,60 @@ static void paper_networks(void **state)
     }
 }
 
+/* ---- Reference and fast kernels on networks of full size ----------------------------------------------------------- */
+
+static void evaluate_large(const psld_network *network, const psld_backend *backend, const float *z, float *out)
+{
+    psld_runner *runner = NULL;
+    const float t = 0.37f;
+    psld_runner_options options = {.backend = backend, .batch = 1};
+    psld_runner_data data = {.type = PSLD_F32, .z = z, .t = &t, .out = out};
+    assert_int_equal(psld_runner_open(network, &options, &runner), PSLD_OK);
+    assert_int_equal(psld_runner_run(runner, 1, &data), PSLD_OK);
+    psld_runner_free(runner);
+}
+
+static void compare_large(const char *name)
+{
+    char path[1024];
+    const char *source = getenv("PSLD_SOURCE");
+    psld_yaml *yaml = NULL;
+    psld_network_config config;
+    psld_network *network = NULL;
+    snprintf(path, sizeof path, "%s/configs/%s.yaml", source ? source : ".", name);
+    assert_int_equal(psld_yaml_load(path, &yaml), PSLD_OK);
+    assert_int_equal(psld_network_config_read(psld_yaml_root(yaml), NULL, &config), PSLD_OK);
+    assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
+    formula_weights(network);
+    size_t pixels = (size_t)config.image_size * (size_t)config.image_size, count = (size_t)config.out_ch * pixels;
+    float *z = psld_alloc((size_t)config.in_ch * pixels, sizeof *z), *out = psld_alloc(2 * count, sizeof *out);
+    for (size_t i = 0; i < (size_t)config.in_ch * pixels; i++) z[i] = (float)sin(1.7 * (double)i);
+    evaluate_large(network, &psld_backend_reference, z, out);
+    evaluate_large(network, psld_backend_fastest(), z, out + count);
+    report(name, "eps, fast kernels against reference kernels", error_of(out + count, out, count, 0), 5e-5);
+    psld_release(z);
+    psld_release(out);
+    psld_network_free(network);
+    psld_yaml_free(yaml);
+}
+
+/* PSLD_TEST_LARGE=1 asks for all sizes; one alone is what there is time for. */
+static void large_networks(void **state)
+{
+    (void)state;
+    compare_large("cifar10-psld-39m");
+    if (!getenv("PSLD_TEST_LARGE")) return;
+    compare_large("cifar10-psld-55m");
+    compare_large("cifar10-psld-97m");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_networks),
         cmocka_unit_test(golden_training),
         cmocka_unit_test(paper_networks),
+        cmocka_unit_test(large_networks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
