@@ -302,6 +302,9 @@ PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);
 
 /* Seconds of one evaluation of `batch` samples (best of `repetitions`), and the bytes of its working memory. */
 PSLD_API psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes);
+/* The same for a step of training (forward, backward, clipping, Adam, moving average), which changes the weights. */
+PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds,
+                                              size_t *bytes);
 /* The plan for a batch as text, one line a step. Free with psld_text_free. */
 PSLD_API psld_status psld_model_plan(psld_model *model, size_t batch, char **text);
 PSLD_API void psld_text_free(char *text);

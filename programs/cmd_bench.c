@@ -8,7 +8,7 @@
 
 typedef struct request {
     long batch, repetitions;
-    int json, plan;
+    int json, plan, train;
     cli_model model;
 } request;
 
@@ -16,11 +16,11 @@ static int report(const request *r, psld_model *model, double seconds, size_t by
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    double flops = psld_model_flops(model), each = seconds / (double)r->batch;
+    double flops = psld_model_flops(model) * (r->train ? 3 : 1), each = seconds / (double)r->batch;
     size_t peak = (size_t)usage.ru_maxrss * 1024;
     if (!r->json) {
-        printf("%.2fM parameters, %.2f GFLOP an evaluation of one sample\n", (double)psld_model_parameters(model) / 1e6,
-               flops / 1e9);
+        printf("%.2fM parameters, %.2f GFLOP %s of one sample\n", (double)psld_model_parameters(model) / 1e6,
+               flops / 1e9, r->train ? "a step of training (three evaluations)" : "an evaluation");
         printf("batch %ld, %d threads: %.4f s a sample, %.1f GFLOP/s; %.0f MB of weights and activations, %.0f MB "
                "resident\n",
                r->batch, psld_threads_get(), each, flops / each / 1e9, (double)bytes / 1e6, (double)peak / 1e6);
@@ -50,7 +50,8 @@ static psld_status bench(const request *r, const char *const *words, int count, 
         if (status == PSLD_OK) printf("%s", text);
         psld_text_free(text);
     } else if (status == PSLD_OK) {
-        status = psld_model_time(model, (size_t)r->batch, (int)r->repetitions, &seconds, &bytes);
+        status = (r->train ? psld_model_time_training : psld_model_time)(model, (size_t)r->batch, (int)r->repetitions,
+                                                                         &seconds, &bytes);
         if (status == PSLD_OK) *exit_code = report(r, model, seconds, bytes);
     }
     psld_model_free(model);
@@ -67,6 +68,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {"batch", 'b', CLI_COUNT, "B", "samples an evaluation (default 1)", &r.batch, NULL},
         {"repetitions", 0, CLI_COUNT, "N", "the best of N is reported (default 5)", &r.repetitions, NULL},
         {"plan", 0, CLI_FLAG, NULL, "print the plan, one line a step, instead of running it", &r.plan, NULL},
+        {"train", 0, CLI_FLAG, NULL, "a step of training instead of an evaluation", &r.train, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         CLI_MODEL_OPTIONS(r.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},

@@ -1,0 +1,24 @@
+/* The update of parameters: clipping, Adam and the moving average in one pass over memory. */
+#ifndef PSLD_TRAIN_ADAM_H
+#define PSLD_TRAIN_ADAM_H
+
+#include <stddef.h>
+
+/*     g' = clip g + decay w
+ *     m = beta1 m + (1 - beta1) g',    v = beta2 v + (1 - beta2) g'^2
+ *     w -= rate / (1 - beta1^step)  m / (sqrt(v / (1 - beta2^step)) + epsilon)
+ *     average = ema average + (1 - ema) w */
+typedef struct psld_adam {
+    double rate, beta1, beta2, epsilon, decay, clip, ema;
+    long step; /* 1 for the first */
+} psld_adam;
+
+/* average may be NULL. */
+void psld_adam_update(const psld_adam *adam, size_t count, const float *g, float *w, float *m, float *v,
+                      float *average);
+
+/* Sum of squares in double, in chunks of fixed size that are added in order. `scratch` has room for psld_adam_chunks(count) doubles. */
+size_t psld_adam_chunks(size_t count);
+double psld_adam_sum_squares(size_t count, const float *x, double *scratch);
+
+#endif
