@@ -17,6 +17,7 @@
 #include "nn/exec.h"
 #include "nn/gradient.h"
 #include "nn/ops.h"
+#include "sanitized.h"
 
 /* Errors are relative to the largest value. Both sides round to float32 at each operation, about 60 deep. */
 #define OUTPUT_TOLERANCE   2e-5
@@ -386,6 +387,7 @@ static void compare_large(const char *name)
 static void large_networks(void **state)
 {
     (void)state;
+    if (PSLD_SANITIZED) skip();
     compare_large("cifar10-psld-39m");
     if (!getenv("PSLD_TEST_LARGE")) return;
     compare_large("cifar10-psld-55m");

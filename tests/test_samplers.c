@@ -11,14 +11,9 @@
 
 #include "recipes.h"
 #include "sample/walk.h"
+#include "sanitized.h"
 
 static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PSLD_SANITIZED
-#endif
-#endif
-
 enum { PRESETS = sizeof preset_lines / sizeof *preset_lines };
 static const char *const sampler_names[] = {"em", "sscs", "ode", "euler-ode", "heun"};
 enum { SAMPLERS = sizeof sampler_names / sizeof *sampler_names };
@@ -234,9 +229,7 @@ static int steps_needed = 400;
 static void choose_size(void)
 {
     const char *wanted = getenv("PSLD_TEST_SAMPLES");
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(PSLD_SANITIZED)
-    samples = 500; /* sanitizers look for other faults */
-#endif
+    if (PSLD_SANITIZED) samples = 500;
     if (!wanted) return;
     samples = (size_t)strtoul(wanted, NULL, 10);
     steps_needed = samples > 50000 ? 2000 : 1000;

@@ -106,6 +106,40 @@ static void run_apply(const psld_call *call, size_t begin, size_t end)
     }
 }
 
+/* ---- o = by P' y --------------------------------------------------------------------------------------------------- */
+
+/* The product reads 16 channels at a time. */
+static int is_whole(const psld_call *call)
+{
+    return psld_round8(call->out.shape.c) % 16 == 0;
+}
+
+static size_t tasks_apply_t(const psld_call *call)
+{
+    return is_whole(call) ? tasks_of_rows(call) : psld_backend_reference.kernel[PSLD_OP_APPLY_T].tasks(call);
+}
+
+static void run_apply_t(const psld_call *call, size_t begin, size_t end)
+{
+    const psld_operand *weights = &call->in[0], *y = &call->in[1], *out = &call->out;
+    ptrdiff_t lanes = psld_round8(out->shape.c), length = area_of(weights);
+    float by = (float)call->attributes->scale.by;
+    if (!is_whole(call)) {
+        psld_backend_reference.kernel[PSLD_OP_APPLY_T].run(call, begin, end);
+        return;
+    }
+    for (size_t task = begin; task < end; task++) {
+        part p = part_of(call, task);
+        const float *a = image_of(weights, p.image) + p.first, *b = image_of(y, p.image);
+        float *c = image_of(out, p.image) + p.first * (ptrdiff_t)out->pixel;
+        for (ptrdiff_t column = 0; column < lanes && p.count > 0; column += 16)
+            psld_gemm_tn_avx2_6x16(p.count, length, a, (ptrdiff_t)weights->pixel, b + column, (ptrdiff_t)y->pixel,
+                                   c + column, (ptrdiff_t)out->pixel, 16, 0);
+        if (by != 1 && p.count > 0)
+            psld_add_avx2(p.count, out->shape.c, c, (ptrdiff_t)out->pixel, by, NULL, 0, 0, c, (ptrdiff_t)out->pixel);
+    }
+}
+
 /* ---- Softmax ------------------------------------------------------------------------------------------------------- */
 
 static size_t tasks_of_lines(const psld_call *call)
@@ -132,6 +166,7 @@ void psld_table_attention_avx2(psld_op_kernel *kernel)
         (psld_op_kernel){.name = "avx2_scores", .tasks = tasks_of_rows, .run = run_scores, .scratch = scratch_scores};
     kernel[PSLD_OP_APPLY] =
         (psld_op_kernel){.name = "avx2_apply", .tasks = tasks_of_rows, .run = run_apply, .scratch = scratch_apply};
+    kernel[PSLD_OP_APPLY_T] = (psld_op_kernel){.name = "avx2_apply_t", .tasks = tasks_apply_t, .run = run_apply_t};
     kernel[PSLD_OP_SOFTMAX] =
         (psld_op_kernel){.name = "avx2_softmax", .tasks = tasks_of_lines, .run = run_softmax, .in_place = 1};
 }
