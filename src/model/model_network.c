@@ -147,7 +147,8 @@ static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
     unsigned want = gradient ? PSLD_WANT_GRADIENT_Z : 0;
     if (gradient && model->kind == PSLD_CLASSIFIER) want |= PSLD_WANT_LOG_P;
     model->runner_batch[gradient] = batch;
-    psld_runner_options options = {.backend = model->backend, .batch = (int)batch, .want = want, .store = PACKED_BUDGET};
+    psld_runner_options options = {
+        .backend = model->backend, .batch = (int)batch, .want = want, .store = PACKED_BUDGET};
     return psld_runner_open(model->network, &options, &model->runners[gradient]);
 }
 
