@@ -28,10 +28,13 @@ ROOT = os.path.dirname(HERE)
 TOLERANCE = 5e-5
 NAMES = {"psld": "psld", "torch": "PyTorch", "onnx": "ONNX Runtime"}
 RATIOS = ("median", "best")
+BUSY = "threads wait for each other differently in each contender, so even the ratios may lean to one side."
+COLUMNS = ("", "contender", "s an image, median", "best", "GFLOP/s", "peak MB", "of which libraries",
+           "its time / psld's, median", "best")
 NOTE = "Times on a shared machine move; only ratios within one run mean anything."
 
 
-# ---- Contenders: in the parent --------------------------------------------------------------------------------------
+# ---- Contenders: in the parent ------------------------------------------------------------------------------------
 
 
 def finish(process):
@@ -105,7 +108,7 @@ def ask_once(options, kind, *words):
     return answer
 
 
-# ---- Workers: each in its own process ---------------------------------------------------------------------------------
+# ---- Workers: each in its own process -----------------------------------------------------------------------------
 
 
 def set_threads(threads):
@@ -307,7 +310,7 @@ def serve(kind, threads, *words):
         print(json.dumps(answer(json.loads(line))), file=out, flush=True)
 
 
-# ---- The measurement --------------------------------------------------------------------------------------------------
+# ---- The measurement ----------------------------------------------------------------------------------------------
 
 
 def processor():
@@ -388,7 +391,7 @@ def compare(options, folder):
     report = {
         "date": datetime.date.today().isoformat(),
         "config": os.path.splitext(os.path.basename(options.config))[0],
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_before": os.getloadavg()[0], **bounds},
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_before": options.load, **bounds},
         "threads": options.threads,
         "rounds": options.rounds,
         "repetitions": options.repetitions,
@@ -410,7 +413,7 @@ def compare(options, folder):
     return report
 
 
-# ---- What is printed and written --------------------------------------------------------------------------------------
+# ---- What is printed and written ----------------------------------------------------------------------------------
 
 
 def heading(report, name):
@@ -428,18 +431,20 @@ def table(report):
     errors = ", ".join(f"{NAMES[name]} {error:.1e}" for name, error in report["error"].items())
     yield f"difference from PyTorch's output, of the largest value: {errors}"
     yield NOTE
+    if machine["load_before"] > 0.5:
+        yield f"OTHERS WERE AT WORK (load {machine['load_before']:.1f} at the start): {BUSY}"
     yield ""
-    yield "| | contender | s an image, median | best | GFLOP/s | peak MB | of which libraries | its time / psld's, median | best |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| " + " | ".join(COLUMNS) + " |"
+    yield "|---" * len(COLUMNS) + "|"
     for case in report["cases"]:
         for name, found in case["contenders"].items():
             ratio = case["ratios"].get(name)
-            # Counted operations of a forward pass; a training step has no count here.
-            flops = case.get("flops_per_image") if case["case"] == "forward" else None
+            flops = case.get("flops_per_image")  # as psld counts them: convolutions as if done directly
             cells = [f"{case['case']} B={case['batch']}", heading(report, name), f"{found['median']:.4f}",
                      f"{found['best']:.4f}", f"{flops / found['best'] / 1e9:.1f}" if flops else "",
                      f"{found['peak_bytes'] / 1e6:.0f}",
-                     f"{found['library_bytes'] / 1e6:.0f}" if found["library_bytes"] else "", *(f"{ratio[key]:.2f}" if ratio else "" for key in RATIOS)]
+                     f"{found['library_bytes'] / 1e6:.0f}" if found["library_bytes"] else "",
+                     *(f"{ratio[key]:.2f}" if ratio else "" for key in RATIOS)]
             yield "| " + " | ".join(cells) + " |"
     if "torch_breakdown" in report:
         total = sum(report["torch_breakdown"].values())
@@ -503,6 +508,7 @@ def parse():
         parser.error("--threads, --rounds, --repetitions and --batch are at least 1")
     options.psld = os.path.abspath(shutil.which(options.psld))
     options.config = os.path.abspath(options.config)
+    options.load = os.getloadavg()[0]
     options.psld_help = subprocess.run([options.psld, "bench", "--help"], capture_output=True, text=True).stdout
     return options
 

@@ -5,7 +5,7 @@ and average or FIR resampling, progressive_input none or residual, positional or
 names of published checkpoints, all_modules.N.... Written to be fast in eager mode: 1x1 maps are convolutions, FIR
 filters are depthwise ones, attention is PyTorch's own.
 
-    python3 torch_network.py [GOLDEN]     checks it against the golden folders (default ../shared/golden, or $PSLD_GOLDEN)
+    python3 torch_network.py [GOLDEN]     checks it against the golden folders ($PSLD_GOLDEN or ../shared/golden)
 """
 
 import math
@@ -42,7 +42,8 @@ def read_config(path):
     config["image_size"] = root["data"].get("size", root["data"].get("image_size"))
     for key, values in SUPPORTED.items():
         if config[key] not in values:
-            raise SystemExit(f"{path}: {key}: {config[key]} is not implemented here, only {', '.join(map(str, values))}")
+            expected = ", ".join(map(str, values))
+            raise SystemExit(f"{path}: {key}: {config[key]} is not implemented here, only {expected}")
     return config
 
 
@@ -216,7 +217,7 @@ class Network(nn.Module):
         return self.add(Attention(config, self.width)) if size in config["attn_resolutions"] else None
 
     def add_encoder(self, config, channels_in):
-        """self.encoder: (block, attention or None, pyramid or None), each of which leaves its result for the decoder."""
+        """self.encoder: (block, attention or None, pyramid or None), each of which leaves its result behind."""
         self.width, size, self.encoder, self.skips = self.nf, config["image_size"], [], [self.nf]
         pyramid_width = channels_in
         for level, mult in enumerate(config["ch_mult"]):
@@ -274,7 +275,7 @@ class Network(nn.Module):
 
 
 def load(config_path, weights_path):
-    """The network of a configuration with the weights of a safetensors file, in evaluation mode, and its channels in."""
+    """The network of a configuration with the weights of a safetensors file, for evaluation, and its channels in."""
     from safetensors.torch import load_file
 
     tensors = load_file(weights_path)

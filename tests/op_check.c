@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -320,6 +322,31 @@ static void check_bits(const bench *b, int backend, const values *v)
     free_values(b, &other);
 }
 
+/* ---- Speed, for whoever asks (PSLD_TIME_OPS=1): nothing depends on it ------------------------------------------ */
+
+/* Microseconds of a run of the case with its gradients, the best of several. */
+static double time_plan(const bench *b, int backend, const values *v)
+{
+    const psld_plan *plan = b->plan[backend];
+    psld_run run = {.training = b->c->training};
+    void *parameters = psld_alloc(plan->parameters + 1, plan->element);
+    psld_exec *exec = NULL;
+    double best = 1e30;
+    assert_int_equal(psld_exec_create(plan, parameters, NULL, 0, &exec), PSLD_OK);
+    for (int r = 0; r < 5; r++) {
+        struct timespec began, ended;
+        for (int i = 0; i < b->c->inputs; i++)
+            put_leaf(b, exec, parameters, plan->backend->type, b->in[i], 0, SAMPLES, v->in[i]);
+        clock_gettime(CLOCK_MONOTONIC, &began);
+        psld_exec_run(exec, SAMPLES, &run);
+        clock_gettime(CLOCK_MONOTONIC, &ended);
+        best = fmin(best, (double)(ended.tv_sec - began.tv_sec) * 1e6 + (double)(ended.tv_nsec - began.tv_nsec) * 1e-3);
+    }
+    psld_exec_free(exec);
+    psld_release(parameters);
+    return best;
+}
+
 void check_op(const op_case *c)
 {
     bench b;
@@ -337,6 +364,9 @@ void check_op(const op_case *c)
     check_adjoint(&b, &exact);
     check_bits(&b, IN_FLOAT, &single);
     check_bits(&b, FAST, &fast);
+    if (getenv("PSLD_TIME_OPS"))
+        printf("%-60s %9.1f us reference, %9.1f us fast\n", c->name, time_plan(&b, IN_FLOAT, &exact),
+               time_plan(&b, FAST, &exact));
     free_values(&b, &exact);
     free_values(&b, &single);
     free_values(&b, &fast);

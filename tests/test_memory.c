@@ -16,6 +16,7 @@ static psld_recipe *recipe;
 static psld_mixture *mixture;
 static psld_source *source;
 static psld_array *array;
+static psld_model *network;
 static const char *sampler;
 
 static const char model_yaml[] = "mixture: {weights: [0.5, 0.5], means: [[-1, 0], [1, 0]], scales: [0.1, 0.2]}\n"
@@ -174,6 +175,115 @@ static psld_status open_model_with_process(void)
     return status;
 }
 
+/* ---- Networks ----------------------------------------------------------------------------------------------------- */
+
+static const char network_yaml[] =
+    "process: psld\ndata: {size: 4, channels: 1}\n"
+    "model: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1, attn_resolutions: [4]}\n";
+
+static psld_status create_network(void)
+{
+    psld_model *made;
+    psld_status status = psld_model_create("memory-network.yaml", NULL, 0, &made);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status open_network(void)
+{
+    psld_model *made;
+    psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status open_checkpoint(void)
+{
+    psld_model *made;
+    psld_status status = psld_model_open("memory-network.pt", NULL, &made);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status save_network(void)
+{
+    return psld_model_save(network, "memory-output.safetensors");
+}
+
+static psld_status save_checkpoint(void)
+{
+    return psld_model_save(network, "memory-output.pt");
+}
+
+static psld_status evaluate_network(void)
+{
+    psld_model *made;
+    psld_array *z = NULL, *t = NULL, *out = NULL, *gradient = NULL;
+    const size_t shape[4] = {2, 2, 4, 4};
+    psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
+    if (status == PSLD_OK) status = psld_array_create(PSLD_F32, 4, shape, &z);
+    if (status == PSLD_OK) status = psld_array_create(PSLD_F32, 1, shape, &t);
+    if (status == PSLD_OK) status = psld_model_evaluate(made, z, t, z, NULL, &out, &gradient);
+    psld_array_free(z);
+    psld_array_free(t);
+    psld_array_free(out);
+    psld_array_free(gradient);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status sample_network(void)
+{
+    double states[2 * 32];
+    psld_model *made;
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    options.nfe = 3;
+    psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
+    if (status == PSLD_OK)
+        status = psld_sample(psld_model_recipe(made), psld_model_source(made), &options, 0, 2, 16, NULL, states, NULL);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status plan_network(void)
+{
+    char *text = NULL;
+    psld_model *made;
+    psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
+    if (status == PSLD_OK) status = psld_model_plan(made, 1, &text);
+    psld_text_free(text);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status time_network(void)
+{
+    double seconds;
+    size_t bytes;
+    psld_model *made;
+    psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
+    if (status == PSLD_OK) status = psld_model_time(made, 1, 1, &seconds, &bytes);
+    if (status == PSLD_OK) status = psld_model_time_training(made, 1, 1, &seconds, &bytes);
+    psld_model_free(made);
+    return status;
+}
+
+static void ignore_tensor(void *user, const char *name, const char *type, int rank, const size_t *shape)
+{
+    (void)user, (void)name, (void)type, (void)rank, (void)shape;
+}
+
+static psld_status list_tensors(void)
+{
+    return psld_tensors_list("memory-network.pt", ignore_tensor, NULL);
+}
+
+static psld_status convert_tensors(void)
+{
+    return psld_tensors_convert("memory-network.pt", "memory-output.safetensors");
+}
+
 static psld_status measure_distance(void)
 {
     const double points[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -204,9 +314,10 @@ static psld_status plot_curves(void)
 
 static void exhaust(const char *name, psld_status (*call)(void))
 {
-    static const char *const outputs[] = {"memory-output.npy", "memory-output.svg", "memory-output.png"};
+    static const char *const outputs[] = {"memory-output.npy", "memory-output.svg", "memory-output.png",
+                                          "memory-output.safetensors", "memory-output.pt"};
     for (long n = 1;; n++) {
-        for (int i = 0; i < 3; i++) unlink(outputs[i]);
+        for (int i = 0; i < 5; i++) unlink(outputs[i]);
         long live = psld_alloc_live();
         psld_alloc_fail_at(n);
         psld_status status = call();
@@ -220,7 +331,7 @@ static void exhaust(const char *name, psld_status (*call)(void))
         }
         if (status != PSLD_NO_MEMORY) fail_msg("%s, allocation %ld: status %d, not out of memory", name, n, status);
         assert_non_null(strstr(psld_error_text(), "memory"));
-        for (int i = 0; i < 3; i++) assert_int_not_equal(access(outputs[i], F_OK), 0);
+        for (int i = 0; i < 5; i++) assert_int_not_equal(access(outputs[i], F_OK), 0);
         /* a source keeps the room it has grown, so that it need not grow again */
         if (call != sample && psld_alloc_live() != live)
             fail_msg("%s, allocation %ld: %ld blocks leaked", name, n, psld_alloc_live() - live);
@@ -251,6 +362,22 @@ static void every_public_call(void **state)
     exhaust("plot_recipes", plot_recipes);
 }
 
+static void every_call_on_networks(void **state)
+{
+    (void)state;
+    exhaust("model_create", create_network);
+    exhaust("model_open, safetensors", open_network);
+    exhaust("model_open, checkpoint", open_checkpoint);
+    exhaust("model_save, safetensors", save_network);
+    exhaust("model_save, checkpoint", save_checkpoint);
+    exhaust("model_evaluate", evaluate_network);
+    exhaust("sample, network", sample_network);
+    exhaust("model_plan", plan_network);
+    exhaust("model_time", time_network);
+    exhaust("tensors_list", list_tensors);
+    exhaust("tensors_convert", convert_tensors);
+}
+
 static void every_sampler(void **state)
 {
     (void)state;
@@ -269,12 +396,17 @@ static int set_up(void **state)
     if (psld_mixture_create(2, 2, weights, means, scales, &mixture) != PSLD_OK) return 1;
     if (psld_source_mixture(mixture, recipe, &source) != PSLD_OK) return 1;
     if (psld_array_create(PSLD_F64, 2, shape, &array) != PSLD_OK) return 1;
+    write_file("memory-network.yaml", network_yaml);
+    if (psld_model_create("memory-network.yaml", NULL, 0, &network) != PSLD_OK) return 1;
+    if (psld_model_save(network, "memory-network.safetensors") != PSLD_OK) return 1;
+    if (psld_model_save(network, "memory-network.pt") != PSLD_OK) return 1;
     return psld_array_save(array, "memory-input.npy") != PSLD_OK;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    psld_model_free(network);
     psld_array_free(array);
     psld_source_free(source);
     psld_mixture_free(mixture);
@@ -284,6 +416,7 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_public_call), cmocka_unit_test(every_sampler)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_public_call), cmocka_unit_test(every_call_on_networks),
+                                       cmocka_unit_test(every_sampler)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
