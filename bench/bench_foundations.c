@@ -1,4 +1,5 @@
-/* Speed of the parts below any network: kernels, random numbers, exact scores, samplers. One line each; the machine's noise is in them. */
+/* Speed of the parts below any network: kernels, random numbers, exact scores, samplers. One line each; the
+ * machine's noise is in them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -88,7 +88,7 @@ static void compete(void *layer, const contender *contenders, int count, int by_
     }
 }
 
-/* ---- Convolutions ----------------------------------------------------------------------------------------------- */
+/* ---- Convolutions ------------------------------------------------------------------------------------------------ */
 
 /* U lies in several copies that together exceed the caches: a network has long forgotten a layer's U when it comes
  * back to it. */
@@ -274,7 +274,7 @@ static void bench_convolutions(ptrdiff_t n)
     bench_conv(n, 128, 6, 32, 3, 0);
 }
 
-/* ---- Everything else -------------------------------------------------------------------------------------------- */
+/* ---- Everything else --------------------------------------------------------------------------------------------- */
 
 /* For these the "flops" are bytes that have to move at least: the columns are GB/s. */
 typedef struct {

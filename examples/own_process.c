@@ -1,10 +1,11 @@
-/* A process of one's own with a score of one's own: standard normal data, whose score under any recipe is that of a Gaussian with the
- * covariance that the kernel gives it. Prints the variance of the samples, which should be 1. */
+/* A process of one's own with a score of one's own: standard normal data, whose score under any recipe is that of a
+ * Gaussian with the covariance that the kernel gives it. Prints the variance of the samples, which should be 1. */
 #include <psld.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Standard normal data: p_t is N(0, C), C = cov + mu mu', so s = -C^-1 z and eps = -L' s. Here k = 2, and both are predicted. */
+/* Standard normal data: p_t is N(0, C), C = cov + mu mu', so s = -C^-1 z and eps = -L' s. Here k = 2, and both are
+ * predicted. */
 static psld_status predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     const psld_recipe *recipe = user;

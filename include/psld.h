@@ -33,7 +33,7 @@ extern "C" {
 #define PSLD_API
 #endif
 
-/* ---- Status, version, log, threads ------------------------------------------------------------------------- */
+/* ---- Status, version, log, threads ------------------------------------------------------------------------------- */
 
 /* The values are fixed: programs may store them. */
 typedef enum psld_status {
@@ -68,7 +68,7 @@ typedef int (*psld_progress_fn)(void *user, uint64_t done, uint64_t total);
 PSLD_API psld_status psld_threads_set(int count);
 PSLD_API int psld_threads_get(void);
 
-/* ---- Arrays ------------------------------------------------------------------------------------------------- */
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
 typedef enum psld_type { PSLD_F64 = 0, PSLD_F32 = 1, PSLD_U8 = 2, PSLD_I32 = 3, PSLD_I64 = 4 } psld_type;
 
@@ -93,7 +93,7 @@ PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
 /* The elements of an array of any type as a new one of type F64 (exact but for I64 beyond 2^53), or F32. */
 PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted);
 
-/* ---- Recipes: the forward process --------------------------------------------------------------------------- */
+/* ---- Recipes: the forward process -------------------------------------------------------------------------------- */
 
 enum { PSLD_MAX_K = 8, PSLD_NAME_SIZE = 64 };
 
@@ -173,7 +173,7 @@ PSLD_API psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, doub
  * `first` the terms of first order in the step that it leaves out. k numbers each. t in (0, 1]. */
 PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second);
 
-/* ---- Score sources ------------------------------------------------------------------------------------------ */
+/* ---- Score sources ----------------------------------------------------------------------------------------------- */
 
 /* A source predicts eps: `z` is [n][k * dim], `t` is [n], `eps` is [n][noisy * dim] to be filled (noisy variables in
  * the order of psld_recipe_order). May be called from the thread that samples only. */
@@ -204,11 +204,11 @@ PSLD_API void psld_source_free(psld_source *source);
 PSLD_API psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
                                          double *eps);
 
-/* ---- Sampling ----------------------------------------------------------------------------------------------- */
+/* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
-/* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim that belong
- * to draw number `draw` of a sample (em: one draw a step, sscs: two). To compare implementations, or to follow one path
- * at several step sizes. Called from several threads at once. */
+/* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim
+ * that belong to draw number `draw` of a sample (em: one draw a step, sscs: two). To compare implementations, or to
+ * follow one path at several step sizes. Called from several threads at once. */
 typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
 
 typedef struct psld_sample_options {
@@ -246,7 +246,7 @@ PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source,
                                  uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                  uint64_t *nfe);
 
-/* ---- Models: a score source with its process and the shape of its data -------------------------------------- */
+/* ---- Models: a score source with its process and the shape of its data ------------------------------------------- */
 
 typedef struct psld_model psld_model;
 
@@ -267,9 +267,9 @@ typedef struct psld_model_options {
 
 PSLD_API void psld_model_defaults(psld_model_options *options);
 
-/* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their metadata; or any
- * weights (safetensors, PyTorch checkpoint) with options->config. NULL options are the defaults. Evaluating a network changes scratch
- * memory: one thread at a time. */
+/* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their
+ * metadata; or any weights (safetensors, PyTorch checkpoint) with options->config. NULL options are the defaults.
+ * Evaluating a network changes scratch memory: one thread at a time. */
 PSLD_API psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model);
 /* The network of a configuration with freshly initialised weights. */
 PSLD_API psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
@@ -291,8 +291,9 @@ PSLD_API double psld_model_flops(psld_model *model);
 /* Classes of a classifier; 0 for others. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
 
-/* Evaluates a network: z [n, channels, ...] and t [n]; *out is eps, or logits [n, classes], float32. With grad_z not NULL also the gradient
- * by z: of sum(eps * grad_out) for a score network, of log p(label[i] | z_i, t_i) for a classifier (label [n]). */
+/* Evaluates a network: z [n, channels, ...] and t [n]; *out is eps, or logits [n, classes], float32. With grad_z not
+ * NULL also the gradient by z: of sum(eps * grad_out) for a score network, of log p(label[i] | z_i, t_i) for a
+ * classifier (label [n]). */
 PSLD_API psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const psld_array *t,
                                          const psld_array *grad_out, const psld_array *label, psld_array **out,
                                          psld_array **grad_z);
@@ -315,14 +316,14 @@ PSLD_API psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, v
 /* From one format to another by the end of the new name, tensors as they are: for files without a configuration. */
 PSLD_API psld_status psld_tensors_convert(const char *from, const char *to);
 
-/* ---- Evaluation --------------------------------------------------------------------------------------------- */
+/* ---- Evaluation -------------------------------------------------------------------------------------------------- */
 
-/* Mean over random directions of the Wasserstein-1 distance between the projections of two sets of points, a [n][dim] and
- * b [m][dim]. 0 for equal sets; between two draws of one law about 1 / sqrt(n). */
+/* Mean over random directions of the Wasserstein-1 distance between the projections of two sets of points, a
+ * [n][dim] and b [m][dim]. 0 for equal sets; between two draws of one law about 1 / sqrt(n). */
 PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,
                                              size_t directions, uint64_t seed, double *distance);
 
-/* ---- Pictures ----------------------------------------------------------------------------------------------- */
+/* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Each writes one picture, .svg or .png by the end of the path. */
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- Help, man page, completion: views of the option table ---------------------------------------------------- */
+/* ---- Help, man page, completion: views of the option table ------------------------------------------------------- */
 
 static const cli_option common[] = {
     {"threads", 0, CLI_COUNT, "N",
@@ -125,7 +125,7 @@ static void print_choices(const cli_option *options, const char *word)
     putchar('\n');
 }
 
-/* ---- Parsing --------------------------------------------------------------------------------------------------- */
+/* ---- Parsing ----------------------------------------------------------------------------------------------------- */
 
 static int is_choice(const char *text, const char *choices)
 {
@@ -272,7 +272,7 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
     return 1;
 }
 
-/* ---- Messages, files, words ------------------------------------------------------------------------------------- */
+/* ---- Messages, files, words -------------------------------------------------------------------------------------- */
 
 void cli_complain(const char *format, ...)
 {
@@ -366,7 +366,7 @@ int cli_numbers(const char *text, double *numbers, int room)
     }
 }
 
-/* ---- Progress --------------------------------------------------------------------------------------------------- */
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
 
@@ -412,7 +412,7 @@ void cli_progress_end(cli_progress *progress)
     if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
 }
 
-/* ---- Models ----------------------------------------------------------------------------------------------------- */
+/* ---- Models ------------------------------------------------------------------------------------------------------ */
 
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)
 {
@@ -429,7 +429,7 @@ psld_status cli_model_open(cli_model *m, const char *const *words, int count, ps
     return status == PSLD_OK || strstr(psld_error_text(), "mixture") == NULL ? status : cli_bad_input("%s", as_config);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 json_t *cli_json_number(double number)
 {

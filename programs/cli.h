@@ -1,5 +1,5 @@
-/* What all commands share: options, help, man pages, completion, messages, progress. A command is a row in main.c; its options are a
- * table from which parsing, --help, the man page and the completion all come. */
+/* What all commands share: options, help, man pages, completion, messages, progress. A command is a row in main.c;
+ * its options are a table from which parsing, --help, the man page and the completion all come. */
 #ifndef PSLD_PROGRAMS_CLI_H
 #define PSLD_PROGRAMS_CLI_H
 
@@ -41,8 +41,8 @@ typedef struct cli_option {
     const char *choices; /* words separated by '|' that a text may be, or NULL */
 } cli_option;
 
-/* Sorts argv into options and the rest. Returns 1 when the command is to run; otherwise *exit_code is what to return: help was asked for, or usage
- * is wrong. `rest` needs room for argc pointers. */
+/* Sorts argv into options and the rest. Returns 1 when the command is to run; otherwise *exit_code is what to
+ * return: help was asked for, or usage is wrong. `rest` needs room for argc pointers. */
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **rest,
               int *rest_count, int *exit_code);
 
@@ -77,7 +77,8 @@ void cli_progress_end(cli_progress *progress);
 
 double cli_seconds(void);
 
-/* The options that opening a model takes, for the tables of commands that open one. CLI_MODEL_OPTIONS needs a cli_model m. */
+/* The options that opening a model takes, for the tables of commands that open one. CLI_MODEL_OPTIONS needs a
+ * cli_model m. */
 typedef struct cli_model {
     psld_model_options options;
     const char *use;
@@ -94,8 +95,8 @@ typedef struct cli_model {
     {                                                                                                               \
         "reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL    \
     }
-/* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no exact model is a configuration: its
- * network gets initial weights. */
+/* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no
+ * exact model is a configuration: its network gets initial weights. */
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model);
 
 /* JSON: a number, or null where JSON has none; a k x k matrix; printing with all digits. */

@@ -18,7 +18,8 @@ static psld_status convert_model(cli_model *m, const char *const *words, int cou
     return status;
 }
 
-/* Whether a file knows its own configuration shows when it is opened; without one its tensors are converted as they are. */
+/* Whether a file knows its own configuration shows when it is opened; without one its tensors are converted as they
+ * are. */
 static psld_status convert(cli_model *m, const char *const *words, int count)
 {
     psld_status status = convert_model(m, words, count);

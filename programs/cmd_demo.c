@@ -35,7 +35,7 @@ static const char *file_in(const demo *d, const char *name)
     return path;
 }
 
-/* ---- Preparation ------------------------------------------------------------------------------------------------ */
+/* ---- Preparation ------------------------------------------------------------------------------------------------- */
 
 /* Eight Gaussians on a ring. */
 static psld_status make_data(demo *d)
@@ -66,7 +66,7 @@ static psld_status prepare(demo *d)
     return psld_sliced_wasserstein(2, SAMPLES, points, SAMPLES, points + 2 * SAMPLES, DIRECTIONS, 0, &d->floor);
 }
 
-/* ---- The comparison --------------------------------------------------------------------------------------------- */
+/* ---- The comparison ---------------------------------------------------------------------------------------------- */
 
 static int report(void *user, uint64_t done, uint64_t total)
 {
@@ -141,7 +141,7 @@ static psld_status plot_comparison(const demo *d)
                             file_in(d, "distance.png"));
 }
 
-/* ---- Output ----------------------------------------------------------------------------------------------------- */
+/* ---- Output ------------------------------------------------------------------------------------------------------ */
 
 static void print_table(const demo *d, FILE *out)
 {

@@ -72,7 +72,7 @@ static int show_network(const char *path, psld_model *model, int json)
     return cli_json_print(object);
 }
 
-/* ---- Files of tensors ------------------------------------------------------------------------------------------- */
+/* ---- Files of tensors -------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     const char *path;
@@ -137,8 +137,8 @@ static int show_recipe(const char *path, const psld_recipe *recipe, int json)
     return cli_json_print(object);
 }
 
-/* YAML is a recipe, a configuration of a network or an exact model, whichever reads without an error; when none does, the message is about the one
- * that its keys look like. */
+/* YAML is a recipe, a configuration of a network or an exact model, whichever reads without an error; when none
+ * does, the message is about the one that its keys look like. */
 static int show_yaml(const char *path, int json)
 {
     psld_model *model = NULL;

@@ -22,7 +22,7 @@ static const char *variable_name(int k, int i)
     return k == 2 && i == 1 ? "m" : names[i];
 }
 
-/* ---- Text ------------------------------------------------------------------------------------------------------- */
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
 
 static void print_matrix(const char *name, int k, const double *a)
 {
@@ -127,7 +127,7 @@ static psld_status print_text(const request *r)
     return PSLD_OK;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static json_t *json_process(const psld_recipe *recipe)
 {
@@ -229,7 +229,7 @@ static psld_status print_json(const request *r, int *exit_code)
     return PSLD_OK;
 }
 
-/* ---- The command ------------------------------------------------------------------------------------------------ */
+/* ---- The command ------------------------------------------------------------------------------------------------- */
 
 /* Words are recipes, each followed by its overrides. */
 static psld_status open_recipes(const char **words, int count, request *r)

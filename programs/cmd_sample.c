@@ -21,7 +21,7 @@ typedef struct result {
     double seconds;
 } result;
 
-/* ---- Where the walk starts -------------------------------------------------------------------------------------- */
+/* ---- Where the walk starts --------------------------------------------------------------------------------------- */
 
 static psld_status start_from_file(const char *path, size_t width, size_t *n, psld_array **start)
 {
@@ -50,7 +50,7 @@ static psld_status start_exactly(const psld_model *model, const request *r, size
                              (*start)->data);
 }
 
-/* ---- Output ----------------------------------------------------------------------------------------------------- */
+/* ---- Output ------------------------------------------------------------------------------------------------------ */
 
 /* The first `width` numbers of each state: all of it, or the position. */
 static psld_status cut_states(const result *drawn, size_t width, psld_type type, psld_array **cut)
@@ -107,7 +107,7 @@ static int report(const psld_model *model, const request *r, const result *drawn
     return cli_json_print(object);
 }
 
-/* ---- The command ------------------------------------------------------------------------------------------------ */
+/* ---- The command ------------------------------------------------------------------------------------------------- */
 
 static psld_status draw(psld_model *model, request *r, result *drawn)
 {

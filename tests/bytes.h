@@ -46,7 +46,7 @@ static inline void bytes_save(const bytes *b, const char *path)
     if (!file || fwrite(b->data, 1, b->size, file) != b->size || fclose(file) != 0) abort();
 }
 
-/* ---- Zip ---- */
+/* ---- Zip --------------------------------------------------------------------------------------------------------- */
 
 typedef struct archive {
     bytes body, directory;
@@ -120,7 +120,7 @@ static inline bytes zip_end(archive *a)
     return file;
 }
 
-/* ---- Pickle ---- */
+/* ---- Pickle ------------------------------------------------------------------------------------------------------ */
 
 static inline void pickle_text(bytes *b, const char *text)
 {

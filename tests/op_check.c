@@ -54,7 +54,7 @@ static size_t count_of(psld_shape s, int n)
     return psld_shape_count(s) * (size_t)(s.n > 0 ? 1 : n);
 }
 
-/* ---- Graphs ------------------------------------------------------------------------------------------------- */
+/* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
 static psld_id add_leaf(psld_graph *graph, psld_shape s, const char *name)
 {
@@ -107,7 +107,7 @@ static void free_bench(bench *b)
     psld_graph_free(b->graph);
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------ */
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
 /* Numbers that float has exactly, so that both types compute with the same. */
 static void draw(const op_case *c, int i, size_t count, double *x)
@@ -171,7 +171,7 @@ static double difference(const double *a, const double *b, size_t count)
     return most;
 }
 
-/* ---- Running ------------------------------------------------------------------------------------------------ */
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 static void put_leaf(const bench *b, psld_exec *exec, void *parameters, psld_type type, psld_id id, size_t sample,
                      int n, const double *x)
@@ -217,7 +217,7 @@ static void run_bench(const bench *b, int backend, size_t sample, int n, values 
     psld_release(parameters);
 }
 
-/* ---- Checks ------------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 /* `slack`: how much larger errors may be than those of the reference kernels, which sum in double. */
 static void check_value(const bench *b, const values *exact, const values *single, double slack)
@@ -322,7 +322,7 @@ static void check_bits(const bench *b, int backend, const values *v)
     free_values(b, &other);
 }
 
-/* ---- Speed, for whoever asks (PSLD_TIME_OPS=1): nothing depends on it ------------------------------------------ */
+/* ---- Speed, for whoever asks (PSLD_TIME_OPS=1): nothing depends on it -------------------------------------------- */
 
 /* Microseconds of a run of the case with its gradients, the best of several. */
 static double time_plan(const bench *b, int backend, const values *v)

@@ -1,6 +1,7 @@
 /* One operation, checked in every way that there is, from one description of a case.
  *
- *   value        the kernels in double, in float and the fast ones of this CPU against a definition in the test, on the logical [n][c][h][w]
+ *   value        the kernels in double, in float and the fast ones of this CPU against a definition in the test, on
+ *     the logical [n][c][h][w]
  *   gradient     of every input that has one, in double, against central differences along random directions
  *   adjoint      <K x, y> = <x, K' y> for every input in which the operation is linear
  *   bits         of each sample alone and in the batch, and with 1, 2 and 3 threads, in float

@@ -18,7 +18,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 
-/* ---- Status ------------------------------------------------------------------------------------------------- */
+/* ---- Status ------------------------------------------------------------------------------------------------------ */
 
 static void failing_returns_the_status_and_sets_the_text(void **state)
 {
@@ -133,7 +133,7 @@ static void statuses_keep_their_values(void **state)
     assert_string_equal(psld_version(), PSLD_VERSION);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 static void blocks_are_aligned_and_zero(void **state)
 {
@@ -250,7 +250,7 @@ static void growing_keeps_contents(void **state)
     assert_int_equal(psld_alloc_live(), live);
 }
 
-/* ---- Random numbers ----------------------------------------------------------------------------------------- */
+/* ---- Random numbers ---------------------------------------------------------------------------------------------- */
 
 /* Philox 4x64-10 as the paper (Salmon et al. 2011) writes it, in 128-bit arithmetic, without Random123's header. */
 static void plain_philox(const uint64_t counter[4], const uint64_t key[2], uint64_t out[4])
@@ -452,7 +452,7 @@ static void far_tails_are_quantiles_too(void **state)
     }
 }
 
-/* ---- Threads ------------------------------------------------------------------------------------------------ */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 enum { MOST = 5000 };
 
@@ -590,7 +590,7 @@ static void results_do_not_depend_on_threads(void **state)
     psld_threads_set(0);
 }
 
-/* ---- Log and progress --------------------------------------------------------------------------------------- */
+/* ---- Log and progress -------------------------------------------------------------------------------------------- */
 
 typedef struct heard {
     int lines;

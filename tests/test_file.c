@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "io/file.h"
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 static void assert_message(const char *expected)
 {
@@ -94,7 +94,7 @@ static int pipe_with(size_t size)
     return ends[0];
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 static void reads_whole_files(void **state)
 {
@@ -209,7 +209,7 @@ static void readers_go_piece_by_piece(void **state)
     psld_reader_close(&reader);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static void writes_and_replaces(void **state)
 {
@@ -431,7 +431,7 @@ static void writes_to_where_standard_output_goes(void **state)
     assert_content("stdout.txt", "one two three");
 }
 
-/* ---- Out of memory ------------------------------------------------------------------------------------------ */
+/* ---- Out of memory ----------------------------------------------------------------------------------------------- */
 
 static psld_status read_and_release(void)
 {
@@ -483,7 +483,7 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
-/* ---- Numbers as text ---------------------------------------------------------------------------------------- */
+/* ---- Numbers as text --------------------------------------------------------------------------------------------- */
 
 static void numbers_are_read_whole(void **state)
 {

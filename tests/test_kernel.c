@@ -1,4 +1,5 @@
-/* The perturbation kernel against 60-digit truth, against the moment ODEs in extended precision, and against closed forms. */
+/* The perturbation kernel against 60-digit truth, against the moment ODEs in extended precision, and against closed
+ * forms. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,8 +41,8 @@ static psld_recipe *recipe_of_row(const json_t *row)
     return recipe;
 }
 
-/* Largest error of the entries relative to themselves; an entry that passes through zero is measured against 1e-3 of the geometric mean of its
- * diagonal entries. */
+/* Largest error of the entries relative to themselves; an entry that passes through zero is measured against 1e-3 of
+ * the geometric mean of its diagonal entries. */
 static double relative_error(int k, const double *found, const double *truth)
 {
     double worst = 0;
@@ -83,7 +84,7 @@ static void golden_kernels(void **state)
     json_decref(rows);
 }
 
-/* ---- A second method: Gauss-Legendre quadrature of int exp(A s) S exp(A' s) ds in long double ------------------- */
+/* ---- A second method: Gauss-Legendre quadrature of int exp(A s) S exp(A' s) ds in long double -------------------- */
 
 typedef long double wide;
 

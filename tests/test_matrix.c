@@ -21,7 +21,7 @@ enum { K = PSLD_MAX_K, SIZE = PSLD_MATRIX_SIZE, TRIALS = 20, MAX_COLUMNS = 2 * P
 /* Without exchanging rows, rounding of a semidefinite matrix grows with the condition of its leading part. */
 #define FLAT 1e4
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 /* `count` normal numbers; another set for each size, trial and number of the set. */
 static void draw(int k, int trial, int set, int count, double *a)
@@ -114,7 +114,7 @@ static void transform(int k, int trial, double slant, const double *a, double *o
     psld_matrix_multiply_t(k, x, q, out);
 }
 
-/* ---- Arithmetic --------------------------------------------------------------------------------------------- */
+/* ---- Arithmetic -------------------------------------------------------------------------------------------------- */
 
 static void products_and_sums_are_as_defined(void **state)
 {
@@ -188,7 +188,7 @@ static void wide_products_are_the_same(void **state)
     }
 }
 
-/* ---- Factors ------------------------------------------------------------------------------------------------ */
+/* ---- Factors ----------------------------------------------------------------------------------------------------- */
 
 static void cholesky_gives_back_its_matrix(void **state)
 {
@@ -366,7 +366,7 @@ static void inverses_of_lower_matrices_are_inverses(void **state)
         }
 }
 
-/* ---- Symmetric eigenvalues ---------------------------------------------------------------------------------- */
+/* ---- Symmetric eigenvalues --------------------------------------------------------------------------------------- */
 
 static void symmetric_eigenvalues_sum_and_multiply(void **state)
 {
@@ -421,7 +421,7 @@ static void symmetric_spectra_come_back(void **state)
     }
 }
 
-/* ---- General eigenvalues ------------------------------------------------------------------------------------ */
+/* ---- General eigenvalues ----------------------------------------------------------------------------------------- */
 
 /* A spectrum as it should come back: by real part, then imaginary part. */
 typedef struct spectrum {
@@ -633,7 +633,7 @@ static void random_eigenvalues_sum_and_multiply(void **state)
         }
 }
 
-/* ---- Rank --------------------------------------------------------------------------------------------------- */
+/* ---- Rank -------------------------------------------------------------------------------------------------------- */
 
 static void rank_counts_independent_columns(void **state)
 {

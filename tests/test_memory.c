@@ -31,7 +31,7 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* ---- The calls. Each releases what it made. ----------------------------------------------------------------------- */
+/* ---- The calls. Each releases what it made. ---------------------------------------------------------------------- */
 
 static psld_status open_preset(void)
 {
@@ -175,7 +175,7 @@ static psld_status open_model_with_process(void)
     return status;
 }
 
-/* ---- Networks ----------------------------------------------------------------------------------------------------- */
+/* ---- Networks ---------------------------------------------------------------------------------------------------- */
 
 static const char network_yaml[] =
     "process: psld\ndata: {size: 4, channels: 1}\n"

@@ -1,4 +1,5 @@
-/* Models that are networks: opening, saving, evaluating, sampling. Golden numbers of the networks themselves are in test_networks.c. */
+/* Models that are networks: opening, saving, evaluating, sampling. Golden numbers of the networks themselves are in
+ * test_networks.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -66,7 +66,7 @@ static void report(const char *folder, const char *what, double error, double to
     if (!(error <= tolerance)) fail_msg("%s: %s off by %g", folder, what, error);
 }
 
-/* ---- One folder --------------------------------------------------------------------------------------------- */
+/* ---- One folder -------------------------------------------------------------------------------------------------- */
 
 static psld_network *open_network(const char *folder, const char *file, const char *prefix)
 {
@@ -210,7 +210,7 @@ static void golden_networks(void **state)
     printf("%d golden networks\n", checked);
 }
 
-/* ---- Training: loss and gradient -------------------------------------------------------------------------------- */
+/* ---- Training: loss and gradient --------------------------------------------------------------------------------- */
 
 /* The learning rate of the first step is 0: the first two losses and gradients are those of the weights in the file. */
 enum { TRAIN_STEPS = 2 };
@@ -308,7 +308,7 @@ static void golden_training(void **state)
     json_decref(golden);
 }
 
-/* ---- The networks of the paper ---------------------------------------------------------------------------------- */
+/* ---- The networks of the paper ----------------------------------------------------------------------------------- */
 
 /* Parameters in millions, to the digits that the paper's authors' networks have. */
 static const struct {
@@ -346,7 +346,7 @@ static void paper_networks(void **state)
     }
 }
 
-/* ---- Reference and fast kernels on networks of full size ----------------------------------------------------------- */
+/* ---- Reference and fast kernels on networks of full size --------------------------------------------------------- */
 
 static void evaluate_large(const psld_network *network, const psld_backend *backend, const float *z, float *out)
 {

@@ -78,7 +78,7 @@ static psld_network *open_variant(const char *overrides)
     return network;
 }
 
-/* ---- What goes in and out ----------------------------------------------------------------------------------- */
+/* ---- What goes in and out ---------------------------------------------------------------------------------------- */
 
 typedef struct arrays {
     size_t inputs, outputs; /* elements */
@@ -130,7 +130,7 @@ static double dot(const double *a, const double *b, size_t count)
     return sum;
 }
 
-/* ---- Derivatives -------------------------------------------------------------------------------------------- */
+/* ---- Derivatives ------------------------------------------------------------------------------------------------- */
 
 /* sum(out * grad_out) with z moved by s d. */
 static double moved_input(psld_runner *runner, const arrays *a, const double *d, double s)
@@ -210,7 +210,7 @@ static void derivatives(void **state)
            sizeof variants / sizeof *variants);
 }
 
-/* ---- Bits --------------------------------------------------------------------------------------------------- */
+/* ---- Bits -------------------------------------------------------------------------------------------------------- */
 
 static void check_same(const char *variant, const arrays *a, const arrays *b, const char *what)
 {
@@ -264,7 +264,7 @@ static void bits(void **state)
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) check_bits(variants[i]);
 }
 
-/* ---- The filter before the convolution ---------------------------------------------------------------------- */
+/* ---- The filter before the convolution --------------------------------------------------------------------------- */
 
 /* Zeros between the pixels, the convolution with its whole border, then the filter: as the reference has it. */
 static psld_id as_written(psld_graph *graph, psld_id x, const float *taps, int count)
@@ -312,7 +312,7 @@ static void upsampling_convolution(void **state)
     psld_release(in);
 }
 
-/* ---- Start of training -------------------------------------------------------------------------------------- */
+/* ---- Start of training ------------------------------------------------------------------------------------------- */
 
 static void initialisation(void **state)
 {

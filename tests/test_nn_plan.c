@@ -18,7 +18,7 @@
 
 static const int once[2] = {1, 1}, around[4] = {1, 1, 1, 1};
 
-/* ---- A small network with everything that plans have to deal with ------------------------------------------- */
+/* ---- A small network with everything that plans have to deal with ------------------------------------------------ */
 
 typedef struct net {
     psld_graph *graph;
@@ -265,7 +265,7 @@ static void overriding(void **state)
     psld_graph_free(graph);
 }
 
-/* ---- The checker -------------------------------------------------------------------------------------------- */
+/* ---- The checker ------------------------------------------------------------------------------------------------- */
 
 static void checker(void **state)
 {
@@ -333,7 +333,7 @@ static void random_graphs(void **state)
     assert_true(worst < 1.15);
 }
 
-/* ---- What is left out --------------------------------------------------------------------------------------- */
+/* ---- What is left out -------------------------------------------------------------------------------------------- */
 
 static size_t steps_for(const net *n, const psld_id *by, size_t count)
 {
@@ -385,7 +385,7 @@ static void printing(void **state)
     free_net(&n);
 }
 
-/* ---- Refusals ----------------------------------------------------------------------------------------------- */
+/* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void expect_failure(psld_graph *graph, const char *part)
 {

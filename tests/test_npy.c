@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "io/npy.h"
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct blob {
     size_t size;
@@ -78,7 +78,7 @@ static void write_bytes(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* ---- Arrays ------------------------------------------------------------------------------------------------- */
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
 static void creates_arrays(void **state)
 {
@@ -178,7 +178,7 @@ static void rounds_once(void **state)
     psld_array_free(to);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 /* The header as NumPy writes it: text, spaces to a multiple of 64, newline. Checked against NumPy 2.4 by hand. */
 static void assert_saved(psld_type type, int rank, const size_t *shape, const char *text, size_t start)
@@ -235,7 +235,7 @@ static void save_reports_failure(void **state)
     psld_array_free(array);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 static void reads_every_version_and_type(void **state)
 {
@@ -416,7 +416,7 @@ static void does_not_believe_the_shape(void **state)
     assert_string_equal(psld_error_text(), "liar.npy: expected 8000000000000000 bytes of data, found 8");
 }
 
-/* ---- Broken files ------------------------------------------------------------------------------------------- */
+/* ---- Broken files ------------------------------------------------------------------------------------------------ */
 
 static void cut_anywhere(void **state)
 {
@@ -555,7 +555,7 @@ static void files_that_are_none(void **state)
     assert_null(array);
 }
 
-/* ---- Out of memory ------------------------------------------------------------------------------------------ */
+/* ---- Out of memory ----------------------------------------------------------------------------------------------- */
 
 static psld_status all_of_it(void)
 {

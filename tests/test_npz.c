@@ -11,7 +11,7 @@
 #include "io/npy.h"
 #include "io/npz.h"
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 /* An array of one dimension that counts up. */
 static psld_array *counting(psld_type type, size_t count)
@@ -57,7 +57,7 @@ static void assert_counts(const psld_array *array, psld_type type, size_t count)
     psld_array_free(expected);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 static void reads_stored_and_compressed(void **state)
 {
@@ -209,7 +209,7 @@ static void wrong_checksums(void **state)
     }
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static void writes_and_reads(void **state)
 {
@@ -237,7 +237,7 @@ static void writes_and_reads(void **state)
     for (int i = 0; i < 3; i++) psld_array_free(arrays[i]);
 }
 
-/* ---- Out of memory ------------------------------------------------------------------------------------------ */
+/* ---- Out of memory ----------------------------------------------------------------------------------------------- */
 
 static psld_status write_and_read(void)
 {

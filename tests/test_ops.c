@@ -34,7 +34,7 @@ static size_t total(psld_shape s, int n)
     return psld_shape_count(s) * (size_t)(s.n > 0 ? 1 : n);
 }
 
-/* ---- Convolution -------------------------------------------------------------------------------------------- */
+/* ---- Convolution ------------------------------------------------------------------------------------------------- */
 
 typedef struct geometry {
     int ci, co, h, w, kernel[2], stride[2], pad[4], transposed;
@@ -169,7 +169,7 @@ static void finished_convolutions(void **state)
     }
 }
 
-/* ---- Vectors added and summed ------------------------------------------------------------------------------- */
+/* ---- Vectors added and summed ------------------------------------------------------------------------------------ */
 
 static void define_bias(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
@@ -216,7 +216,7 @@ static void vectors(void **state)
     }
 }
 
-/* ---- Activations and sums ----------------------------------------------------------------------------------- */
+/* ---- Activations and sums ---------------------------------------------------------------------------------------- */
 
 static double activation_value(psld_activation kind, double x)
 {
@@ -295,7 +295,7 @@ static void dropout(void **state)
     }
 }
 
-/* ---- Channels and shapes ------------------------------------------------------------------------------------ */
+/* ---- Channels and shapes ----------------------------------------------------------------------------------------- */
 
 static void define_concat(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
@@ -360,7 +360,7 @@ static void channels(void **state)
     }
 }
 
-/* ---- Group normalisation ------------------------------------------------------------------------------------ */
+/* ---- Group normalisation ----------------------------------------------------------------------------------------- */
 
 static psld_id build_norm(psld_graph *graph, const op_case *c, const psld_id *in)
 {
@@ -420,7 +420,7 @@ static void normalisation(void **state)
     }
 }
 
-/* ---- Resampling --------------------------------------------------------------------------------------------- */
+/* ---- Resampling -------------------------------------------------------------------------------------------------- */
 
 /* How much of input pixel i is in output pixel j: one entry of the matrix of an axis. */
 static double resample_entry(const psld_attributes *a, int j, int i)
@@ -464,7 +464,7 @@ static void resampling(void **state)
     }
 }
 
-/* ---- Attention ---------------------------------------------------------------------------------------------- */
+/* ---- Attention --------------------------------------------------------------------------------------------------- */
 
 static psld_id build_attention(psld_graph *graph, const op_case *c, const psld_id *in)
 {
@@ -543,7 +543,7 @@ static void attention(void **state)
     }
 }
 
-/* ---- Embeddings --------------------------------------------------------------------------------------------- */
+/* ---- Embeddings -------------------------------------------------------------------------------------------------- */
 
 static void define_positional(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
@@ -585,7 +585,7 @@ static void embeddings(void **state)
     }
 }
 
-/* ---- Losses ------------------------------------------------------------------------------------------------- */
+/* ---- Losses ------------------------------------------------------------------------------------------------------ */
 
 static void define_loss(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {

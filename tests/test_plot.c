@@ -22,7 +22,7 @@
 static const double pi = 3.14159265358979323846;
 static const double none = (double)NAN, endless = (double)INFINITY;
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 /* Numbers in [0, 1) that look random and are always the same. */
 static double noise(unsigned i)
@@ -94,7 +94,7 @@ static psld_figure *make_figure(void)
     return figure; /* and one panel stays unused */
 }
 
-/* ---- What is in the files ----------------------------------------------------------------------------------- */
+/* ---- What is in the files ---------------------------------------------------------------------------------------- */
 
 /* Every element is closed by its own name. Enough for what cairo writes: no comments, no '>' in attributes. */
 static void assert_well_formed(content svg)
@@ -208,7 +208,7 @@ static void does_not_depend_on_the_locale(void **state)
     if (!set) print_message("no locale with a decimal comma here\n");
 }
 
-/* ---- Axes --------------------------------------------------------------------------------------------------- */
+/* ---- Axes -------------------------------------------------------------------------------------------------------- */
 
 /* The number that a label shows: "−1.5", "2×10^{−7}", "10^{3}". */
 static double label_value(const char *label)
@@ -377,7 +377,7 @@ static void fixed_ranges_hold(void **state)
     psld_figure_free(figure);
 }
 
-/* ---- What is drawn ------------------------------------------------------------------------------------------ */
+/* ---- What is drawn ----------------------------------------------------------------------------------------------- */
 
 /* The data of the n-th path drawn with a pen of this width; NULL when there are fewer. */
 static const char *path_with(content svg, const char *width, int n)
@@ -646,7 +646,7 @@ static void cover_measures_what_is_in_a_box(void **state)
     assert_true(psld_mark_cover(&points, &axis, &axis, &away) == 0);
 }
 
-/* ---- Extremes ----------------------------------------------------------------------------------------------- */
+/* ---- Extremes ---------------------------------------------------------------------------------------------------- */
 
 static void assert_drawn(psld_figure *figure)
 {
@@ -737,7 +737,7 @@ static void draws_tiny_panels_with_large_legends(void **state)
     psld_figure_free(figure);
 }
 
-/* ---- Failures ----------------------------------------------------------------------------------------------- */
+/* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
 static void refuses_other_endings(void **state)
 {

@@ -17,7 +17,7 @@ static psld_recipe *open_recipe(const char *line)
     return recipe;
 }
 
-/* ---- Presets ------------------------------------------------------------------------------------------------------ */
+/* ---- Presets ----------------------------------------------------------------------------------------------------- */
 
 static void check_phase_space(const char *line, double gamma, double nu, double m_inv)
 {
@@ -73,7 +73,7 @@ static void overrides(void **state)
     psld_recipe_free(recipe);
 }
 
-/* ---- YAML --------------------------------------------------------------------------------------------------------- */
+/* ---- YAML -------------------------------------------------------------------------------------------------------- */
 
 static void from_yaml(void **state)
 {
@@ -111,7 +111,7 @@ static void from_drift_and_noise(void **state)
     psld_recipe_free(cld);
 }
 
-/* ---- Validation --------------------------------------------------------------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------------------------------- */
 
 /* The text must be refused with a message that contains all of the words, separated by '|'. */
 static void check_refused(const char *yaml, const char *words)
@@ -218,7 +218,7 @@ static void times_are_checked(void **state)
     psld_recipe_free(recipe);
 }
 
-/* ---- What is predicted -------------------------------------------------------------------------------------------- */
+/* ---- What is predicted ------------------------------------------------------------------------------------------- */
 
 static void check_order(const char *line, int predicted, int first, int last)
 {
@@ -243,7 +243,7 @@ static void predicted_variables(void **state)
     check_order("cld factor=upper", 2, 1, 0); /* the momentum's score then needs both */
 }
 
-/* ---- Analysis ----------------------------------------------------------------------------------------------------- */
+/* ---- Analysis ---------------------------------------------------------------------------------------------------- */
 
 static psld_analysis analyse(const char *line)
 {

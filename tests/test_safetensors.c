@@ -12,7 +12,7 @@
 #include "bytes.h"
 #include "io/tensors_private.h"
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 /* A file with this header and `size` bytes of data, at an address that can be used in place. */
 static bytes make(const char *header, const void *data, size_t size)
@@ -89,7 +89,7 @@ static psld_tensors *all_types(void)
     return t;
 }
 
-/* ---- Lists -------------------------------------------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 static void names_and_sizes_of_types(void **state)
 {
@@ -166,7 +166,7 @@ static void refuses_what_cannot_be(void **state)
     assert_int_equal(access("x", F_OK), -1);
 }
 
-/* ---- Elements ----------------------------------------------------------------------------------------------- */
+/* ---- Elements ---------------------------------------------------------------------------------------------------- */
 
 static void assert_converts(psld_element type, const void *data, size_t count, const float *expected)
 {
@@ -214,7 +214,7 @@ static void converts_to_float32(void **state)
     assert_true(isnan(found));
 }
 
-/* ---- Files -------------------------------------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
 
 static void writes_and_reads_all_types(void **state)
 {
@@ -314,7 +314,7 @@ static void files_that_are_none(void **state)
     assert_null(t);
 }
 
-/* ---- Broken files ------------------------------------------------------------------------------------------- */
+/* ---- Broken files ------------------------------------------------------------------------------------------------ */
 
 #define A_TENSOR "{\"a\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[0,24]}}"
 
@@ -444,7 +444,7 @@ static void bad_tensors(void **state)
     }
 }
 
-/* ---- Out of memory ------------------------------------------------------------------------------------------ */
+/* ---- Out of memory ----------------------------------------------------------------------------------------------- */
 
 static psld_status all_of_it(void)
 {

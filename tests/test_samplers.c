@@ -49,7 +49,7 @@ static psld_mixture *pair(void)
     return mixture;
 }
 
-/* ---- The exact score -------------------------------------------------------------------------------------------- */
+/* ---- The exact score --------------------------------------------------------------------------------------------- */
 
 /* log p_t of the pair by its definition, in long double. */
 static long double log_density(const psld_recipe *recipe, double t, const double *z)
@@ -112,10 +112,10 @@ static void score_is_the_gradient(void **state)
     psld_mixture_free(mixture);
 }
 
-/* ---- Exact propagation of moments: weak order without statistical error ----------------------------------------- */
+/* ---- Exact propagation of moments: weak order without statistical error ------------------------------------------ */
 
-/* With Gaussian data eps is linear in z, so a step maps N(0, C) to N(0, M C M' + N N'). M and N are found by feeding the step unit vectors
- * and unit noise. */
+/* With Gaussian data eps is linear in z, so a step maps N(0, C) to N(0, M C M' + N N'). M and N are found by feeding
+ * the step unit vectors and unit noise. */
 typedef struct unit_noise {
     int variable;
     uint64_t draw;
@@ -219,10 +219,10 @@ static void weak_order_is_one(void **state)
     }
 }
 
-/* ---- Moments of mixtures ---------------------------------------------------------------------------------------- */
+/* ---- Moments of mixtures ----------------------------------------------------------------------------------------- */
 
-/* How many samples, and steps of the stochastic samplers. PSLD_TEST_SAMPLES=200000 asks for the full check, with as many steps as keep the bias
- * below the statistical error; it takes a while. */
+/* How many samples, and steps of the stochastic samplers. PSLD_TEST_SAMPLES=200000 asks for the full check, with as
+ * many steps as keep the bias below the statistical error; it takes a while. */
 static size_t samples = 6000;
 static int steps_needed = 400;
 
@@ -401,10 +401,10 @@ static void corrector_keeps_the_law(void **state)
     psld_mixture_free(mixture);
 }
 
-/* ---- SciPy's counts --------------------------------------------------------------------------------------------- */
+/* ---- SciPy's counts ---------------------------------------------------------------------------------------------- */
 
-/* scipy.integrate.solve_ivp(method="RK45", rtol = atol = tol), SciPy 1.17, on the ring from z = 1.2 deviation sin(1 + 7 i + 3 a + 5 j), 16 samples i,
- * variables a, coordinates j; eps = 1e-3. */
+/* scipy.integrate.solve_ivp(method="RK45", rtol = atol = tol), SciPy 1.17, on the ring from z = 1.2 deviation sin(1
+ * + 7 i + 3 a + 5 j), 16 samples i, variables a, coordinates j; eps = 1e-3. */
 static void scipy_counts(void **state)
 {
     (void)state;
@@ -442,7 +442,7 @@ static void scipy_counts(void **state)
     psld_mixture_free(mixture);
 }
 
-/* ---- Bits ------------------------------------------------------------------------------------------------------- */
+/* ---- Bits -------------------------------------------------------------------------------------------------------- */
 
 static void same_bits(void **state)
 {

@@ -15,7 +15,7 @@
 #include "io/torch_private.h"
 #include "io/zip.h"
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 static const float numbers[24] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
 
@@ -118,7 +118,7 @@ static void assert_floats(const psld_tensor *t, size_t count, const float *expec
     assert_memory_equal(found, expected, count * sizeof *expected);
 }
 
-/* ---- Real files --------------------------------------------------------------------------------------------- */
+/* ---- Real files -------------------------------------------------------------------------------------------------- */
 
 /* The EMA weights of a Lightning checkpoint are those of the safetensors file, the others half of them. */
 static void compare_golden(const char *folder)
@@ -200,7 +200,7 @@ static void a_real_legacy_file(void **state)
     psld_tensors_free(t);
 }
 
-/* ---- Tensors ------------------------------------------------------------------------------------------------ */
+/* ---- Tensors ----------------------------------------------------------------------------------------------------- */
 
 static void types_of_storages(void **state)
 {
@@ -337,7 +337,7 @@ static void shared_storages(void **state)
     bytes_free(&p);
 }
 
-/* ---- Objects ------------------------------------------------------------------------------------------------ */
+/* ---- Objects ----------------------------------------------------------------------------------------------------- */
 
 static void lightning_checkpoints(void **state)
 {
@@ -486,7 +486,7 @@ static void all_protocols(void **state)
     psld_tensors_free(t);
 }
 
-/* ---- Hostile pickles ---------------------------------------------------------------------------------------- */
+/* ---- Hostile pickles --------------------------------------------------------------------------------------------- */
 
 static void never_runs_anything(void **state)
 {
@@ -691,7 +691,7 @@ static void names_that_cannot_be(void **state)
     bytes_free(&p);
 }
 
-/* ---- Broken containers -------------------------------------------------------------------------------------- */
+/* ---- Broken containers ------------------------------------------------------------------------------------------- */
 
 static void storages_that_are_not_there(void **state)
 {
@@ -1046,7 +1046,7 @@ static void verify_finds_damage(void **state)
     bytes_free(&p);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static psld_tensors *all_types(void)
 {
@@ -1159,7 +1159,7 @@ static void zip64(void **state)
     psld_release(file);
 }
 
-/* ---- Out of memory ------------------------------------------------------------------------------------------ */
+/* ---- Out of memory ----------------------------------------------------------------------------------------------- */
 
 static psld_status write_and_read(void)
 {

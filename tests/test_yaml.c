@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "io/yaml.h"
 
-/* ---- Helpers ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 static psld_yaml *parse(const char *text)
 {
@@ -80,7 +80,7 @@ static char *repeat(const char *before, const char *piece, size_t count, const c
     return text;
 }
 
-/* ---- Trees -------------------------------------------------------------------------------------------------- */
+/* ---- Trees ------------------------------------------------------------------------------------------------------- */
 
 static void reads_scalars_lists_and_maps(void **state)
 {
@@ -173,7 +173,7 @@ static void loads_files(void **state)
     assert_fails(psld_yaml_load("loaded.yaml", &yaml), "loaded.yaml: longer than the 1048576 bytes that it may have");
 }
 
-/* ---- What is refused ---------------------------------------------------------------------------------------- */
+/* ---- What is refused --------------------------------------------------------------------------------------------- */
 
 static void bad_syntax_has_line_and_column(void **state)
 {
@@ -296,7 +296,7 @@ static void text_is_bounded(void **state)
     psld_release(text);
 }
 
-/* ---- Aliases ------------------------------------------------------------------------------------------------ */
+/* ---- Aliases ----------------------------------------------------------------------------------------------------- */
 
 static void aliases_are_copies(void **state)
 {
@@ -360,7 +360,7 @@ static void bombs_are_refused(void **state)
     psld_release(text);
 }
 
-/* ---- Typed reading ------------------------------------------------------------------------------------------ */
+/* ---- Typed reading ----------------------------------------------------------------------------------------------- */
 
 static void numbers(void **state)
 {
@@ -517,7 +517,7 @@ static void messages_stay_one_line(void **state)
     psld_release(text);
 }
 
-/* ---- Overrides ---------------------------------------------------------------------------------------------- */
+/* ---- Overrides --------------------------------------------------------------------------------------------------- */
 
 static void overrides_set_values(void **state)
 {
@@ -599,7 +599,7 @@ static void bad_overrides_change_nothing(void **state)
     psld_yaml_free(yaml);
 }
 
-/* ---- Out of memory ------------------------------------------------------------------------------------------ */
+/* ---- Out of memory ----------------------------------------------------------------------------------------------- */
 
 static psld_status parse_and_override(void)
 {

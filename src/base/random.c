@@ -1,5 +1,5 @@
-/* One Philox block gives four 64-bit words, so element e is word e % 4 of block e / 4. The counter is
- * (block, step, sample, purpose) and the key (seed, 0). A normal number is the inverse distribution function of one uniform
+/* One Philox block gives four 64-bit words, so element e is word e % 4 of block e / 4. The counter is (block, step,
+ * sample, purpose) and the key (seed, 0). A normal number is the inverse distribution function of one uniform
  * number: no pairs, no rejection, hence an address for each. */
 #include "base/random.h"
 
@@ -18,8 +18,8 @@ static address make_address(uint64_t seed, enum psld_purpose purpose, uint64_t s
     return a;
 }
 
-/* The middle of one of 2^52 equal cells, so that neither 0 nor 1 occurs and u and 1 - u are equally likely. Of 2^53 cells the upper
- * ones would have middles that no double has: the last would round to 1. */
+/* The middle of one of 2^52 equal cells, so that neither 0 nor 1 occurs and u and 1 - u are equally likely. Of 2^53
+ * cells the upper ones would have middles that no double has: the last would round to 1. */
 static double to_uniform(uint64_t word)
 {
     return ((double)(word >> 12) + 0.5) * 0x1p-52;

@@ -20,8 +20,8 @@ enum psld_purpose {
     PSLD_FOR_DIRECTION = 8, /* directions of projections */
 };
 
-/* Elements first ... first + count - 1 of the address. Uniform numbers are odd multiples of 2^-53 inside (0, 1); normal ones
- * are their image under the inverse of the normal distribution function. */
+/* Elements first ... first + count - 1 of the address. Uniform numbers are odd multiples of 2^-53 inside (0, 1);
+ * normal ones are their image under the inverse of the normal distribution function. */
 void psld_random_uniform(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                          size_t count, double *out);
 void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,

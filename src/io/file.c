@@ -63,8 +63,7 @@ static int open_direct(const char *path, int flags)
     return number >= 0 ? fcntl(number, F_DUPFD_CLOEXEC, 0) : open(path, flags | O_CLOEXEC);
 }
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 psld_status psld_reader_open(const char *path, psld_reader *reader)
 {
@@ -165,8 +164,7 @@ psld_status psld_file_read(const char *path, size_t limit, char **bytes, size_t 
     return PSLD_OK;
 }
 
-/* ---- Writing
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static void writer_free(psld_writer *writer)
 {

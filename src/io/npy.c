@@ -47,7 +47,7 @@ size_t psld_type_size(psld_type type)
     return (unsigned)type < TYPE_COUNT ? types[type].size : 0;
 }
 
-/* ---- Arrays ------------------------------------------------------------------------------------------------- */
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
 /* Whether the elements of a shape can be counted, and their bytes even of the largest type, so that an array of any
  * type can be converted. Sizes of 0 are left out of the check, so that the product of any of the sizes is safe. */
@@ -138,7 +138,7 @@ psld_status psld_array_convert(const psld_array *array, psld_type type, psld_arr
     return PSLD_OK;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 /* "(3, 4)", "(3,)", "()": as Python does. Returns the length. */
 static size_t write_shape(const psld_array *array, char *to, size_t size)
@@ -191,7 +191,7 @@ psld_status psld_array_save(const psld_array *array, const char *path)
     return psld_writer_commit(writer);
 }
 
-/* ---- Reading the header ------------------------------------------------------------------------------------- */
+/* ---- Reading the header ------------------------------------------------------------------------------------------ */
 
 typedef struct header {
     const char *path; /* for messages */
@@ -364,7 +364,7 @@ static psld_status read_header(psld_reader *reader, header *h)
     return status;
 }
 
-/* ---- Reading the elements ----------------------------------------------------------------------------------- */
+/* ---- Reading the elements ---------------------------------------------------------------------------------------- */
 
 static psld_status fail_length(const psld_reader *reader, size_t expected, size_t found)
 {

@@ -19,7 +19,7 @@ struct psld_npz {
     const psld_zip_entry **entries;
 };
 
-/* ---- Reading ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 void psld_npz_free(psld_npz *npz)
 {
@@ -144,7 +144,7 @@ psld_status psld_npz_read(psld_npz *npz, const char *name, psld_array **array)
     return fail_absent(npz, name);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static psld_status put_array(psld_zip_writer *zip, const char *name, const psld_array *array)
 {

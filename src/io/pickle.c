@@ -67,7 +67,7 @@ static psld_status fail_op(const psld_pickle *p, const char *what)
     return psld_pickle_fail(p, p->base + p->op, "%s", what);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 void *psld_pickle_room(psld_pickle *pickle, size_t size)
 {
@@ -127,7 +127,7 @@ psld_status psld_pickle_append(psld_pickle *pickle, psld_value *list, psld_value
     return PSLD_OK;
 }
 
-/* ---- Stack and memo ----------------------------------------------------------------------------------------- */
+/* ---- Stack and memo ---------------------------------------------------------------------------------------------- */
 
 static psld_status push(psld_pickle *p, psld_value *value)
 {
@@ -193,7 +193,7 @@ static psld_status memo_get(psld_pickle *p, uint64_t number)
     return push(p, p->memo[number]);
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 /* What follows an opcode. */
 typedef struct argument {
@@ -319,7 +319,7 @@ static psld_status op_line(psld_pickle *p, const argument *arg)
     return push_text(p, PSLD_VALUE_TEXT, text, length);
 }
 
-/* ---- Containers --------------------------------------------------------------------------------------------- */
+/* ---- Containers -------------------------------------------------------------------------------------------------- */
 
 static psld_status make_tuple(psld_pickle *p, psld_value *const *values, size_t count, psld_value **tuple)
 {
@@ -389,7 +389,7 @@ static psld_status op_set(psld_pickle *p, const argument *arg)
     return push_text(p, PSLD_VALUE_OPAQUE, "a set", 5);
 }
 
-/* ---- Stack, memo, frame ------------------------------------------------------------------------------------- */
+/* ---- Stack, memo, frame ------------------------------------------------------------------------------------------ */
 
 static psld_status op_mark(psld_pickle *p, const argument *arg)
 {
@@ -468,7 +468,7 @@ static psld_status op_stop(psld_pickle *p, const argument *arg)
     return p->height == 0 ? PSLD_OK : fail_op(p, "the pickle ends with values left on the stack");
 }
 
-/* ---- Names and calls, of which none happens ----------------------------------------------------------------- */
+/* ---- Names and calls, of which none happens ---------------------------------------------------------------------- */
 
 static psld_status push_global(psld_pickle *p, const char *module, size_t module_length, const char *name,
                                size_t name_length)
@@ -573,7 +573,7 @@ static psld_status op_refer_line(psld_pickle *p, const argument *arg)
     return id ? push_reference(p, id) : p->status;
 }
 
-/* ---- The table ---------------------------------------------------------------------------------------------- */
+/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 /* What follows an opcode: nothing; a number of 1 to 8 bytes; a count of 1 to 8 bytes and so many bytes; lines. */
 typedef enum following { NOTHING, NUMBER, COUNTED, LINE, TWO_LINES } following;
@@ -697,7 +697,7 @@ static psld_status run(psld_pickle *p)
     return PSLD_OK;
 }
 
-/* ---- From outside ------------------------------------------------------------------------------------------- */
+/* ---- From outside ------------------------------------------------------------------------------------------------ */
 
 psld_status psld_pickle_create(const psld_pickle_rules *rules, void *user, psld_pickle **pickle)
 {

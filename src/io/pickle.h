@@ -72,7 +72,7 @@ psld_value *psld_value_get(const psld_value *dict, const char *key);
 /* Whether a TEXT, GLOBAL or OPAQUE value has this text. */
 int psld_value_is(const psld_value *value, const char *text);
 
-/* ---- For rules ---- */
+/* ---- For rules --------------------------------------------------------------------------------------------------- */
 
 void *psld_pickle_user(const psld_pickle *pickle);
 /* A new value of a kind, made at the current place; memory that lives as long as the values do. NULL: no memory, or

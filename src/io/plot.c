@@ -18,7 +18,7 @@ enum { MAX_PANELS_A_SIDE = 64 };
 static const double smallest_panel = 40, largest_page = 16000; /* cairo's images end at 32767 pixels */
 static const double png_scale = 2, svg_pixels = 1.5;
 
-/* ---- Recording ---- */
+/* ---- Recording --------------------------------------------------------------------------------------------------- */
 
 /* Keeps a failure with the text that psld_fail has just set. */
 static void keep_failure(psld_figure *figure, psld_status status)
@@ -238,7 +238,7 @@ void psld_panel_density(psld_panel *panel, int nx, int ny, double x0, double x1,
     record_mark(panel, &mark, NULL);
 }
 
-/* ---- Bytes ---- */
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 
 static cairo_status_t receive(void *to, const unsigned char *data, unsigned size)
 {

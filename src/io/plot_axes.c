@@ -18,7 +18,7 @@ static const double far_away = 1e6; /* in widths of the frame: keeps slopes, and
 #define MINUS "\xe2\x88\x92"
 #define TIMES "\xc3\x97"
 
-/* ---- Ranges ---- */
+/* ---- Ranges ------------------------------------------------------------------------------------------------------ */
 
 static int to_t(int log, double value, double *t)
 {
@@ -154,7 +154,7 @@ double psld_axis_value(const psld_axis *axis, double at)
     return axis->log ? pow(10, t) : t;
 }
 
-/* ---- Ticks ---- */
+/* ---- Ticks ------------------------------------------------------------------------------------------------------- */
 
 /* n / 10^decimals in digits. `decimals` is at most 18. */
 static void write_decimal(long long n, int decimals, char *label)

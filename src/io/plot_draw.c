@@ -17,7 +17,7 @@ static const double smallest_frame = 12;
 
 static const unsigned ink = 0x1f1f1f, soft_ink = 0x444444, frame_grey = 0x9a9a9a, grid_grey = 0xe8e8e8;
 
-/* ---- Text ---- */
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
 
 static void set_font(cairo_t *cr, double size, int bold)
 {
@@ -105,7 +105,7 @@ static double half_height(double size)
     return 0.365 * size;
 }
 
-/* ---- Panels on the page ---- */
+/* ---- Panels on the page ------------------------------------------------------------------------------------------ */
 
 typedef struct margins {
     double left, right, top, bottom;
@@ -199,7 +199,7 @@ static void make_view(cairo_t *cr, const psld_panel *panel, const psld_box *cell
     choose_x_ticks(cr, v);
 }
 
-/* ---- Frames ---- */
+/* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
 static void begin_lines(cairo_t *cr, unsigned colour, double width)
 {
@@ -291,7 +291,7 @@ static void draw_titles(cairo_t *cr, const view *v, const psld_box *cell, double
     cairo_restore(cr);
 }
 
-/* ---- Legends ---- */
+/* ---- Legends ----------------------------------------------------------------------------------------------------- */
 
 static const double legend_line = 12.5, legend_inset = 6, legend_pad = 5;
 
@@ -386,7 +386,7 @@ static void draw_legend(cairo_t *cr, const view *v)
     cairo_restore(cr);
 }
 
-/* ---- The page ---- */
+/* ---- The page ---------------------------------------------------------------------------------------------------- */
 
 static psld_status draw_marks(const psld_canvas *canvas, const view *v)
 {

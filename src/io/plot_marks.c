@@ -69,7 +69,7 @@ static int place(const psld_mark *mark, size_t i, const psld_axis *x, const psld
     return psld_axis_place(x, mark->x[i], &at->x) && psld_axis_place(y, mark->y[i], &at->y);
 }
 
-/* ---- Curves ---- */
+/* ---- Curves ------------------------------------------------------------------------------------------------------ */
 
 /* Drops points that lie on the line between their neighbours; returns how many are left. From the last point kept,
  * the directions in which a line passes all points since then within the tolerance form a cone; a point that leaves
@@ -186,7 +186,7 @@ static psld_status draw_curve(cairo_t *cr, const psld_mark *mark, const psld_axi
     return PSLD_OK;
 }
 
-/* ---- Points ---- */
+/* ---- Points ------------------------------------------------------------------------------------------------------ */
 
 enum { MAX_LAYERS = 64, MAX_CELLS = 256 }; /* layers are bits of a uint64_t; cells are counted each way */
 
@@ -279,7 +279,7 @@ static psld_status draw_points(cairo_t *cr, const psld_mark *mark, const psld_ax
     return status;
 }
 
-/* ---- Density maps ---- */
+/* ---- Density maps ------------------------------------------------------------------------------------------------ */
 
 /* White to dark blue with lightness falling evenly: "Blues" of ColorBrewer (Brewer, 2003), begun at pure white. */
 static const unsigned blues[] = {0xffffff, 0xe3eef9, 0xc9dcf0, 0xa1cae3, 0x6daed5,
@@ -397,7 +397,7 @@ static psld_status draw_density(const psld_canvas *canvas, const psld_mark *mark
     return status;
 }
 
-/* ---- All kinds ---- */
+/* ---- All kinds --------------------------------------------------------------------------------------------------- */
 
 psld_status psld_mark_draw(const psld_canvas *canvas, const psld_mark *mark, const psld_axis *x, const psld_axis *y,
                            const psld_box *frame)

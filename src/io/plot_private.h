@@ -14,7 +14,7 @@
 
 #include "io/plot.h"
 
-/* ---- What a figure records ---- */
+/* ---- What a figure records --------------------------------------------------------------------------------------- */
 
 typedef enum psld_mark_kind { PSLD_MARK_CURVE, PSLD_MARK_POINTS, PSLD_MARK_DENSITY } psld_mark_kind;
 
@@ -51,7 +51,7 @@ struct psld_figure {
     psld_panel *panels; /* [rows][columns] */
 };
 
-/* ---- Axes ---- */
+/* ---- Axes -------------------------------------------------------------------------------------------------------- */
 
 typedef struct psld_axis {
     int log;
@@ -88,7 +88,7 @@ double psld_axis_value(const psld_axis *axis, double at);
 /* About `target` labelled ticks, rather fewer. */
 void psld_axis_ticks(const psld_axis *axis, int target, psld_ticks *ticks);
 
-/* ---- Drawing ---- */
+/* ---- Drawing ----------------------------------------------------------------------------------------------------- */
 
 typedef struct psld_box {
     double x0, y0, x1, y1;
@@ -112,7 +112,7 @@ void psld_figure_size(const psld_figure *figure, double *width, double *height);
 /* Draws the whole page. Failures of cairo stay in canvas->cr. */
 psld_status psld_figure_draw(const psld_canvas *canvas, const psld_figure *figure);
 
-/* ---- Bytes of a file ---- */
+/* ---- Bytes of a file --------------------------------------------------------------------------------------------- */
 
 typedef struct psld_bytes {
     psld_status status; /* the first failure; nothing is added after it */

@@ -29,7 +29,7 @@ static const char *const type_names[PSLD_ELEMENT_COUNT] = {
     [PSLD_ELEMENT_I64] = "I64", [PSLD_ELEMENT_BOOL] = "BOOL",
 };
 
-/* ---- Reading ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 /* What the header says of one tensor. */
 typedef struct entry {
@@ -215,7 +215,7 @@ psld_status psld_safetensors_read(const unsigned char *bytes, size_t size, const
     return status;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------ */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 /* NULL when the name is not UTF-8 or there is no memory. */
 static json_t *entry_json(const psld_tensor *t, size_t begin)

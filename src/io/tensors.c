@@ -50,7 +50,7 @@ int psld_element_count(psld_element type, int rank, const size_t *shape, size_t 
     return 1;
 }
 
-/* ---- The list ----------------------------------------------------------------------------------------------- */
+/* ---- The list ---------------------------------------------------------------------------------------------------- */
 
 psld_status psld_tensors_create(psld_tensors **tensors)
 {
@@ -158,7 +158,7 @@ psld_status psld_tensors_block(psld_tensors *tensors, size_t size, void **block)
     return PSLD_OK;
 }
 
-/* ---- Finding ------------------------------------------------------------------------------------------------ */
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -236,7 +236,7 @@ psld_status psld_tensors_select(const psld_tensors *from, const char *prefix, ps
     return PSLD_OK;
 }
 
-/* ---- Elements ----------------------------------------------------------------------------------------------- */
+/* ---- Elements ---------------------------------------------------------------------------------------------------- */
 
 static float from_bits(uint32_t bits)
 {
@@ -293,7 +293,7 @@ void psld_tensor_to_f32(const psld_tensor *tensor, float *to)
     }
 }
 
-/* ---- Files -------------------------------------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
 
 static psld_status read_into(psld_tensors *t, const unsigned char *bytes, size_t size, const char *path)
 {

@@ -78,7 +78,7 @@ psld_status psld_tensors_select(const psld_tensors *from, const char *prefix, ps
 /* The elements as float32, rounded once; `to` has room for tensor->count. */
 void psld_tensor_to_f32(const psld_tensor *tensor, float *to);
 
-/* ---- Writing: collect, then save ---- */
+/* ---- Writing: collect, then save --------------------------------------------------------------------------------- */
 
 psld_status psld_tensors_create(psld_tensors **tensors);
 /* Name and shape are copied, the data are borrowed: C order, aligned to the elements. */

@@ -36,7 +36,7 @@ typedef struct view {
     size_t shape[PSLD_MAX_RANK], stride[PSLD_MAX_RANK];
 } view;
 
-/* ---- References to storages --------------------------------------------------------------------------------- */
+/* ---- References to storages -------------------------------------------------------------------------------------- */
 
 static const char *const storage_names[PSLD_ELEMENT_COUNT] = {
     [PSLD_ELEMENT_F16] = "HalfStorage",   [PSLD_ELEMENT_BF16] = "BFloat16Storage", [PSLD_ELEMENT_F32] = "FloatStorage",
@@ -128,7 +128,7 @@ static psld_status refer(psld_pickle *pickle, psld_value *id, psld_value **resul
     return keep_storage(psld_pickle_user(pickle), s);
 }
 
-/* ---- Calls that are understood ------------------------------------------------------------------------------ */
+/* ---- Calls that are understood ----------------------------------------------------------------------------------- */
 
 typedef psld_status (*call_fn)(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result);
 
@@ -237,7 +237,7 @@ static psld_status call_wrapped(psld_pickle *pickle, const psld_value *global, p
     return call(pickle, args->items[0], args->items[2], result);
 }
 
-/* ---- Tensors ------------------------------------------------------------------------------------------------ */
+/* ---- Tensors ----------------------------------------------------------------------------------------------------- */
 
 /* Whether the strides are those of C order; where there is one element or none, they do not matter. */
 static int is_contiguous(const view *v)
@@ -315,7 +315,7 @@ static psld_status add_tensor(psld_torch *torch, const view *v, const char *name
     return psld_tensors_add(torch->tensors, name, v->storage->type, v->rank, v->shape, data);
 }
 
-/* ---- Finding them ------------------------------------------------------------------------------------------- */
+/* ---- Finding them ------------------------------------------------------------------------------------------------ */
 
 /* The path of keys to a value. */
 typedef struct path {

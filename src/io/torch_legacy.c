@@ -71,7 +71,7 @@ static psld_status read_preamble(psld_torch *torch, input *in)
     return PSLD_OK;
 }
 
-/* ---- Sections ----------------------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length)
 {

@@ -52,7 +52,7 @@ struct psld_yaml {
     size_t origin_count, origin_capacity;
 };
 
-/* ---- Nodes and messages ------------------------------------------------------------------------------------- */
+/* ---- Nodes and messages ------------------------------------------------------------------------------------------ */
 
 static void node_free(psld_node *node)
 {
@@ -123,7 +123,7 @@ static psld_status fail_expected(const psld_node *node, const char *expected)
                           node->text[shown] ? "..." : "");
 }
 
-/* ---- Building the tree from events -------------------------------------------------------------------------- */
+/* ---- Building the tree from events ------------------------------------------------------------------------------- */
 
 typedef struct anchor {
     char *name;
@@ -423,7 +423,7 @@ static psld_status build(const char *text, size_t size, const char *origin, int 
     return status;
 }
 
-/* ---- Documents ---------------------------------------------------------------------------------------------- */
+/* ---- Documents --------------------------------------------------------------------------------------------------- */
 
 /* Keeps a copy of at most ORIGIN_SHOWN bytes of an override, all of a file's name: it must stay useful. */
 static psld_status add_origin(psld_yaml *yaml, const char *text, int is_override, const char **origin)
@@ -481,7 +481,7 @@ const psld_node *psld_yaml_root(const psld_yaml *yaml)
     return yaml->root;
 }
 
-/* ---- Overrides ---------------------------------------------------------------------------------------------- */
+/* ---- Overrides --------------------------------------------------------------------------------------------------- */
 
 /* Cuts "a.b.c" into its keys, in place. Returns their number, or 0 when one is empty or there are too many. */
 static size_t split_keys(char *path, char *keys[MAX_KEYS])
@@ -585,7 +585,7 @@ psld_status psld_yaml_override(psld_yaml *yaml, const char *assignment)
     return status;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 psld_node_kind psld_node_kind_of(const psld_node *node)
 {

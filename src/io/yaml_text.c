@@ -1,5 +1,5 @@
-/* Writing a tree as YAML: maps in block style, one key a line; lists in flow style, "[1, 2, 2]"; text is quoted wherever it could be taken for
- * anything else. */
+/* Writing a tree as YAML: maps in block style, one key a line; lists in flow style, "[1, 2, 2]"; text is quoted
+ * wherever it could be taken for anything else. */
 #include <stdio.h>
 #include <string.h>
 

@@ -70,7 +70,7 @@ static psld_status PSLD_PRINTF(2, 3) fail_entry(const psld_zip_entry *entry, con
     return psld_fail(PSLD_BAD_INPUT, "%.*s: %s", shown, entry->name, message);
 }
 
-/* ---- The end records ---------------------------------------------------------------------------------------- */
+/* ---- The end records --------------------------------------------------------------------------------------------- */
 
 /* The record with 64-bit numbers, if a locator stands before the end record. */
 static psld_status read_end64(input *in, size_t end, size_t *directory_end)
@@ -123,7 +123,7 @@ static psld_status read_end(input *in)
     return PSLD_OK;
 }
 
-/* ---- The directory ------------------------------------------------------------------------------------------ */
+/* ---- The directory ----------------------------------------------------------------------------------------------- */
 
 /* Numbers of an entry that may have 64 bits. */
 typedef struct wide {
@@ -289,7 +289,7 @@ const psld_zip_entry *psld_zip_find(const psld_zip *zip, const char *name, size_
     return NULL;
 }
 
-/* ---- Data --------------------------------------------------------------------------------------------------- */
+/* ---- Data -------------------------------------------------------------------------------------------------------- */
 
 psld_status psld_zip_spend(psld_zip *zip, const psld_zip_entry *entry, size_t size)
 {

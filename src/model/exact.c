@@ -1,6 +1,6 @@
 /* Exact models: YAML with a mixture and a process.
  *     mixture: {weights: [0.5, 0.5], means: [[-1, 0], [1, 0]], scales: [0.1, 0.1]}     # scales: or one number for all
- *     process: psld gamma=0.02                                                         # a line, or a recipe as a map */
+ *     process: psld gamma=0.02        # a line, or a recipe as a map */
 #include "base/alloc.h"
 #include "model/model.h"
 

@@ -1,7 +1,8 @@
 /* Models whose score is a network: opening weights, and evaluating them as a score source.
  *
- * A configuration comes with the weights (note CONFIG_NOTE of a safetensors file) or from a file of its own, and overrides are applied to it. Names of
- * weights may carry the prefixes of published checkpoints; which of them is meant follows from the kind of network and options->raw. */
+ * A configuration comes with the weights (note CONFIG_NOTE of a safetensors file) or from a file of its own, and
+ * overrides are applied to it. Names of weights may carry the prefixes of published checkpoints; which of them is
+ * meant follows from the kind of network and options->raw. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define CONFIG_NOTE "psld.config"
 
-/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static psld_status read_config(const char *path, const psld_model_options *options, const psld_tensors *tensors,
                                psld_yaml **yaml)
@@ -130,11 +131,12 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
     return status;
 }
 
-/* ---- Evaluating ------------------------------------------------------------------------------------------------- */
+/* ---- Evaluating -------------------------------------------------------------------------------------------------- */
 
 enum { LARGEST_BATCH = 4096 };
 
-/* Bytes of transformed weights that are kept between evaluations; the rest is made anew each time, with the same bits. */
+/* Bytes of transformed weights that are kept between evaluations; the rest is made anew each time, with the same
+ * bits. */
 #define PACKED_BUDGET ((size_t)1 << 30)
 
 /* A runner for batches of `batch` samples or more. Larger calls than LARGEST_BATCH are cut by the runner. */
@@ -258,7 +260,7 @@ psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const ps
     return PSLD_OK;
 }
 
-/* ---- Plans and their cost --------------------------------------------------------------------------------------- */
+/* ---- Plans and their cost ---------------------------------------------------------------------------------------- */
 
 double psld_model_flops(psld_model *model)
 {
@@ -313,7 +315,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
     return status;
 }
 
-/* ---- Files ------------------------------------------------------------------------------------------------------ */
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
 
 static psld_status format_of(const char *path, psld_tensor_format *format)
 {

@@ -81,7 +81,7 @@ int psld_unet_attends(const psld_unet *unet, psld_id x)
     return 0;
 }
 
-/* ---- Change of size ----------------------------------------------------------------------------------------- */
+/* ---- Change of size ---------------------------------------------------------------------------------------------- */
 
 /* The taps of the filter along one axis, reversed (resampling correlates, the reference convolves), with sum `gain`. */
 static void fir_taps(const psld_network_config *config, double gain, float *tap)
@@ -146,7 +146,7 @@ psld_id psld_unet_resize(psld_unet *unet, psld_id x, int channels, psld_resize r
     return y;
 }
 
-/* ---- Modules ------------------------------------------------------------------------------------------------ */
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
 psld_id psld_unet_conv3(psld_unet *unet, psld_id x, int channels, double scale)
 {
@@ -229,7 +229,7 @@ psld_id psld_unet_combine(psld_unet *unet, psld_id pyramid, psld_id h)
     return psld_nn_sum(unet->graph, p, h, 1);
 }
 
-/* ---- Encoder ------------------------------------------------------------------------------------------------ */
+/* ---- Encoder ----------------------------------------------------------------------------------------------------- */
 
 static psld_id time_dense(psld_unet *unet, psld_id x, int channels)
 {

@@ -63,7 +63,7 @@ size_t psld_network_size(const psld_graph *graph)
     return count;
 }
 
-/* ---- Initialisation ----------------------------------------------------------------------------------------- */
+/* ---- Initialisation ---------------------------------------------------------------------------------------------- */
 
 /* Variance scaling: uniform on +-sqrt(3 scale / fan), fan = (fan_in + fan_out) / 2. */
 static double uniform_limit(const psld_parameter *p)
@@ -96,7 +96,7 @@ void psld_network_initialise(psld_network *network, uint64_t seed)
         fill_parameter(&graph->parameters[i], seed, i, network->weights + graph->parameters[i].offset);
 }
 
-/* ---- Weights from files ------------------------------------------------------------------------------------- */
+/* ---- Weights from files ------------------------------------------------------------------------------------------ */
 
 static psld_status check_shape(const psld_parameter *p, const psld_tensor *tensor)
 {

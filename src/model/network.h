@@ -80,7 +80,7 @@ void psld_network_initialise(psld_network *network, uint64_t seed);
  * another shape, or that the network does not have. */
 psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix);
 
-/* ---- Running ------------------------------------------------------------------------------------------------ */
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 /* What a runner computes beside the output. */
 enum {

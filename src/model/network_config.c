@@ -53,7 +53,7 @@ static void find_nodes(const psld_node *root, const char *part, config_nodes *no
     nodes->data = psld_node_get(root, "data");
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static psld_status read_int(const psld_node *map, const char *key, int min, int max, int *value)
 {
@@ -149,7 +149,7 @@ static psld_status read_int_list(const psld_node *map, const char *key, int max,
     return PSLD_OK;
 }
 
-/* ---- The parts of a configuration --------------------------------------------------------------------------- */
+/* ---- The parts of a configuration -------------------------------------------------------------------------------- */
 
 static void set_defaults(psld_network_config *c)
 {
@@ -229,7 +229,7 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
     return PSLD_OK;
 }
 
-/* ---- Checks ------------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 static psld_status check_levels(const psld_node *map, const psld_network_config *c)
 {

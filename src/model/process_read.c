@@ -1,7 +1,8 @@
 /* The process that a model's configuration names.
  *
- * Ours: `process`, a recipe. Published: model.sde at the top or under `diffusion` or `clf`, with the authors' keys: name (psld, cld, vpsde),
- * beta_min, beta_max, gamma, nu, kappa, decomp_mode (lower, upper), numerical_eps; other keys there say nothing about the process. */
+ * Ours: `process`, a recipe. Published: model.sde at the top or under `diffusion` or `clf`, with the authors' keys:
+ * name (psld, cld, vpsde), beta_min, beta_max, gamma, nu, kappa, decomp_mode (lower, upper), numerical_eps; other
+ * keys there say nothing about the process. */
 #include "model/process_read.h"
 
 #include <string.h>

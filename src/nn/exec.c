@@ -18,7 +18,7 @@ struct psld_exec {
     size_t faults;
 };
 
-/* ---- Running ---------------------------------------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 static psld_operand operand_at(const psld_exec *exec, const psld_place *place, int n)
 {
@@ -137,7 +137,7 @@ size_t psld_exec_faults(const psld_exec *exec)
     return exec->faults;
 }
 
-/* ---- In and out ------------------------------------------------------------------------------------------------- */
+/* ---- In and out -------------------------------------------------------------------------------------------------- */
 
 void psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data)
 {
@@ -170,7 +170,7 @@ void psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_type type,
     }
 }
 
-/* ---- Memory ----------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 psld_status psld_exec_create(const psld_plan *plan, void *parameters, void *gradients, int poison, psld_exec **exec)
 {

@@ -102,7 +102,7 @@ psld_id psld_graph_input(psld_graph *graph, int c, int h, int w)
     return status == PSLD_OK ? (psld_id)graph->count - 1 : psld_graph_fail(graph, status);
 }
 
-/* ---- Parameters ------------------------------------------------------------------------------------------------- */
+/* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 static psld_status make_parameter(const char *name, int rank, const int *shape, psld_init init, double scale,
                                   psld_parameter *p, psld_graph_node *node)

@@ -8,7 +8,7 @@
 
 #include "nn/graph.h"
 
-/* ---- Recording -------------------------------------------------------------------------------------------------- */
+/* ---- Recording --------------------------------------------------------------------------------------------------- */
 
 /* Correlation of x with weights [co][ci][kh][kw], or [ci][co][kh][kw] if `transposed`. pad: top, left, bottom, right.
  * */
@@ -46,7 +46,7 @@ psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, int power);
 /* -log softmax(logits)[label]: [n][1]; labels [n][1] hold whole numbers. */
 psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label);
 
-/* ---- Rules ------------------------------------------------------------------------------------------------------ */
+/* ---- Rules ------------------------------------------------------------------------------------------------------- */
 
 typedef struct psld_op_rule {
     const char *name;

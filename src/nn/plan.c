@@ -44,7 +44,7 @@ static size_t place_size(const psld_place *place, int batch)
     return round_up((size_t)batch * (size_t)s.h * (size_t)s.w * place->pixel);
 }
 
-/* ---- What lives, and how long ----------------------------------------------------------------------------------- */
+/* ---- What lives, and how long ------------------------------------------------------------------------------------ */
 
 static psld_status make_work(maker *m, unsigned passes)
 {
@@ -142,7 +142,7 @@ static void make_regions(maker *m)
     }
 }
 
-/* ---- Steps ------------------------------------------------------------------------------------------------------ */
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
 /* What a kernel would be called with for the largest batch, without pointers. */
 static psld_call shape_call(const psld_step *step, int batch)
@@ -230,7 +230,7 @@ static void set_offsets(psld_plan *plan)
     }
 }
 
-/* ---- Places in the arena ---------------------------------------------------------------------------------------- */
+/* ---- Places in the arena ----------------------------------------------------------------------------------------- */
 
 static int together(const psld_region *a, const psld_region *b)
 {
@@ -300,7 +300,7 @@ static psld_status find_bound(psld_plan *plan)
     return PSLD_OK;
 }
 
-/* ---- Plans ------------------------------------------------------------------------------------------------------ */
+/* ---- Plans ------------------------------------------------------------------------------------------------------- */
 
 static psld_status allocate(maker *m)
 {
@@ -366,7 +366,7 @@ void psld_plan_free(psld_plan *plan)
     psld_release(plan);
 }
 
-/* ---- Checking --------------------------------------------------------------------------------------------------- */
+/* ---- Checking ---------------------------------------------------------------------------------------------------- */
 
 static psld_status check_extra(const psld_plan *plan, size_t step, const psld_extra *extra)
 {

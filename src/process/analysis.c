@@ -66,8 +66,8 @@ psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma
     return PSLD_OK;
 }
 
-/* Two Euler steps of the reverse process, b = beta dt / 2 each, put 2 b (2 D)[x] (s + s') + 2 b^2 (4 (D + Q) P D)[x] s of the score into x, [x] being the
- * position's row; s = -L^-T eps turns both rows into factors of eps. */
+/* Two Euler steps of the reverse process, b = beta dt / 2 each, put 2 b (2 D)[x] (s + s') + 2 b^2 (4 (D + Q) P D)[x]
+ * s of the score into x, [x] being the position's row; s = -L^-T eps turns both rows into factors of eps. */
 psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second)
 {
     double inverse[PSLD_MATRIX_SIZE], column[PSLD_MAX_K], linear[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE];

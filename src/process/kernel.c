@@ -64,8 +64,8 @@ static void fill_legendre(void)
     }
 }
 
-/* With exp(A h u) G = sum_i u^i V_i = sum_j p_j(u) W_j, p_j being orthonormal polynomials, cov(h) = h sum_j W_j W_j': the columns of all
- * sqrt(h) W_j are a factor of cov. They fade quickly with j. */
+/* With exp(A h u) G = sum_i u^i V_i = sum_j p_j(u) W_j, p_j being orthonormal polynomials, cov(h) = h sum_j W_j
+ * W_j': the columns of all sqrt(h) W_j are a factor of cov. They fade quickly with j. */
 static void small_factor(int k, const psld_wide *a, const psld_wide *g, psld_wide h, psld_wide *lower)
 {
     psld_wide wide[PSLD_MAX_K * LEGENDRE_BLOCKS * PSLD_MAX_K] = {0}, v[PSLD_WIDE_SIZE], next[PSLD_WIDE_SIZE];
@@ -120,7 +120,8 @@ static void stationary_factor(int k, const psld_wide *mean, const psld_wide *sta
     psld_wide_cholesky(k, cov, lower);
 }
 
-/* The factor after `doublings` of the interval h, `mean` belonging to h, with the start variances spread by `whole_mean`. */
+/* The factor after `doublings` of the interval h, `mean` belonging to h, with the start variances spread by
+ * `whole_mean`. */
 static void doubled_factor(const psld_recipe *recipe, const psld_wide *a, psld_wide h, int doublings, psld_wide *mean,
                            const psld_wide *whole_mean, const psld_wide *start, psld_wide *lower)
 {
@@ -209,7 +210,8 @@ psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mo
     return PSLD_OK;
 }
 
-/* The stabiliser e makes the covariance L L' + e I, whose factor is that of [L, sqrt(e) I]; rows go into the order wanted. */
+/* The stabiliser e makes the covariance L L' + e I, whose factor is that of [L, sqrt(e) I]; rows go into the order
+ * wanted. */
 psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor, double *inverse)
 {
     psld_gaussian kernel;

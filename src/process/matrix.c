@@ -88,7 +88,7 @@ void psld_matrix_invert_lower(int k, const double *lower, double *inverse)
     }
 }
 
-/* ---- Symmetric eigenvalues: cyclic Jacobi rotations --------------------------------------------------------- */
+/* ---- Symmetric eigenvalues: cyclic Jacobi rotations -------------------------------------------------------------- */
 
 static void rotate(int k, double *a, int p, int q)
 {
@@ -154,7 +154,7 @@ int psld_matrix_rank(int k, int columns, double *a, double tolerance)
     return rank;
 }
 
-/* ---- General eigenvalues: QR steps with Wilkinson's shift in complex arithmetic ------------------------------ */
+/* ---- General eigenvalues: QR steps with Wilkinson's shift in complex arithmetic ---------------------------------- */
 
 /* The eigenvalue of the trailing 2 x 2 block of a[0..n)^2 that is closer to its last entry. */
 static double complex wilkinson_shift(int k, int n, const double complex *a)
@@ -214,9 +214,9 @@ static void raw_eigenvalues(int k, const double *real, double complex *values)
     }
 }
 
-/* Whether lambda is an eigenvalue of multiplicity m: with N = A - lambda, N^m then has m vanishing directions, and each power adds no more of
- * them than the one before (Weyr). The second is what tells one multiple eigenvalue from several that are close: there a small
- * power hides the differences, but the first do not. */
+/* Whether lambda is an eigenvalue of multiplicity m: with N = A - lambda, N^m then has m vanishing directions, and
+ * each power adds no more of them than the one before (Weyr). The second is what tells one multiple eigenvalue from
+ * several that are close: there a small power hides the differences, but the first do not. */
 static int has_multiplicity(int k, const double *a, double lambda, int m)
 {
     double shifted[PSLD_MATRIX_SIZE], power[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE];
@@ -239,8 +239,9 @@ static int has_multiplicity(int k, const double *a, double lambda, int m)
     return vanishing >= m;
 }
 
-/* Rounding of relative size u splits a real eigenvalue of multiplicity m into a ring of radius about u^(1/m). Where such a ring, of
- * any size, turns out to be one multiple eigenvalue, its members become their mean, which is accurate. */
+/* Rounding of relative size u splits a real eigenvalue of multiplicity m into a ring of radius about u^(1/m). Where
+ * such a ring, of any size, turns out to be one multiple eigenvalue, its members become their mean, which is
+ * accurate. */
 static int merge_split_eigenvalues(int k, const double *a, double complex *v, int i)
 {
     double scale = psld_matrix_largest(k, a);

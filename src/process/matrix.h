@@ -17,8 +17,8 @@ void psld_matrix_multiply_t(int k, const double *a, const double *b, double *out
 void psld_matrix_add(int k, double f, const double *x, double *y);
 double psld_matrix_largest(int k, const double *a); /* largest absolute entry */
 
-/* Lower factor of a symmetric positive (semi)definite matrix; a pivot that is not positive gives a column of zeros. Returns the
- * number of such pivots. */
+/* Lower factor of a symmetric positive (semi)definite matrix; a pivot that is not positive gives a column of zeros.
+ * Returns the number of such pivots. */
 int psld_matrix_cholesky(int k, const double *a, double *lower);
 /* Inverse of a lower triangular matrix with positive diagonal. */
 void psld_matrix_invert_lower(int k, const double *lower, double *inverse);

@@ -1,8 +1,8 @@
 /* Known processes as rows of a table, and how a row with overrides becomes a recipe.
  *
- * Phase-space rows are PSLD of the paper: D = diag(Gamma, M nu) / 2, Q = [[0, -1], [1, 0]] / 2. Rules: gamma alone keeps
- * M^-1 = 4 and means nu = gamma + 4 (critical damping); with nu given, M^-1 = (gamma - nu)^2 / 4; m_inv overrides
- * that, and then damping is not critical. */
+ * Phase-space rows are PSLD of the paper: D = diag(Gamma, M nu) / 2, Q = [[0, -1], [1, 0]] / 2. Rules: gamma alone
+ * keeps M^-1 = 4 and means nu = gamma + 4 (critical damping); with nu given, M^-1 = (gamma - nu)^2 / 4; m_inv
+ * overrides that, and then damping is not critical. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

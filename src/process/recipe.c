@@ -1,7 +1,9 @@
 /* What a recipe must fulfil, checked once when it is made: everything after may rely on it.
- *   1. All numbers are finite, 1 <= k <= PSLD_MAX_K, masses > 0, init >= 0, stabiliser >= 0, beta >= 0 and not 0 throughout.
+ *   1. All numbers are finite, 1 <= k <= PSLD_MAX_K, masses > 0, init >= 0, stabiliser >= 0, beta >= 0 and not 0
+ *     throughout.
  *   2. D is symmetric positive semidefinite and Q skew-symmetric: N(0, P^-1) is then stationary.
- *   3. Noise reaches every variable (Kalman's rank condition on drift and noise): the kernel covariance is then positive definite for
+ *   3. Noise reaches every variable (Kalman's rank condition on drift and noise): the kernel covariance is then
+ *     positive definite for
  *      every t > 0 and all eigenvalues of the drift have negative real part.
  * Deviations from symmetry up to TOLERANCE of the largest entry are taken for rounding and removed. */
 #include "process/recipe.h"
@@ -77,7 +79,8 @@ static psld_status check_semidefinite(const psld_recipe_spec *spec)
     return PSLD_OK;
 }
 
-/* Orthogonalises column `c` of `basis` (k rows, columns of length k one after another) against the first `n`; returns its remaining length. */
+/* Orthogonalises column `c` of `basis` (k rows, columns of length k one after another) against the first `n`;
+ * returns its remaining length. */
 static double orthogonalise(int k, double *basis, int n, double *c)
 {
     for (int pass = 0; pass < 2; pass++) /* twice is enough (Kahan, Parlett) */
@@ -91,7 +94,8 @@ static double orthogonalise(int k, double *basis, int n, double *c)
     return sqrt(length);
 }
 
-/* Grows an orthonormal basis of the space that noise enters, then of where the drift carries it, until nothing new comes. */
+/* Grows an orthonormal basis of the space that noise enters, then of where the drift carries it, until nothing new
+ * comes. */
 static psld_status check_reach(const psld_recipe *recipe)
 {
     int k = recipe->spec.k, reached = 0, next = 0;
@@ -131,7 +135,8 @@ static psld_status check_reach(const psld_recipe *recipe)
         reached, k, worst, sqrt(least));
 }
 
-/* Quiet variables (zero rows of D) first, or plainly reversed for `upper`; predicted are all from the first noisy one on. */
+/* Quiet variables (zero rows of D) first, or plainly reversed for `upper`; predicted are all from the first noisy
+ * one on. */
 static void find_order(psld_recipe *recipe)
 {
     int k = recipe->spec.k, place = 0, noisy[PSLD_MAX_K];

@@ -1,7 +1,7 @@
 /* The forward process as the rest of the library sees it, and its exact Gaussian transitions.
  *
- * Inside, variables are measured in units of their stationary deviation (z_i / sqrt(mass_i), "whitened"): the stationary law is then
- * N(0, I), the drift matrix A = -(D + Q) and flipping the sign of Q is transposing A. */
+ * Inside, variables are measured in units of their stationary deviation (z_i / sqrt(mass_i), "whitened"): the
+ * stationary law is then N(0, I), the drift matrix A = -(D + Q) and flipping the sign of Q is transposing A. */
 #ifndef PSLD_PROCESS_RECIPE_H
 #define PSLD_PROCESS_RECIPE_H
 
@@ -21,11 +21,13 @@ struct psld_recipe {
     int predicted;                  /* the last so many of `order` have their eps predicted */
 };
 
-/* A recipe written in YAML: a map (D and Q, drift and noise, or `preset` with overrides) or a line "psld gamma=0.02". */
+/* A recipe written in YAML: a map (D and Q, drift and noise, or `preset` with overrides) or a line "psld
+ * gamma=0.02". */
 psld_status psld_recipe_read(const psld_node *node, psld_recipe **recipe);
 /* A row of the table of presets with overrides taken from a map (NULL: none). */
 psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe);
-/* The keys that presets and files share: name, beta, init, stabiliser, factor. Sets defaults first; spec->k is known. NULL: defaults alone. */
+/* The keys that presets and files share: name, beta, init, stabiliser, factor. Sets defaults first; spec->k is
+ * known. NULL: defaults alone. */
 psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec);
 int psld_preset_exists(const char *name);
 /* All names in one line, for messages. */
@@ -35,10 +37,12 @@ const char *psld_preset_names(void);
 double psld_beta(const psld_recipe *recipe, double t);
 psld_wide psld_beta_integral(const psld_recipe *recipe, double u, double t);
 
-/* FORWARD: dz = A z + noise, the process itself. FLIPPED: the same with -Q for Q, the linear part of the reverse process. */
+/* FORWARD: dz = A z + noise, the process itself. FLIPPED: the same with -Q for Q, the linear part of the reverse
+ * process. */
 typedef enum psld_direction { PSLD_FORWARD, PSLD_FLIPPED } psld_direction;
 
-/* A Gaussian that depends linearly on where it starts: N(mean z, cov), cov = factor factor', factor lower with diagonal >= 0. */
+/* A Gaussian that depends linearly on where it starts: N(mean z, cov), cov = factor factor', factor lower with
+ * diagonal >= 0. */
 typedef struct psld_gaussian {
     double mean[PSLD_MATRIX_SIZE], cov[PSLD_MATRIX_SIZE], factor[PSLD_MATRIX_SIZE];
 } psld_gaussian;
@@ -51,7 +55,8 @@ void psld_transition(const psld_recipe *recipe, psld_direction direction, psld_w
 /* Kernel at t when x_0 itself has variance `x_variance` about its mean, without the stabiliser. */
 void psld_kernel(const psld_recipe *recipe, double t, psld_mode mode, double x_variance, psld_gaussian *out);
 
-/* Reverse process: drift of z is beta (linear z + score_weight s). linear = (D + Q) P; stochastic: score_weight = 2 D, flow: D. */
+/* Reverse process: drift of z is beta (linear z + score_weight s). linear = (D + Q) P; stochastic: score_weight = 2
+ * D, flow: D. */
 void psld_reverse_linear(const psld_recipe *recipe, double *linear);
 
 #endif

@@ -1,4 +1,5 @@
-/* Recipes as users write them: a line ("psld gamma=0.02", "mine.yaml beta=4"), or YAML with D and Q, or with drift and noise. */
+/* Recipes as users write them: a line ("psld gamma=0.02", "mine.yaml beta=4"), or YAML with D and Q, or with drift
+ * and noise. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +71,8 @@ psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec
     return read_factor(map, spec);
 }
 
-/* A process given as dz = beta F z dt + sqrt(beta) G dw has N(0, P^-1) as its stationary law, and so belongs to the family, iff
- * Q = -F P^-1 - D with D = G G' / 2 is skew-symmetric. */
+/* A process given as dz = beta F z dt + sqrt(beta) G dw has N(0, P^-1) as its stationary law, and so belongs to the
+ * family, iff Q = -F P^-1 - D with D = G G' / 2 is skew-symmetric. */
 static psld_status from_drift_and_noise(const psld_node *map, const double *drift, const double *noise,
                                         psld_recipe_spec *spec)
 {
@@ -178,10 +179,10 @@ psld_status psld_recipe_parse(const char *yaml, const char *origin, psld_recipe 
     return status;
 }
 
-/* ---- "NAME key=value key=value" ------------------------------------------------------------------------------ */
+/* ---- "NAME key=value key=value" ---------------------------------------------------------------------------------- */
 
-/* Ends the word that begins at `text` and returns where the next assignment begins: values may contain spaces ("beta=[0.1, 20]"), so
- * only a space before "key=" separates. */
+/* Ends the word that begins at `text` and returns where the next assignment begins: values may contain spaces
+ * ("beta=[0.1, 20]"), so only a space before "key=" separates. */
 static char *cut_word(char *text)
 {
     for (char *space = text; (space = strpbrk(space, " \t")); space++) {

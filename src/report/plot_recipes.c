@@ -1,4 +1,5 @@
-/* A page on recipes: how the kernel moves from the data to the stationary law, how fast, what it does to errors, and what its paths look like. */
+/* A page on recipes: how the kernel moves from the data to the stationary law, how fast, what it does to errors, and
+ * what its paths look like. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,8 @@ static psld_status distance(const psld_recipe *recipe, double t, double *values)
     return psld_recipe_distance(recipe, t, values);
 }
 
-/* Curves of a quantity with `each` values a variable (1) or one for all (0): x solid, auxiliary variables dashed, unless `dash` says otherwise. */
+/* Curves of a quantity with `each` values a variable (1) or one for all (0): x solid, auxiliary variables dashed,
+ * unless `dash` says otherwise. */
 static psld_status add_curves(const recipe_page *page, psld_panel *panel, const double *times, quantity_fn quantity,
                               int each, int dotted, int labelled)
 {
@@ -123,7 +125,7 @@ static psld_status add_moments(const recipe_page *page)
     return add_curves(page, panel, page->logarithmic, first_order_factors, 1, 1, 0);
 }
 
-/* ---- Paths ------------------------------------------------------------------------------------------------------ */
+/* ---- Paths ------------------------------------------------------------------------------------------------------- */
 
 /* Times 0 ... 1 that are dense near the data. */
 static double path_time(int i)
@@ -132,7 +134,8 @@ static double path_time(int i)
     return u * u;
 }
 
-/* A path of the process itself from x_0, by exact transitions. x and first auxiliary variable (or t and x when there is none). */
+/* A path of the process itself from x_0, by exact transitions. x and first auxiliary variable (or t and x when there
+ * is none). */
 static void forward_path(const psld_recipe *recipe, double x0, uint64_t sample, double *horizontal, double *vertical)
 {
     int k = recipe->spec.k;
@@ -161,7 +164,8 @@ static psld_status step_back(psld_walk *walk, double t, double u, uint64_t index
     return psld_sampler_sscs.step(walk, index, table);
 }
 
-/* A path of the reverse process with the exact score of data at -1 and 1, from t = 1 to the end of the samplers' walks. */
+/* A path of the reverse process with the exact score of data at -1 and 1, from t = 1 to the end of the samplers'
+ * walks. */
 static psld_status reverse_path(psld_walk *walk, uint64_t sample, double *horizontal, double *vertical)
 {
     psld_status status = PSLD_OK;

@@ -1,10 +1,11 @@
 /* Langevin steps at a fixed time: they leave p_t as it is and repair what steps between times got wrong.
  *
- * In the predicted variables, given the others, the kernel's covariance is L L' (L: their block of the factor), and the score is -L^-T eps. A
- * Langevin step preconditioned with L L' and of size a is then
+ * In the predicted variables, given the others, the kernel's covariance is L L' (L: their block of the factor), and
+ * the score is -L^-T eps. A Langevin step preconditioned with L L' and of size a is then
  *     z <- z - a L eps + sqrt(2 a) L n.
- * With sqrt(2 a - a^2) instead, the same to first order in a, it is exact where noise dominates: there eps = L^-1 (z - ...) is standard normal and
- * the step an exchange of a part of it for fresh noise, which keeps its variance at any a. */
+ * With sqrt(2 a - a^2) instead, the same to first order in a, it is exact where noise dominates: there eps = L^-1 (z
+ * - ...) is standard normal and the step an exchange of a part of it for fresh noise, which keeps its variance at
+ * any a. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Grids of times: where the steps of a walk from t = 1 down to its end lie. A grid maps the fraction u of steps taken to the fraction of the way
- * gone; later grids may need the recipe as well. */
+/* Grids of times: where the steps of a walk from t = 1 down to its end lie. A grid maps the fraction u of steps
+ * taken to the fraction of the way gone; later grids may need the recipe as well. */
 #include <string.h>
 
 #include "sample/walk.h"

@@ -1,5 +1,5 @@
-/* Heun's method on the probability flow: an Euler step to look ahead, then the mean of both slopes. Order 2, two evaluations a step; a truncated
- * last step is an Euler step, so that an odd budget is spent to the last evaluation. */
+/* Heun's method on the probability flow: an Euler step to look ahead, then the mean of both slopes. Order 2, two
+ * evaluations a step; a truncated last step is an Euler step, so that an odd budget is spent to the last evaluation. */
 #include "sample/walk.h"
 
 typedef struct heun_table {

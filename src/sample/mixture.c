@@ -1,5 +1,6 @@
 /* Data distributed as a mixture of isotropic Gaussians has an exact score under every recipe:
- *     p_t(z) = sum_c w_c N(z; mu m_c, C_c),   C_c = kernel covariance with Var x_0 = scale_c^2,   mu = mean map's first column,
+ *     p_t(z) = sum_c w_c N(z; mu m_c, C_c),   C_c = kernel covariance with Var x_0 = scale_c^2,   mu = mean map's
+ *       first column,
  *     grad log p_t = sum_c r_c C_c^-1 (mu m_c - z),   r_c = w_c N(...) / sum.
  * Components of equal scale share C, so the sum needs only their total weight and mean. */
 #include <math.h>
@@ -145,7 +146,7 @@ void psld_mixture_moments(const psld_mixture *mixture, double *mean, double *cov
     }
 }
 
-/* ---- Exact draws --------------------------------------------------------------------------------------------- */
+/* ---- Exact draws ------------------------------------------------------------------------------------------------- */
 
 static size_t choose_component(const psld_mixture *mixture, uint64_t seed, uint64_t sample)
 {
@@ -188,10 +189,10 @@ psld_status psld_mixture_draw(const psld_mixture *mixture, const psld_recipe *re
     return PSLD_OK;
 }
 
-/* ---- The score ----------------------------------------------------------------------------------------------- */
+/* ---- The score --------------------------------------------------------------------------------------------------- */
 
-/* One class of components at one time. Of z only y = gain z matters for telling its components apart: the observation x_0 + noise of variance
- * 1 / strength that z amounts to (docs/recipe.md, sufficient statistic). */
+/* One class of components at one time. Of z only y = gain z matters for telling its components apart: the
+ * observation x_0 + noise of variance 1 / strength that z amounts to (docs/recipe.md, sufficient statistic). */
 typedef struct class_at_time {
     double mu[PSLD_MAX_K];              /* first column of the mean map */
     double gain[PSLD_MAX_K];            /* C^-1 mu / strength */

@@ -1,11 +1,13 @@
 /* Probability flow with Dormand and Prince's pair of orders 5(4) and adaptive steps.
  *
- * Step control, first step and the count of evaluations are those of SciPy's RK45 (solve_ivp), so that numbers of evaluations can be compared with
- * published ones: error norm = root mean square, over all numbers of a group, of err / (tol + tol max(|y0|, |y1|)); factor
- * 0.9 err^(-1/5) between 0.2 and 10; no growth after a rejection. The independent variable is s = 1 - t, from 0 to 1 - eps.
+ * Step control, first step and the count of evaluations are those of SciPy's RK45 (solve_ivp), so that numbers of
+ * evaluations can be compared with published ones: error norm = root mean square, over all numbers of a group, of
+ * err / (tol + tol max(|y0|, |y1|)); factor 0.9 err^(-1/5) between 0.2 and 10; no growth after a rejection. The
+ * independent variable is s = 1 - t, from 0 to 1 - eps.
  *
- * A group is options->ode_group consecutive samples that share their steps. Groups know nothing of each other; those of a batch only have their
- * evaluations done together. `work` holds, for each state: seven slopes, the state being tried, and the packed states to evaluate. */
+ * A group is options->ode_group consecutive samples that share their steps. Groups know nothing of each other; those
+ * of a batch only have their evaluations done together. `work` holds, for each state: seven slopes, the state being
+ * tried, and the packed states to evaluate. */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +17,8 @@
 
 enum { STAGES = 6, SLOPES = STAGES + 1, TRIAL = SLOPES, PACKED = TRIAL + 1, WORK_STATES = PACKED + 1 };
 
-/* Dormand and Prince (1980), table 2: nodes, coefficients (the last row is the solution of order 5), and the difference to the
- * embedded solution of order 4. */
+/* Dormand and Prince (1980), table 2: nodes, coefficients (the last row is the solution of order 5), and the
+ * difference to the embedded solution of order 4. */
 static const double node[SLOPES] = {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
 static const double coefficient[SLOPES][STAGES] = {
     {0},
@@ -72,7 +74,7 @@ static double *packed_states(const ode_solver *ode, const group *g)
     return room(ode, PACKED) + g->packed * ode->state;
 }
 
-/* ---- Evaluating slopes of many groups at once ------------------------------------------------------------------ */
+/* ---- Evaluating slopes of many groups at once -------------------------------------------------------------------- */
 
 /* The slope dz/ds = beta [(D + Q) P z + D score] at the group's s_evaluated, as an affine map. */
 static void plan_slopes(void *context, size_t begin, size_t end)
@@ -119,13 +121,14 @@ static psld_status evaluate(ode_solver *ode, int stage)
     return PSLD_OK;
 }
 
-/* ---- First step ------------------------------------------------------------------------------------------------ */
+/* ---- First step -------------------------------------------------------------------------------------------------- */
 
 typedef struct first_guess {
     double d1, h0;
 } first_guess;
 
-/* SciPy's select_initial_step (Hairer, Norsett, Wanner, II.4): a small trial h0 from the sizes of state and slope ... */
+/* SciPy's select_initial_step (Hairer, Norsett, Wanner, II.4): a small trial h0 from the sizes of state and slope
+ * ... */
 static void guess_first_step(ode_solver *ode, size_t a, first_guess *guess)
 {
     group *g = &ode->groups[ode->active[a]];
@@ -170,7 +173,7 @@ static psld_status begin(ode_solver *ode)
     return status;
 }
 
-/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
 static double smallest_step(double s)
 {

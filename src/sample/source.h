@@ -1,5 +1,5 @@
-/* A score source: something that predicts eps from states and times. Networks, exact mixtures and the wrappers around other sources
- * (guidance, inpainting, ...) are all this. */
+/* A score source: something that predicts eps from states and times. Networks, exact mixtures and the wrappers
+ * around other sources (guidance, inpainting, ...) are all this. */
 #ifndef PSLD_SAMPLE_SOURCE_H
 #define PSLD_SAMPLE_SOURCE_H
 

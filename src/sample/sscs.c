@@ -1,9 +1,10 @@
 /* Symmetric splitting (SSCS of CLD and PSLD) for every recipe.
  *
- * The reverse drift is beta [(D + Q) P z + 2 D s] = -beta (D - Q) P z + 2 beta D (P z + s). The first part with the noise is the
- * recipe with -Q for Q: an Ornstein-Uhlenbeck process whose transition is known exactly. The second vanishes at stationarity and
- * gets an Euler step. A step is half of the first, the second, half of the first; the score is taken at the time it starts from.
- * Weak order 1, with a smaller constant than Euler-Maruyama where the linear part is stiff. */
+ * The reverse drift is beta [(D + Q) P z + 2 D s] = -beta (D - Q) P z + 2 beta D (P z + s). The first part with the
+ * noise is the recipe with -Q for Q: an Ornstein-Uhlenbeck process whose transition is known exactly. The second
+ * vanishes at stationarity and gets an Euler step. A step is half of the first, the second, half of the first; the
+ * score is taken at the time it starts from. Weak order 1, with a smaller constant than Euler-Maruyama where the
+ * linear part is stiff. */
 #include <string.h>
 
 #include "sample/walk.h"

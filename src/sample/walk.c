@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 
-/* ---- The affine primitive ------------------------------------------------------------------------------------ */
+/* ---- The affine primitive ---------------------------------------------------------------------------------------- */
 
 enum { CHUNK = 256 }; /* coordinates at a time: k rows of state, eps and noise stay in the first cache */
 
@@ -45,8 +45,8 @@ static void draw_numbers(const affine_job *job, uint64_t sample, size_t first, s
         psld_random_normal(options->seed, job->purpose, sample, job->step, first, count, out);
 }
 
-/* Noise of coordinates begin ... begin + width - 1 for each variable. A small state is drawn in one go, since its variables
- * share blocks of the generator. */
+/* Noise of coordinates begin ... begin + width - 1 for each variable. A small state is drawn in one go, since its
+ * variables share blocks of the generator. */
 static void draw_noise(const affine_job *job, uint64_t sample, size_t begin, size_t width, double noise[][CHUNK])
 {
     size_t k = job->walk->k, dim = job->walk->dim;
@@ -105,8 +105,9 @@ void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine)
     psld_matrix_identity(recipe->spec.k, affine->state);
 }
 
-/* s = -inverse' eps, of which only the predicted variables' eps are known. They suffice: inverse is triangular in `order` and they are its
- * end, so the scores of the noisy variables, the only ones that weight picks, contain no other. */
+/* s = -inverse' eps, of which only the predicted variables' eps are known. They suffice: inverse is triangular in
+ * `order` and they are its end, so the scores of the noisy variables, the only ones that weight picks, contain no
+ * other. */
 psld_status psld_affine_score(const psld_recipe *recipe, double t, const double *weight, psld_affine *affine)
 {
     double inverse[PSLD_MATRIX_SIZE];
@@ -133,7 +134,7 @@ psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, do
     return psld_affine_score(recipe, t, weight, affine);
 }
 
-/* ---- Evaluating the source ----------------------------------------------------------------------------------- */
+/* ---- Evaluating the source --------------------------------------------------------------------------------------- */
 
 psld_status psld_walk_predict_each(psld_walk *walk, size_t n, const double *z)
 {
@@ -159,7 +160,7 @@ psld_status psld_walk_report(const psld_walk *walk, double fraction)
     return psld_progress(walk->options->progress, walk->options->progress_user, walk->done_before + here, walk->total);
 }
 
-/* ---- A plan for the whole walk ------------------------------------------------------------------------------- */
+/* ---- A plan for the whole walk ----------------------------------------------------------------------------------- */
 
 typedef struct route {
     const psld_sampler *sampler;
@@ -218,7 +219,7 @@ static psld_status plan_route(const psld_recipe *recipe, const psld_sample_optio
     return psld_affine_euler(recipe, options->eps, options->eps, r->sampler->deterministic ? 1 : 2, &r->last);
 }
 
-/* ---- Walking ------------------------------------------------------------------------------------------------- */
+/* ---- Walking ----------------------------------------------------------------------------------------------------- */
 
 static psld_status take_steps(psld_walk *walk, const route *r)
 {

@@ -1,10 +1,11 @@
 /* The reverse process, walked by any sampler.
  *
- * A sampler is a row in a table. Fixed-step samplers are given a grid of times: `plan` computes the constants of one step (small matrices, in
- * float64, once for each grid) and `step` applies them to a batch of states. Adaptive samplers get the whole walk. All of them see
- * states, times and a source, and nothing else.
+ * A sampler is a row in a table. Fixed-step samplers are given a grid of times: `plan` computes the constants of one
+ * step (small matrices, in float64, once for each grid) and `step` applies them to a batch of states. Adaptive
+ * samplers get the whole walk. All of them see states, times and a source, and nothing else.
  *
- * Everything a step does to a state is affine with the same k x k matrices for each coordinate, so there is one primitive for it:
+ * Everything a step does to a state is affine with the same k x k matrices for each coordinate, so there is one
+ * primitive for it:
  *     z <- base + state z + eps e + noise n,
  * e being the predicted eps and n fresh normal numbers addressed by (seed, purpose, sample, step). */
 #ifndef PSLD_SAMPLE_WALK_H
@@ -36,7 +37,8 @@ typedef struct psld_affine {
     double noise[PSLD_MATRIX_SIZE]; /* k x k */
 } psld_affine;
 
-/* out[i] = base[i] + state z[i] + eps walk->eps[i] + noise n, for all states of the batch; out may be z or base; base may be NULL. */
+/* out[i] = base[i] + state z[i] + eps walk->eps[i] + noise n, for all states of the batch; out may be z or base;
+ * base may be NULL. */
 void psld_walk_affine(const psld_walk *walk, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,
                       const double *base, const double *z, double *out);
 
@@ -52,8 +54,8 @@ psld_status psld_walk_report(const psld_walk *walk, double fraction);
 psld_status psld_affine_score(const psld_recipe *recipe, double t, const double *weight, psld_affine *affine);
 /* affine->state = I, all else 0. */
 void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine);
-/* An Euler step of size dt of the reverse process from time t: its drift, with `score_part` = 2 (stochastic) or 1 (probability
- * flow) times D before the score. No noise. */
+/* An Euler step of size dt of the reverse process from time t: its drift, with `score_part` = 2 (stochastic) or 1
+ * (probability flow) times D before the score. No noise. */
 psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, double score_part, psld_affine *affine);
 
 typedef struct psld_sampler {

@@ -17,7 +17,8 @@ typedef struct psld_adam {
 void psld_adam_update(const psld_adam *adam, size_t count, const float *g, float *w, float *m, float *v,
                       float *average);
 
-/* Sum of squares in double, in chunks of fixed size that are added in order. `scratch` has room for psld_adam_chunks(count) doubles. */
+/* Sum of squares in double, in chunks of fixed size that are added in order. `scratch` has room for
+ * psld_adam_chunks(count) doubles. */
 size_t psld_adam_chunks(size_t count);
 double psld_adam_sum_squares(size_t count, const float *x, double *scratch);
 

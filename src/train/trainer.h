@@ -1,6 +1,7 @@
 /* One optimisation step after another on a score network: loss, gradient, clipping, Adam, moving average.
  *
- * The caller draws data, times and noise and forms z_t; the trainer knows neither files nor processes. Weights are updated in the network itself. */
+ * The caller draws data, times and noise and forms z_t; the trainer knows neither files nor processes. Weights are
+ * updated in the network itself. */
 #ifndef PSLD_TRAIN_TRAINER_H
 #define PSLD_TRAIN_TRAINER_H
 
@@ -26,8 +27,8 @@ typedef struct psld_trainer psld_trainer;
 psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer);
 void psld_trainer_free(psld_trainer *trainer);
 
-/* One step on n <= batch samples: z [n][in_ch][size][size], t [n], eps as the network's output. `first`: global number of the first sample, for
- * dropout. Gives the mean loss and the norm of the gradient before clipping. */
+/* One step on n <= batch samples: z [n][in_ch][size][size], t [n], eps as the network's output. `first`: global
+ * number of the first sample, for dropout. Gives the mean loss and the norm of the gradient before clipping. */
 psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, const float *z, const float *t,
                               const float *eps, double *loss, double *norm);
 

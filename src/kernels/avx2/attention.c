@@ -122,7 +122,7 @@ static void run_pairs(job *j, psld_task_fn pack, psld_task_fn queries, psld_task
     }
 }
 
-/* ---- Forward ---------------------------------------------------------------------------------------------------- */
+/* ---- Forward ----------------------------------------------------------------------------------------------------- */
 
 static void forward_pack_task(void *context, int slot, ptrdiff_t task)
 {
@@ -158,7 +158,7 @@ void psld_attention_avx2_6x16(const psld_attention_avx2 *attention, float *weigh
     run_pairs(&j, forward_pack_task, forward_queries_task, NULL);
 }
 
-/* ---- Gradient --------------------------------------------------------------------------------------------------- */
+/* ---- Gradient ---------------------------------------------------------------------------------------------------- */
 
 enum { PACK_V_TRANSPOSED, PACK_K, PACK_Q, PACK_DOUT };
 

@@ -47,7 +47,7 @@ static ptrdiff_t words(ptrdiff_t count)
     return psld_round16(2 * count);
 }
 
-/* ---- Pointers --------------------------------------------------------------------------------------------------- */
+/* ---- Pointers ---------------------------------------------------------------------------------------------------- */
 
 static void grid_position(const grid *g, ptrdiff_t pixel, ptrdiff_t *image, ptrdiff_t *a, ptrdiff_t *b)
 {
@@ -77,7 +77,7 @@ static void point_pixel(const grid *g, ptrdiff_t pixel, const float **table)
     }
 }
 
-/* ---- Products --------------------------------------------------------------------------------------------------- */
+/* ---- Products ---------------------------------------------------------------------------------------------------- */
 
 /* Up to six pixels from `pixel` on, one panel. Where they do not lie one after the other the tile goes through a
  * buffer. */
@@ -132,7 +132,7 @@ static void run_grid(grid *g, int slots)
     psld_tasks_avx2(slots, (pixels + BLOCK_PIXELS - 1) / BLOCK_PIXELS, pixels_task, g);
 }
 
-/* ---- Forward and data gradient ---------------------------------------------------------------------------------- */
+/* ---- Forward and data gradient ----------------------------------------------------------------------------------- */
 
 /* The scratch of a grid: zeros, then [3][taps] numbers, then tables. Returns the numbers. */
 static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t channels, float *scratch)
@@ -217,7 +217,7 @@ void psld_conv_dx_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
         }
 }
 
-/* ---- Weight gradient -------------------------------------------------------------------------------------------- */
+/* ---- Weight gradient --------------------------------------------------------------------------------------------- */
 
 /* Pixels are taken in chunks. Of each chunk x is packed for every tap as [taps][inputs / 16][pixels][16], dy
  * likewise; the blocks of dw, products of two such strips, are shared out. A block's sum continues over all chunks. */

@@ -220,7 +220,7 @@ void psld_gemm_tn_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff
     }
 }
 
-/* ---- The whole product ------------------------------------------------------------------------------------------ */
+/* ---- The whole product ------------------------------------------------------------------------------------------- */
 
 /* Tasks are rectangles: blocks of rows that fit into the second cache beside a panel, times groups of panels when
  * there are too few rows to go round. */

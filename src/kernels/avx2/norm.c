@@ -33,7 +33,7 @@ static ptrdiff_t strips(const psld_norm_avx2 *norm)
     return (psld_round8(norm->channels) + STRIP - 1) / STRIP;
 }
 
-/* ---- Moments ---------------------------------------------------------------------------------------------------- */
+/* ---- Moments ----------------------------------------------------------------------------------------------------- */
 
 /* Means of `count` vectors of channels over one chunk, and the squares about them. Inlined with constant `count`. */
 V8_INLINE void chunk_moments(int count, const float *x, ptrdiff_t stride, ptrdiff_t pixels, v8 *mean, v8 *square)
@@ -102,7 +102,7 @@ void psld_moments_avx2(const psld_norm_avx2 *norm, const float *x, ptrdiff_t x_s
     psld_parallel((size_t)(norm->images * strips(norm)), 1, moments_range, &job);
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------------------- */
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 /* Mean and 1 / sqrt(variance + epsilon) of a group. */
 static void group_moments(const psld_norm_avx2 *norm, const float *mean, const float *square, double *group_mean,
@@ -146,7 +146,7 @@ void psld_norm_tables_avx2(const psld_norm_avx2 *norm, const float *mean, const 
     }
 }
 
-/* ---- Gradient --------------------------------------------------------------------------------------------------- */
+/* ---- Gradient ---------------------------------------------------------------------------------------------------- */
 
 /* Four doubles from each half of x are added to sum[0], sum[1]. */
 V8_INLINE void add_to_doubles(v8 x, __m256d *sum)

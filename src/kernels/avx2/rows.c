@@ -16,7 +16,7 @@ static size_t grain_pixels(ptrdiff_t channels)
     return (size_t)(GRAIN / psld_round8(channels) + 1);
 }
 
-/* ---- Fill and finish -------------------------------------------------------------------------------------------- */
+/* ---- Fill and finish --------------------------------------------------------------------------------------------- */
 
 static void copy_pixels(ptrdiff_t pixels, ptrdiff_t width, const float *x, ptrdiff_t x_stride, float *y,
                         ptrdiff_t y_stride)
@@ -76,7 +76,7 @@ void psld_finish_rows_avx2(const psld_finish_avx2 *finish, int skip_bias, float 
     }
 }
 
-/* ---- Elementwise ------------------------------------------------------------------------------------------------ */
+/* ---- Elementwise ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const psld_fill_avx2 *fill;
@@ -162,7 +162,7 @@ void psld_add_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *a, ptrdiff
     psld_parallel((size_t)pixels, grain_pixels(channels), add_range, &e);
 }
 
-/* ---- Sums ------------------------------------------------------------------------------------------------------- */
+/* ---- Sums -------------------------------------------------------------------------------------------------------- */
 
 enum { CHUNK = 32, STRIP = 64, VECTORS = STRIP / 8 };
 

@@ -34,7 +34,7 @@ typedef struct psld_finish_avx2 {
 void psld_finish_rows_avx2(const psld_finish_avx2 *finish, int skip_bias, float *y, ptrdiff_t y_stride, ptrdiff_t begin,
                            ptrdiff_t end, ptrdiff_t pixels, ptrdiff_t first, ptrdiff_t count);
 
-/* ---- Elementwise, on `pixels` pixels, with threads -------------------------------------------------------------- */
+/* ---- Elementwise, on `pixels` pixels, with threads --------------------------------------------------------------- */
 
 void psld_affine_avx2(const psld_fill_avx2 *fill, ptrdiff_t images, ptrdiff_t pixels, ptrdiff_t channels,
                       const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride);

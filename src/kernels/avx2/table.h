@@ -1,5 +1,5 @@
-/* The AVX2 kernels in the form that plans call: each file gives some rows of the backend's table. What a fast kernel cannot do (another
- * activation, a dense operand) it hands to the reference kernel of the same operation. */
+/* The AVX2 kernels in the form that plans call: each file gives some rows of the backend's table. What a fast kernel
+ * cannot do (another activation, a dense operand) it hands to the reference kernel of the same operation. */
 #ifndef PSLD_KERNELS_AVX2_TABLE_H
 #define PSLD_KERNELS_AVX2_TABLE_H
 
@@ -15,7 +15,8 @@ void psld_table_moves_avx2(psld_op_kernel *kernel);
 /* The backend; NULL where it cannot run. */
 const psld_backend *psld_backend_avx2_get(void);
 
-/* Slots of scratch that kernels are planned and run with: the number of threads when first asked, so that it is the same both times. */
+/* Slots of scratch that kernels are planned and run with: the number of threads when first asked, so that it is the
+ * same both times. */
 int psld_table_slots_avx2(void);
 
 /* One task: the kernel shares out its work itself. */

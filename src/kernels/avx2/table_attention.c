@@ -1,5 +1,6 @@
-/* The products of attention as matrix products between the pixels of an image. A task is a quarter of an image's rows, so that one image alone keeps four
- * threads busy; each packs the other matrix for itself, which costs little beside the product. */
+/* The products of attention as matrix products between the pixels of an image. A task is a quarter of an image's
+ * rows, so that one image alone keeps four threads busy; each packs the other matrix for itself, which costs little
+ * beside the product. */
 #include "kernels/avx2/table.h"
 
 #include "kernels/avx2/gemm.h"
@@ -55,7 +56,7 @@ static void multiply(const psld_call *call, part p, ptrdiff_t k, const float *pa
     psld_gemm_avx2_6x16(&gemm);
 }
 
-/* ---- S = by q k' -------------------------------------------------------------------------------------------------- */
+/* ---- S = by q k' ------------------------------------------------------------------------------------------------- */
 
 static ptrdiff_t scores_panels(const psld_call *call)
 {
@@ -80,7 +81,7 @@ static void run_scores(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- o = by P v ---------------------------------------------------------------------------------------------------- */
+/* ---- o = by P v -------------------------------------------------------------------------------------------------- */
 
 static ptrdiff_t apply_panels(const psld_call *call)
 {
@@ -106,7 +107,7 @@ static void run_apply(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- o = by P' y --------------------------------------------------------------------------------------------------- */
+/* ---- o = by P' y ------------------------------------------------------------------------------------------------- */
 
 /* The product reads 16 channels at a time. */
 static int is_whole(const psld_call *call)
@@ -140,7 +141,7 @@ static void run_apply_t(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- Softmax ------------------------------------------------------------------------------------------------------- */
+/* ---- Softmax ----------------------------------------------------------------------------------------------------- */
 
 static size_t tasks_of_lines(const psld_call *call)
 {

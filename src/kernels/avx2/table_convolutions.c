@@ -1,10 +1,11 @@
-/* Convolutions, their two adjoints, and linear maps. Which algorithm computes one follows from its geometry alone, never from the batch, so
- * that bits do not depend on it:
+/* Convolutions, their two adjoints, and linear maps. Which algorithm computes one follows from its geometry alone,
+ * never from the batch, so that bits do not depend on it:
  *     1 x 1, stride 1        a matrix product of pixels and weights,
  *     3 x 3, stride 1        Winograd, unless there are too few channels to fill its tiles,
  *     all else               by indirection.
- * Packed weights are blocks (conv.h), those of the data gradient transposed, or U (winograd.h). Scratch begins with the table of biases that a
- * product is finished with; making packed weights uses all of it for the weights in blocks. */
+ * Packed weights are blocks (conv.h), those of the data gradient transposed, or U (winograd.h). Scratch begins with
+ * the table of biases that a product is finished with; making packed weights uses all of it for the weights in
+ * blocks. */
 #include "kernels/avx2/table.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ static psld_pixels_avx2 writing(const psld_operand *o)
     return (psld_pixels_avx2){o->data, (ptrdiff_t)o->pixel};
 }
 
-/* ---- Weights ------------------------------------------------------------------------------------------------------ */
+/* ---- Weights ----------------------------------------------------------------------------------------------------- */
 
 static ptrdiff_t block_place(const psld_conv_shape_avx2 *s, ptrdiff_t output, ptrdiff_t input)
 {
@@ -96,7 +97,7 @@ static void block_weights(const psld_call *call, const psld_conv_shape_avx2 *s, 
         psld_conv_block_avx2(s, call->in[1].data, blocks);
 }
 
-/* ---- What a product is finished with ------------------------------------------------------------------------------ */
+/* ---- What a product is finished with ----------------------------------------------------------------------------- */
 
 /* Floats of the table of biases, [image][channels padded to 16]. */
 static ptrdiff_t table_size(const psld_call *call)
@@ -154,7 +155,7 @@ static void run_product(const psld_call *call, const psld_conv_shape_avx2 *s, pt
     psld_gemm_avx2_6x16(&gemm);
 }
 
-/* ---- Forward ------------------------------------------------------------------------------------------------------ */
+/* ---- Forward ----------------------------------------------------------------------------------------------------- */
 
 static psld_conv_shape_avx2 forward_shape(const psld_call *call)
 {
@@ -216,7 +217,7 @@ static void run_conv(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- Data gradient ------------------------------------------------------------------------------------------------ */
+/* ---- Data gradient ----------------------------------------------------------------------------------------------- */
 
 /* The convolution whose adjoint it is: from its result to dy. */
 static psld_conv_shape_avx2 adjoint_shape(const psld_call *call)
@@ -274,7 +275,7 @@ static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- Weight gradient ---------------------------------------------------------------------------------------------- */
+/* ---- Weight gradient --------------------------------------------------------------------------------------------- */
 
 static psld_conv_shape_avx2 weight_shape(const psld_call *call)
 {

@@ -13,7 +13,7 @@ static float *pixel_of(const psld_operand *o, ptrdiff_t n, ptrdiff_t y, ptrdiff_
     return (float *)o->data + ((n * o->shape.h + y) * o->shape.w + x) * (ptrdiff_t)o->pixel;
 }
 
-/* ---- Resampling ------------------------------------------------------------------------------------------------- */
+/* ---- Resampling -------------------------------------------------------------------------------------------------- */
 
 /* Where the taps of an output row or column look: only those that meet a pixel. */
 typedef struct reach {
@@ -66,7 +66,7 @@ static void run_resample(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- Concatenation and slices ----------------------------------------------------------------------------------- */
+/* ---- Concatenation and slices ------------------------------------------------------------------------------------ */
 
 /* Zeros behind the channels of every pixel of a line. */
 static void clear_lanes(const psld_operand *o, float *line)

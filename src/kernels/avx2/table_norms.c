@@ -1,5 +1,6 @@
-/* Group normalisation. Plans keep a mean and a variance for each channel; the kernels want the sum of squares about the mean, padded tables, and make
- * a scale and a shift for each image and channel of them. Other activations than SiLU go to the reference kernels. */
+/* Group normalisation. Plans keep a mean and a variance for each channel; the kernels want the sum of squares about
+ * the mean, padded tables, and make a scale and a shift for each image and channel of them. Other activations than
+ * SiLU go to the reference kernels. */
 #include "kernels/avx2/table.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static int is_fast(const psld_call *call)
     return call->attributes->norm.activation == PSLD_SILU || call->attributes->norm.activation == PSLD_LINEAR;
 }
 
-/* ---- Moments ---------------------------------------------------------------------------------------------------- */
+/* ---- Moments ----------------------------------------------------------------------------------------------------- */
 
 static size_t scratch_moments(const psld_call *call)
 {
@@ -53,7 +54,7 @@ static void run_moments(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------------------- */
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 /* All tables of a call, one after another in its scratch. */
 typedef struct tables {
@@ -97,7 +98,7 @@ static tables make_tables(const psld_call *call, const psld_norm_avx2 *norm)
     return t;
 }
 
-/* ---- Normalisation and its adjoints ----------------------------------------------------------------------------- */
+/* ---- Normalisation and its adjoints ------------------------------------------------------------------------------ */
 
 static size_t scratch_normalise(const psld_call *call)
 {

@@ -1,4 +1,5 @@
-/* Sums, scales, activations, sums over pixels. Dense operands and other activations than SiLU go to the reference kernels. */
+/* Sums, scales, activations, sums over pixels. Dense operands and other activations than SiLU go to the reference
+ * kernels. */
 #include "kernels/avx2/table.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ static size_t tasks_activate_dx(const psld_call *call)
     return is_silu(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_ACTIVATE_DX].tasks(call);
 }
 
-/* ---- Sums over pixels ------------------------------------------------------------------------------------------- */
+/* ---- Sums over pixels -------------------------------------------------------------------------------------------- */
 
 static size_t scratch_channel_sum(const psld_call *call)
 {

@@ -83,7 +83,7 @@ ptrdiff_t psld_winograd_in_time_scratch_avx2(const psld_conv_shape_avx2 *shape)
     return largest_scratch(shape, 1);
 }
 
-/* ---- Back from M to the output ---------------------------------------------------------------------------------- */
+/* ---- Back from M to the output ----------------------------------------------------------------------------------- */
 
 /* Eight channels of a tile: y = A' m A + bias, of which `rows` x `columns` pixels exist. */
 V8_INLINE void inverse8(const float *m, ptrdiff_t plane, v8 bias, float *y, ptrdiff_t row_stride, ptrdiff_t pixel,
@@ -141,7 +141,7 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
     }
 }
 
-/* ---- Tasks ------------------------------------------------------------------------------------------------------ */
+/* ---- Tasks ------------------------------------------------------------------------------------------------------- */
 
 static void transform_rows(const convolution *c, int slot, ptrdiff_t begin, ptrdiff_t end, float *v)
 {

@@ -60,7 +60,7 @@ ptrdiff_t psld_winograd_dw_scratch_avx2(const psld_conv_shape_avx2 *shape)
     return arrange(&g, shape, none);
 }
 
-/* ---- V and Z ---------------------------------------------------------------------------------------------------- */
+/* ---- V and Z ----------------------------------------------------------------------------------------------------- */
 
 /* Eight channels of a tile: z = A dy A'. Pixels outside the image count as zero. */
 V8_INLINE void gradient8(const float *dy, ptrdiff_t row_stride, ptrdiff_t pixel, ptrdiff_t rows, ptrdiff_t columns,
@@ -117,7 +117,7 @@ static void tile_rows_task(void *context, int slot, ptrdiff_t task)
     }
 }
 
-/* ---- Sums over tiles -------------------------------------------------------------------------------------------- */
+/* ---- Sums over tiles --------------------------------------------------------------------------------------------- */
 
 /* The 16 x 16 sums of frequency f, blocks i and j, over the tiles at hand. */
 static void sum_block(const gradient *g, ptrdiff_t f, ptrdiff_t i, ptrdiff_t j, float *du, int accumulate)

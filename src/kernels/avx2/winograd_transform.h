@@ -107,7 +107,7 @@ V8_INLINE void winograd_weight_gradient(const v8 *u, v8 *w, int step)
     w[2 * step] = v8_add(u[5], v8_fma(b2nb, s2, v8_mul(a2na, s1)));
 }
 
-/* ---- Tiles and the ring of rows --------------------------------------------------------------------------------- */
+/* ---- Tiles and the ring of rows ---------------------------------------------------------------------------------- */
 
 /* Tiles of 4 x 4 outputs; a tile row is the tiles of four rows of one image, numbered through the batch. */
 typedef struct {

@@ -23,7 +23,7 @@ static weight_view weights_of(const psld_attributes *a, int co, int ci)
     return v;
 }
 
-/* ---- y and dx: blocks of channels ------------------------------------------------------------------------------- */
+/* ---- y and dx: blocks of channels -------------------------------------------------------------------------------- */
 
 /* A task computes a block of channels of the result everywhere. Weights are packed as [block][tap][summed
  * channel][CONV_BLOCK], so that the inner loop runs along memory and a compiler can make vectors of it. */
@@ -174,7 +174,7 @@ static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* ---- dw --------------------------------------------------------------------------------------------------------- */
+/* ---- dw ---------------------------------------------------------------------------------------------------------- */
 
 /* A task is a few output channels; input channels come in blocks of the lanes that every pixel has. Both may reach
  * into lanes that are zero. */
