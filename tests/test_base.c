@@ -657,9 +657,32 @@ static void progress_can_cancel(void **state)
     assert_int_equal(seen, 10020);
 }
 
+/* Short numbers: any cut of a range gives the same ones, and all values are equally likely. */
+static void short_numbers(void **state)
+{
+    (void)state;
+    enum { COUNT = 60000 };
+    static uint16_t whole[COUNT], cut[COUNT];
+    double sum = 0, squares = 0;
+    psld_random_short(5, PSLD_FOR_DROPOUT, 6, 7, 3, COUNT, whole);
+    for (size_t i = 0, piece = 1; i < COUNT; i += piece, piece = piece % 37 + 1) {
+        size_t count = COUNT - i < piece ? COUNT - i : piece;
+        psld_random_short(5, PSLD_FOR_DROPOUT, 6, 7, 3 + i, count, cut + i);
+    }
+    assert_memory_equal(whole, cut, sizeof whole);
+    for (size_t i = 0; i < COUNT; i++) {
+        double u = (whole[i] + 0.5) / 65536;
+        sum += u;
+        squares += u * u;
+    }
+    assert_true(fabs(sum / COUNT - 0.5) < 5 * sqrt(1.0 / 12 / COUNT));
+    assert_true(fabs(squares / COUNT - 1.0 / 3) < 5 * sqrt(4.0 / 45 / COUNT));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_numbers),
         cmocka_unit_test(failing_returns_the_status_and_sets_the_text),
         cmocka_unit_test(context_comes_before_the_text),
         cmocka_unit_test(control_characters_do_not_reach_the_terminal),

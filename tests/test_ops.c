@@ -274,9 +274,11 @@ static void define_dropout(const op_case *c, int n, double *const *in, psld_shap
     for (size_t i = 0; i < total(s, n); i++) {
         size_t plane = (size_t)(s.h * s.w), size = psld_shape_count(s), element = i % size;
         uint64_t number = element % plane * (size_t)s.c + element / plane;
-        double u;
-        psld_random_uniform(3, PSLD_FOR_DROPOUT, 100 + i / size, 5 << 16 | 2, number, 1, &u);
-        out[i] = !c->training ? in[0][i] : u < c->a.dropout.rate ? 0 : in[0][i] / (1 - c->a.dropout.rate);
+        uint16_t u;
+        psld_random_short(3, PSLD_FOR_DROPOUT, 100 + i / size, 5 << 16 | 2, number, 1, &u);
+        out[i] = !c->training                            ? in[0][i]
+                 : u < lround(65536 * c->a.dropout.rate) ? 0
+                                                         : in[0][i] / (1 - c->a.dropout.rate);
     }
 }
 

@@ -106,3 +106,17 @@ void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sampl
 {
     fill(make_address(seed, purpose, sample, step), first, count, to_normal, out);
 }
+
+void psld_random_short(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
+                       size_t count, uint16_t *out)
+{
+    address a = make_address(seed, purpose, sample, step);
+    size_t done = 0;
+    while (done < count) {
+        uint64_t element = first + done;
+        a.counter.v[0] = element / 16;
+        philox4x64_ctr_t words = philox4x64(a.counter, a.key);
+        for (unsigned w = element % 16; w < 16 && done < count; w++)
+            out[done++] = (uint16_t)(words.v[w / 4] >> (16 * (w % 4)));
+    }
+}

@@ -27,4 +27,8 @@ void psld_random_uniform(uint64_t seed, enum psld_purpose purpose, uint64_t samp
 void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                         size_t count, double *out);
 
+/* Whole numbers from 0 to 65535, sixteen to a block of the generator: for decisions that need no more. */
+void psld_random_short(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
+                       size_t count, uint16_t *out);
+
 #endif

@@ -175,7 +175,7 @@ V8_INLINE void gradient_chunk(const psld_norm_gradient_avx2 *g, ptrdiff_t row, p
                 const v8 z = v8_fma(value, v8_load(g->scale + row + c), v8_load(g->shift + row + c));
                 d = v8_mul(d, v8_silu_slope(z));
             }
-            v8_store(g->dx + p * g->dx_stride + c, d);
+            if (g->dx) v8_store(g->dx + p * g->dx_stride + c, d);
             sum[i] = v8_add(sum[i], d);
             product[i] = v8_fma(d, v8_sub(value, v8_load(g->group_mean + row + c)), product[i]);
         }
@@ -290,6 +290,7 @@ void psld_norm_dx_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2
         set_padding(norm, k3 + row);
     }
     parameter_gradients(&job);
+    if (!gradient->dx) return;
     psld_parallel((size_t)(norm->images * norm->pixels), (size_t)(16384 / psld_round8(norm->channels) + 1), apply_range,
                   &job);
 }

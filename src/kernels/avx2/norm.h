@@ -30,7 +30,7 @@ void psld_norm_tables_avx2(const psld_norm_avx2 *norm, const float *mean, const 
  * output of SiLU. */
 typedef struct psld_norm_gradient_avx2 {
     const float *x, *dy;
-    float *dx;
+    float *dx; /* NULL: the gradients of gamma and beta alone */
     ptrdiff_t x_stride, dy_stride, dx_stride;
     const float *gamma, *scale, *shift, *group_mean, *group_rstd;
     float *dgamma, *dbeta; /* padded to 8 */

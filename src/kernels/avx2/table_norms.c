@@ -165,18 +165,6 @@ static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
     psld_norm_dx_avx2(&norm, &gradient, t.rest);
 }
 
-/* The kernel makes dx as well, which goes nowhere. */
-static ptrdiff_t unwanted_size(const psld_norm_avx2 *norm)
-{
-    return norm->images * norm->pixels * norm->stride;
-}
-
-static size_t scratch_normalise_dw(const psld_call *call)
-{
-    psld_norm_avx2 norm = norm_of(call);
-    return (size_t)(tables_size(&norm) + unwanted_size(&norm) + psld_norm_dx_scratch_avx2(&norm)) * sizeof(float);
-}
-
 static size_t tasks_normalise_dw(const psld_call *call)
 {
     return is_fast(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_DW].tasks(call);
@@ -192,9 +180,7 @@ static void run_normalise_dw(const psld_call *call, size_t begin, size_t end)
     tables t = make_tables(call, &norm);
     psld_norm_gradient_avx2 gradient = gradient_of(call, &t);
     float *out = call->out.data;
-    gradient.dx = t.rest;
-    gradient.dx_stride = norm.stride;
-    psld_norm_dx_avx2(&norm, &gradient, t.rest + unwanted_size(&norm));
+    psld_norm_dx_avx2(&norm, &gradient, t.rest);
     memcpy(out, t.dgamma, (size_t)norm.channels * sizeof(float));
     memcpy(out + norm.channels, t.dbeta, (size_t)norm.channels * sizeof(float));
 }
@@ -216,7 +202,7 @@ void psld_table_norms_avx2(psld_op_kernel *kernel)
     kernel[PSLD_OP_NORMALISE_DW] = (psld_op_kernel){.name = "avx2_normalise_dw",
                                                     .tasks = tasks_normalise_dw,
                                                     .run = run_normalise_dw,
-                                                    .scratch = scratch_normalise_dw};
+                                                    .scratch = scratch_normalise_dx};
 }
 
 #endif

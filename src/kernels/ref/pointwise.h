@@ -99,12 +99,14 @@ static void run_fill(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* Number `pixel c + channel` of (step and dropout, sample) says whether that element is kept. */
+/* Number `pixel c + channel` of (step and dropout, sample) says whether that element is kept: the rate is one in 65536 parts. */
 static void run_dropout(const psld_call *call, size_t begin, size_t end)
 {
-    enum { PIECE = 64 };
+    enum { PIECE = 256 };
     row_view in = rows_of(&call->in[0]), out = rows_of(&call->out);
-    double rate = call->attributes->dropout.rate, uniform[PIECE];
+    double rate = call->attributes->dropout.rate;
+    long dropped = lround(rate * 65536);
+    uint16_t drawn[PIECE];
     real kept = (real)(1 / (1 - rate));
     uint64_t address = call->run->step << 16 | (uint64_t)call->attributes->dropout.number;
     size_t pixels = (size_t)pixels_of(call->out.shape);
@@ -115,13 +117,13 @@ static void run_dropout(const psld_call *call, size_t begin, size_t end)
             ptrdiff_t count = out.width - i < PIECE ? out.width - i : PIECE;
             uint64_t first = r % pixels * (uint64_t)out.width + (uint64_t)i;
             if (call->run->training)
-                psld_random_uniform(call->run->seed, PSLD_FOR_DROPOUT, call->run->first + r / pixels, address, first,
-                                    (size_t)count, uniform);
+                psld_random_short(call->run->seed, PSLD_FOR_DROPOUT, call->run->first + r / pixels, address, first,
+                                  (size_t)count, drawn);
             for (ptrdiff_t j = 0; j < count; j++) {
                 if (!call->run->training)
                     y[i + j] = x[i + j];
                 else
-                    y[i + j] = uniform[j] < rate ? 0 : x[i + j] * kept;
+                    y[i + j] = drawn[j] < dropped ? 0 : x[i + j] * kept;
             }
         }
         clear_lanes(y, out.width, out.lanes);
