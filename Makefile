@@ -11,7 +11,7 @@ export JOBS FUZZ_RUNS DESTDIR
 unexport MAKEFLAGS MFLAGS
 cmake := env -u MAKELEVEL cmake
 
-.PHONY: all packages demo test bench install tsan fuzz coverage format clean help
+.PHONY: all packages demo test bench bench-compare install tsan fuzz coverage format clean help
 
 all: ## build the program and the libraries into build/
 	@$(cmake) -S . -B build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null || \
@@ -29,6 +29,9 @@ test: ## run all tests (installs missing packages)
 
 bench: all ## run the benchmarks
 	@$(cmake) --build build --target bench
+
+bench-compare: all ## our network beside PyTorch and ONNX Runtime (makes build/venv)
+	@tools/bench-compare
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR if given
 	@$(cmake) --install build
@@ -50,4 +53,4 @@ clean: ## remove what was built
 	@rm -rf build
 
 help: ## this list
-	@awk -F': .*## |: ## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F': .*## |: ## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile

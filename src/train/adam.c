@@ -47,9 +47,17 @@ void psld_adam_update(const psld_adam *adam, size_t count, const float *g, float
     psld_parallel(count, CHUNK, update_range, &job);
 }
 
-size_t psld_adam_chunks(size_t count)
+static size_t own_chunks(size_t count)
 {
     return count / CHUNK + 1;
+}
+
+size_t psld_adam_chunks(size_t count)
+{
+#if defined(__x86_64__)
+    if (psld_cpu_has_avx2()) return (size_t)psld_sum_squares_chunks_avx2((ptrdiff_t)count);
+#endif
+    return own_chunks(count);
 }
 
 static void square_range(void *context, size_t begin, size_t end)
@@ -65,9 +73,12 @@ static void square_range(void *context, size_t begin, size_t end)
 
 double psld_adam_sum_squares(size_t count, const float *x, double *scratch)
 {
+#if defined(__x86_64__)
+    if (psld_cpu_has_avx2()) return psld_sum_squares_avx2((ptrdiff_t)count, x, scratch);
+#endif
     adam_job job = {.g = x, .sums = scratch, .count = count};
     double sum = 0;
-    psld_parallel(psld_adam_chunks(count), 1, square_range, &job);
-    for (size_t i = 0; i < psld_adam_chunks(count); i++) sum += scratch[i];
+    psld_parallel(own_chunks(count), 1, square_range, &job);
+    for (size_t i = 0; i < own_chunks(count); i++) sum += scratch[i];
     return sum;
 }
