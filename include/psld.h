@@ -263,6 +263,7 @@ typedef struct psld_model_options {
     size_t override_count;
     int raw;       /* 1: the raw weights where a file has EMA weights too */
     int reference; /* 1: compute with the reference kernels */
+    int blank;     /* psld_model_create: 1 leaves all weights 0, to look at a network */
 } psld_model_options;
 
 PSLD_API void psld_model_defaults(psld_model_options *options);

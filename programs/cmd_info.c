@@ -151,7 +151,10 @@ static int show_yaml(const char *path, int json)
         return exit_code;
     }
     snprintf(as_recipe, sizeof as_recipe, "%s", psld_error_text());
-    if (psld_model_create(path, NULL, 0, &model) == PSLD_OK) {
+    psld_model_options look;
+    psld_model_defaults(&look);
+    look.blank = 1;
+    if (psld_model_create(path, &look, 0, &model) == PSLD_OK) {
         exit_code = show_network(path, model, json);
         psld_model_free(model);
         return exit_code;

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "io/npy.h"
+#include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -602,18 +603,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     write_fortran("fortran.npy", 3, 4);
     psld_status (*const calls[])(void) = {all_of_it, load_fortran, load_fortran_piped};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        for (long n = 1;; n++) {
-            long live = psld_alloc_live();
-            psld_alloc_fail_at(n);
-            psld_status status = calls[i]();
-            int failed = psld_alloc_failed();
-            psld_alloc_fail_at(0);
-            assert_int_equal(psld_alloc_live(), live);
-            assert_int_equal(status, failed ? PSLD_NO_MEMORY : PSLD_OK);
-            if (!failed) break;
-        }
-    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) starve(calls[i]);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "bytes.h"
 #include "io/tensors_private.h"
+#include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -501,18 +502,7 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     psld_status (*const calls[])(void) = {all_of_it, read_unaligned, read_pipe};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        for (long n = 1;; n++) {
-            long live = psld_alloc_live();
-            psld_alloc_fail_at(n);
-            psld_status status = calls[i]();
-            int failed = psld_alloc_failed();
-            psld_alloc_fail_at(0);
-            assert_int_equal(psld_alloc_live(), live);
-            assert_int_equal(status, failed ? PSLD_NO_MEMORY : PSLD_OK);
-            if (!failed) break;
-        }
-    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) starve(calls[i]);
 }
 
 int main(void)

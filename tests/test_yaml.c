@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "io/yaml.h"
+#include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -631,19 +632,7 @@ static void every_allocation_may_fail(void **state)
     fputs("a: [1, 2]\n", file);
     fclose(file);
     psld_status (*const calls[])(void) = {parse_and_override, load};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        for (long n = 1;; n++) {
-            long live = psld_alloc_live();
-            psld_alloc_fail_at(n);
-            psld_status status = calls[i]();
-            int failed = psld_alloc_failed();
-            psld_alloc_fail_at(0);
-            assert_int_equal(psld_alloc_live(), live);
-            assert_int_equal(status, failed ? PSLD_NO_MEMORY : PSLD_OK);
-            if (!failed) break;
-            assert_non_null(strstr(psld_error_text(), "out of memory"));
-        }
-    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) starve(calls[i]);
 }
 
 int main(void)

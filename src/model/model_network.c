@@ -108,7 +108,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     PSLD_TRY(check_channels(model));
     if (tensors)
         PSLD_TRY(load_weights(path, tensors, options, model->network));
-    else
+    else if (!options->blank)
         psld_network_initialise(model->network, seed);
     PSLD_TRY(psld_yaml_text(yaml, &model->config));
     model->rank = config.kind == PSLD_NET_MLP ? 1 : 3;

@@ -3,14 +3,9 @@
 
 #include "sample/walk.h"
 
-typedef struct em_table {
-    double t;
-    psld_affine move;
-} em_table;
-
 static psld_status plan(const psld_recipe *recipe, double t, double u, int truncated, void *table)
 {
-    em_table *step = table;
+    psld_single *step = table;
     (void)truncated;
     step->t = t;
     PSLD_TRY(psld_affine_euler(recipe, t, t - u, 2, &step->move));
@@ -19,17 +14,9 @@ static psld_status plan(const psld_recipe *recipe, double t, double u, int trunc
     return PSLD_OK;
 }
 
-static psld_status take(psld_walk *walk, uint64_t index, const void *table)
-{
-    const em_table *step = table;
-    PSLD_TRY(psld_walk_predict(walk, walk->z, step->t));
-    psld_walk_affine(walk, &step->move, PSLD_FOR_STEP, index, NULL, walk->z, walk->z);
-    return PSLD_OK;
-}
-
 const psld_sampler psld_sampler_em = {.name = "em",
                                       .summary = "Euler-Maruyama on the reverse SDE",
                                       .evaluations = 1,
-                                      .table_size = sizeof(em_table),
+                                      .table_size = sizeof(psld_single),
                                       .plan = plan,
-                                      .step = take};
+                                      .step = psld_single_take};

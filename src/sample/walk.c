@@ -153,6 +153,14 @@ psld_status psld_walk_predict(psld_walk *walk, const double *z, double t)
     return psld_walk_predict_each(walk, walk->count, z);
 }
 
+psld_status psld_single_take(psld_walk *walk, uint64_t index, const void *table)
+{
+    const psld_single *step = table;
+    PSLD_TRY(psld_walk_predict(walk, walk->z, step->t));
+    psld_walk_affine(walk, &step->move, PSLD_FOR_STEP, index, NULL, walk->z, walk->z);
+    return PSLD_OK;
+}
+
 psld_status psld_walk_report(const psld_walk *walk, double fraction)
 {
     /* a thousand units a sample are fine enough for any display */

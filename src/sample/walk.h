@@ -58,13 +58,20 @@ void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine);
  * (probability flow) times D before the score. No noise. */
 psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, double score_part, psld_affine *affine);
 
+/* The table of samplers that evaluate once, where the step starts, and move on from there; and their step. */
+typedef struct psld_single {
+    double t;
+    psld_affine move;
+} psld_single;
+psld_status psld_single_take(psld_walk *walk, uint64_t index, const void *table);
+
 typedef struct psld_sampler {
     const char *name, *summary;
     int evaluations;   /* of the score a step */
     int work_states;   /* room for so many more states a sample */
     int deterministic; /* follows the probability flow; so does its last step */
     size_t table_size; /* bytes of a step's constants */
-    /* Constants of step i of `steps`, from time t down to u. `spare` evaluations are left over for the last step. */
+    /* Constants of the step from time t down to u; `truncated`: with one evaluation fewer, as the last may be. */
     psld_status (*plan)(const psld_recipe *recipe, double t, double u, int truncated, void *table);
     psld_status (*step)(psld_walk *walk, uint64_t index, const void *table);
     /* Adaptive samplers: the whole way from t = 1 to options->eps. Then plan and step are NULL. */

@@ -182,39 +182,50 @@ static void pack_conv(const psld_call *call, size_t begin, size_t end)
     psld_winograd_weights_avx2_4x4(&s, 0, 0, call->scratch, call->packed);
 }
 
-static size_t scratch_for(const psld_call *call, const psld_conv_shape_avx2 *s, ptrdiff_t run)
+/* Scratch of a convolution of shape `s` that is run as Winograd's of shape `tiled`: the same, or its mirror. */
+static size_t scratch_of(const psld_call *call, const psld_conv_shape_avx2 *s, const psld_conv_shape_avx2 *tiled)
 {
+    algorithm how = algorithm_for(s);
+    ptrdiff_t run = how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(tiled)
+                    : how == BY_INDIRECTION ? psld_conv_scratch_avx2(s)
+                                            : 0;
     return (size_t)psld_most(psld_round16(table_size(call)) + run, psld_conv_weights_avx2(s)) * sizeof(float);
+}
+
+typedef void (*indirect_fn)(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *weights,
+                            const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
+
+/* From in[0], with `k` channels, to the result. */
+static void run_shape(const psld_call *call, const psld_conv_shape_avx2 *s, const psld_conv_shape_avx2 *tiled,
+                      ptrdiff_t k, indirect_fn indirect)
+{
+    psld_finish_avx2 room;
+    float *scratch = (float *)call->scratch + psld_round16(table_size(call));
+    const psld_finish_avx2 *finish = finish_for(call, call->scratch, &room);
+    switch (algorithm_for(s)) {
+    case BY_PRODUCT:
+        run_product(call, s, k, finish);
+        break;
+    case BY_WINOGRAD:
+        psld_winograd_avx2_4x4(tiled, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out), scratch);
+        break;
+    case BY_INDIRECTION:
+        indirect(s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        break;
+    }
 }
 
 static size_t scratch_conv(const psld_call *call)
 {
     psld_conv_shape_avx2 s = forward_shape(call);
-    algorithm how = algorithm_for(&s);
-    return scratch_for(call, &s,
-                       how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(&s)
-                       : how == BY_INDIRECTION ? psld_conv_scratch_avx2(&s)
-                                               : 0);
+    return scratch_of(call, &s, &s);
 }
 
 static void run_conv(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = forward_shape(call);
-    psld_finish_avx2 room;
-    float *scratch = (float *)call->scratch + psld_round16(table_size(call));
-    const psld_finish_avx2 *finish = finish_for(call, call->scratch, &room);
     (void)begin, (void)end;
-    switch (algorithm_for(&s)) {
-    case BY_PRODUCT:
-        run_product(call, &s, s.inputs, finish);
-        break;
-    case BY_WINOGRAD:
-        psld_winograd_avx2_4x4(&s, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out), scratch);
-        break;
-    case BY_INDIRECTION:
-        psld_conv_avx2_6x16(&s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
-        break;
-    }
+    run_shape(call, &s, &s, s.inputs, psld_conv_avx2_6x16);
 }
 
 /* ---- Data gradient ----------------------------------------------------------------------------------------------- */
@@ -247,32 +258,14 @@ static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
 static size_t scratch_conv_dx(const psld_call *call)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
-    algorithm how = algorithm_for(&s);
-    return scratch_for(call, &s,
-                       how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(&mirror)
-                       : how == BY_INDIRECTION ? psld_conv_scratch_avx2(&s)
-                                               : 0);
+    return scratch_of(call, &s, &mirror);
 }
 
 static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
-    psld_finish_avx2 room;
-    float *scratch = (float *)call->scratch + psld_round16(table_size(call));
-    const psld_finish_avx2 *finish = finish_for(call, call->scratch, &room);
     (void)begin, (void)end;
-    switch (algorithm_for(&s)) {
-    case BY_PRODUCT:
-        run_product(call, &s, s.outputs, finish);
-        break;
-    case BY_WINOGRAD:
-        psld_winograd_avx2_4x4(&mirror, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out),
-                               scratch);
-        break;
-    case BY_INDIRECTION:
-        psld_conv_dx_avx2_6x16(&s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
-        break;
-    }
+    run_shape(call, &s, &mirror, s.outputs, psld_conv_dx_avx2_6x16);
 }
 
 /* ---- Weight gradient --------------------------------------------------------------------------------------------- */
