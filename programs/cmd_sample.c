@@ -7,7 +7,8 @@
 #include "cli.h"
 
 typedef struct request {
-    const char *process, *out, *z0, *start;
+    const char *out, *z0, *start;
+    cli_model model;
     long n, nfe, batch, corrector, ode_group;
     double tolerance;
     int state, json, nfe_given, n_given;
@@ -17,6 +18,8 @@ typedef struct request {
 typedef struct result {
     psld_array *states; /* [n][k * dim] float64 */
     size_t n, dim, k;
+    int rank;
+    size_t shape[PSLD_MAX_RANK]; /* of one sample */
     uint64_t nfe;
     double seconds;
 } result;
@@ -52,11 +55,12 @@ static psld_status start_exactly(const psld_model *model, const request *r, size
 
 /* ---- Output ------------------------------------------------------------------------------------------------------ */
 
-/* The first `width` numbers of each state: all of it, or the position. */
-static psld_status cut_states(const result *drawn, size_t width, psld_type type, psld_array **cut)
+/* The first `variables` variables of each state: all of it, or the position. */
+static psld_status cut_states(const result *drawn, size_t variables, psld_type type, psld_array **cut)
 {
-    size_t shape[2] = {drawn->n, width};
-    psld_status status = psld_array_create(type, 2, shape, cut);
+    size_t shape[PSLD_MAX_RANK + 1] = {drawn->n}, width = variables * drawn->dim;
+    for (int i = 0; i < drawn->rank; i++) shape[i + 1] = drawn->shape[i] * (i == 0 ? variables : 1);
+    psld_status status = psld_array_create(type, drawn->rank + 1, shape, cut);
     if (status != PSLD_OK) return status;
     const double *z = drawn->states->data;
     for (size_t i = 0; i < drawn->n; i++)
@@ -75,14 +79,14 @@ static psld_status write_samples(const psld_model *model, const request *r, cons
     psld_array *cut = NULL;
     psld_status status;
     if (cli_ends_in(r->out, ".npy")) {
-        status = cut_states(drawn, r->state ? drawn->k * drawn->dim : drawn->dim, PSLD_F32, &cut);
+        status = cut_states(drawn, r->state ? drawn->k : 1, PSLD_F32, &cut);
         if (status == PSLD_OK) status = psld_array_save(cut, r->out);
     } else {
         char title[160];
         const char *process = psld_recipe_get(psld_model_recipe(model))->name;
         snprintf(title, sizeof title, "%s, %s, %llu evaluations", process, r->options.sampler,
                  (unsigned long long)drawn->nfe);
-        status = cut_states(drawn, 2, PSLD_F64, &cut);
+        status = cut_states(drawn, 1, PSLD_F64, &cut);
         if (status == PSLD_OK) status = psld_plot_points(psld_model_mixture(model), cut->data, drawn->n, title, r->out);
     }
     psld_array_free(cut);
@@ -112,11 +116,11 @@ static int report(const psld_model *model, const request *r, const result *drawn
 static psld_status draw(psld_model *model, request *r, result *drawn)
 {
     const psld_recipe *recipe = psld_model_recipe(model);
-    size_t shape[PSLD_MAX_RANK], width;
-    int rank = psld_model_shape(model, shape);
+    size_t width;
+    drawn->rank = psld_model_shape(model, drawn->shape);
     drawn->k = (size_t)psld_recipe_get(recipe)->k;
     drawn->dim = 1;
-    for (int i = 0; i < rank; i++) drawn->dim *= shape[i];
+    for (int i = 0; i < drawn->rank; i++) drawn->dim *= drawn->shape[i];
     drawn->n = r->z0 && !r->n_given ? 0 : (size_t)r->n;
     width = drawn->k * drawn->dim;
 
@@ -155,11 +159,22 @@ static int check_request(const cli_command *command, request *r)
     if (r->nfe) r->options.nfe = r->nfe > 1000000000 ? 1000000000 : (int)r->nfe;
     if (r->tolerance != 0) r->options.tolerance = r->tolerance;
     r->options.corrector = r->corrector > 1000000 ? 1000000 : (int)r->corrector;
-    r->options.batch = (size_t)r->batch;
+    if (r->batch) r->options.batch = (size_t)r->batch;
     r->options.ode_group = (size_t)r->ode_group;
     r->n_given = r->n != 0;
     if (!r->n_given) r->n = 1000;
     return cli_output_possible(r->out) ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* What only some models can do, and how many states one takes at a time. */
+static psld_status check_model(const psld_model *model, request *r)
+{
+    psld_model_kind kind = psld_model_kind_of(model);
+    if (kind == PSLD_CLASSIFIER) return cli_bad_input("a classifier has no samples");
+    if (kind != PSLD_EXACT_MODEL && strcmp(r->start, "exact") == 0)
+        return cli_bad_input("--start exact is for exact models: of a network p_1 is not known");
+    if (r->batch == 0) r->options.batch = kind == PSLD_EXACT_MODEL ? 16384 : 16;
+    return PSLD_OK;
 }
 
 static int sample_model(const cli_command *command, const char *path, request *r)
@@ -168,10 +183,9 @@ static int sample_model(const cli_command *command, const char *path, request *r
     result drawn = {0};
     size_t shape[PSLD_MAX_RANK];
     int exit_code = EXIT_DONE;
-    psld_model_options opening;
-    psld_model_defaults(&opening);
-    opening.process = r->process;
-    psld_status status = psld_model_open(path, &opening, &model);
+    r->model.options.raw = r->model.use && strcmp(r->model.use, "raw") == 0;
+    psld_status status = psld_model_open(path, &r->model.options, &model);
+    if (status == PSLD_OK) status = check_model(model, r);
     if (status == PSLD_OK && !cli_ends_in(r->out, ".npy") && (psld_model_shape(model, shape) != 1 || shape[0] != 2)) {
         psld_model_free(model);
         return cli_wrong_usage(command, "-o %s: a picture needs a 2-D model; write .npy", r->out);
@@ -186,15 +200,16 @@ static int sample_model(const cli_command *command, const char *path, request *r
 
 static int run(const cli_command *command, int argc, char **argv)
 {
-    request r = {.start = "prior", .batch = 16384, .ode_group = 16};
+    request r = {.start = "prior", .ode_group = 16};
     const char *words[64];
     int count, exit_code;
     psld_sample_defaults(&r.options);
+    psld_model_defaults(&r.model.options);
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "OUT", ".npy (float32, [n, channels, ...]), or .png/.svg for 2-D models", &r.out, NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw (default 1000, or as many as --z0 has)", &r.n, NULL},
         {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)",
-         &r.process, NULL},
+         &r.model.options.process, NULL},
         {"sampler", 0, CLI_TEXT, "NAME", "em (default), sscs, ode, euler-ode, heun", &r.options.sampler,
          "em|sscs|ode|euler-ode|heun"},
         {"grid", 0, CLI_TEXT, "NAME", "uniform or quadratic (default)", &r.options.grid, "uniform|quadratic"},
@@ -210,9 +225,10 @@ static int run(const cli_command *command, int argc, char **argv)
          &r.start, "prior|exact"},
         {"z0", 0, CLI_FILE, "FILE", "start from the states in a .npy file, [n, k * channels, ...]", &r.z0, NULL},
         {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &r.state, NULL},
-        {"batch", 0, CLI_COUNT, "B", "states a call of the score (default 16384)", &r.batch, NULL},
+        {"batch", 0, CLI_COUNT, "B", "states a call of the score (default 16; exact models 16384)", &r.batch, NULL},
         {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &r.ode_group, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
+        CLI_MODEL_OPTIONS(r.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (argc > 64) return cli_wrong_usage(command, "too many words");
@@ -226,13 +242,14 @@ const cli_command command_sample = {
     .name = "sample",
     .summary = "draws samples from a model",
     .usage = "MODEL -n N -o OUT [options]",
-    .description = "MODEL is an exact model: a YAML file with `mixture` (weights, means, scales) and `process` (a "
-                   "recipe), whose score is\n"
-                   "known in closed form under every recipe. Sample i of a seed has the same bits whatever --batch and "
-                   "--threads are.\n\n"
+    .description = "MODEL is a score network (.safetensors, or a PyTorch checkpoint with --config), or an exact model: "
+                   "a YAML file with\n"
+                   "`mixture` (weights, means, scales) and `process` (a recipe), whose score is known in closed form. "
+                   "Sample i of a\n"
+                   "seed has the same bits whatever --batch and --threads are.\n\n"
                    "The number of evaluations counts the last denoising step. ode controls its step for groups of "
-                   "consecutive samples and\n"
-                   "reports the mean number of evaluations over groups, rounded up.",
+                   "consecutive samples\n"
+                   "and reports the mean number of evaluations over groups, rounded up.",
     .examples = "  psld sample mixture.yaml -n 2000 -o samples.png\n"
                 "  psld sample mixture.yaml --process \"psld gamma=0.02\" --sampler sscs --nfe 50 -n 100000 -o x.npy\n"
                 "  psld sample mixture.yaml --sampler ode --tol 1e-5 -n 160 --no-denoise --state -o z.npy --json\n",

@@ -1,11 +1,14 @@
 #include "base/alloc.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* calloc's own alignment leaves room for a pointer in front of every multiple of this. */
 enum { ALIGNMENT = 64 };
+_Static_assert(_Alignof(max_align_t) >= sizeof(void *), "a block's pointer fits in front of it");
 
 static atomic_long live;
 static atomic_long countdown; /* allocations until the one that fails; 0: none will */
@@ -22,24 +25,26 @@ static int must_fail(void)
 void *psld_alloc(size_t count, size_t size)
 {
     size_t bytes = 0;
-    void *block = NULL;
-    if (!__builtin_mul_overflow(count, size, &bytes) && bytes <= SIZE_MAX - 2 * ALIGNMENT && !must_fail()) {
-        bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
-        block = aligned_alloc(ALIGNMENT, bytes);
-    }
-    if (!block) {
+    char *memory = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes) && bytes <= SIZE_MAX - ALIGNMENT && !must_fail())
+        memory = calloc(1, bytes + ALIGNMENT); /* large blocks come as zero pages, which cost nothing until used */
+    if (!memory) {
         psld_fail(PSLD_NO_MEMORY, "out of memory: %zu elements of %zu bytes asked for", count, size);
         return NULL;
     }
     atomic_fetch_add(&live, 1);
-    return memset(block, 0, bytes);
+    char *block = memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT);
+    memcpy(block - sizeof memory, &memory, sizeof memory); /* where to free it: in front */
+    return block;
 }
 
 void psld_release(void *block)
 {
     if (!block) return;
+    void *memory;
+    memcpy(&memory, (char *)block - sizeof memory, sizeof memory);
     atomic_fetch_sub(&live, 1);
-    free(block);
+    free(memory);
 }
 
 void *psld_copy_bytes(const void *bytes, size_t size)

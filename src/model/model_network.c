@@ -139,10 +139,18 @@ enum { LARGEST_BATCH = 4096 };
  * bits. */
 #define PACKED_BUDGET ((size_t)1 << 30)
 
-/* A runner for batches of `batch` samples or more. Larger calls than LARGEST_BATCH are cut by the runner. */
+/* Samples that a network takes at a time, so that its activations stay some hundred megabytes. */
+static size_t most_at_once(const psld_network_config *config)
+{
+    size_t size = (size_t)config->image_size, most = ((size_t)1 << 22) / ((size_t)config->nf * size * size);
+    return most < 16 ? 16 : most > LARGEST_BATCH ? LARGEST_BATCH : most;
+}
+
+/* A runner for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
 {
-    if (batch > LARGEST_BATCH) batch = LARGEST_BATCH;
+    size_t most = most_at_once(&model->network->config);
+    if (batch > most) batch = most;
     if (model->runners[gradient] && model->runner_batch[gradient] >= batch) return PSLD_OK;
     psld_runner_free(model->runners[gradient]);
     model->runners[gradient] = NULL;

@@ -72,3 +72,12 @@ printf '\200\002cos\nsystem\nX\004\000\000\000trueq\000\205Rq\001.' >evil.pt
 refuses 1 "evil.pt" convert evil.pt x.safetensors
 refuses 2 "net" bench nothing
 refuses 1 "absent.yaml" bench net absent.yaml
+
+check "sample: images of the model's shape, the same bits for any batch"
+quietly sample net.safetensors -n 5 --nfe 4 -o one.npy --batch 1
+quietly sample net.safetensors -n 5 --nfe 4 -o five.npy
+cmp one.npy five.npy || fail "samples differ between batches"
+quietly info one.npy --json
+python 'assert j["shape"] == [5, 1, 8, 8], j'
+refuses 1 "exact models" sample net.safetensors -n 5 --nfe 4 --start exact -o x.npy
+refuses 2 "2-D" sample net.safetensors -n 5 --nfe 4 -o x.png
