@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* calloc's own alignment leaves room for a pointer in front of every multiple of this. */
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, HUGE = 1 << 21 };
 _Static_assert(_Alignof(max_align_t) >= sizeof(void *), "a block's pointer fits in front of it");
 
 static atomic_long live;
@@ -22,6 +23,17 @@ static int must_fail(void)
     return 1;
 }
 
+/* Weights and activations are streamed: fewer, larger pages spare the translation of addresses. Advice only. */
+static void advise_huge_pages(char *memory, size_t bytes)
+{
+#if defined(MADV_HUGEPAGE)
+    uintptr_t begin = ((uintptr_t)memory + HUGE - 1) / HUGE * HUGE, end = ((uintptr_t)memory + bytes) / HUGE * HUGE;
+    if (end > begin) madvise(memory + (begin - (uintptr_t)memory), end - begin, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
 void *psld_alloc(size_t count, size_t size)
 {
     size_t bytes = 0;
@@ -32,6 +44,7 @@ void *psld_alloc(size_t count, size_t size)
         psld_fail(PSLD_NO_MEMORY, "out of memory: %zu elements of %zu bytes asked for", count, size);
         return NULL;
     }
+    if (bytes >= HUGE) advise_huge_pages(memory, bytes);
     atomic_fetch_add(&live, 1);
     char *block = memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT);
     memcpy(block - sizeof memory, &memory, sizeof memory); /* where to free it: in front */
