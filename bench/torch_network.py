@@ -43,7 +43,7 @@ def read_config(path):
     for key, values in SUPPORTED.items():
         if config[key] not in values:
             expected = ", ".join(map(str, values))
-            raise SystemExit(f"{path}: {key}: {config[key]} is not implemented here, only {expected}")
+            raise SystemExit(f"{path}: {key}: {config[key]} is not one of what this comparison covers: {expected}")
     return config
 
 

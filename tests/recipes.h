@@ -27,7 +27,7 @@ static inline void fill_random_recipe(int k, recipe_kind kind, uint64_t number, 
         for (int j = 0; j < k; j++) {
             double d = 0;
             if (kind == CHAIN) d = i == k - 1 && j == k - 1 ? 0.5 + u[0] : 0;
-            if (kind == RANK_ONE_NOISE) d = (0.3 + fabs(n[i])) * (0.3 + fabs(n[j])) / k;
+            if (kind == RANK_ONE_NOISE) d = (0.3 + fabs(n[i])) * (0.3 + fabs(n[j]));
             for (int l = 0; kind == FULL_NOISE && l < k + 1; l++)
                 d += 0.3 * n[i * PSLD_MAX_K + l] * n[j * PSLD_MAX_K + l] / k;
             spec->D[i * k + j] = d;
