@@ -211,6 +211,12 @@ PSLD_API psld_status psld_source_predict(psld_source *source, size_t n, size_t d
  * follow one path at several step sizes. Called from several threads at once. */
 typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
 
+/* Told of every evaluation that a walk makes, from the thread that samples: samples first ... first + count - 1 are in
+ * the states z [count][k * dim] at time t, where the source predicts eps [count][noisy * dim]. Times fall, but for the
+ * trial steps of adaptive samplers. Anything but PSLD_OK ends the walk with that status. */
+typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
+                                     const double *eps);
+
 typedef struct psld_sample_options {
     const char *sampler;   /* a name from psld_sampler_name */
     const char *grid;      /* a name from psld_grid_name; unused by adaptive samplers */
@@ -227,6 +233,8 @@ typedef struct psld_sample_options {
     void *noise_user;
     psld_progress_fn progress;
     void *progress_user;
+    psld_watch_fn watch; /* NULL: nobody */
+    void *watch_user;
 } psld_sample_options;
 
 /* em, quadratic, 250 evaluations, tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
@@ -269,7 +277,7 @@ typedef struct psld_model_options {
 PSLD_API void psld_model_defaults(psld_model_options *options);
 
 /* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their
- * metadata; or any weights (safetensors, PyTorch checkpoint) with options->config. NULL options are the defaults.
+ * metadata; any weights (safetensors, PyTorch checkpoint) with options->config; or the folder of a training run. NULL options are the defaults.
  * Evaluating a network changes scratch memory: one thread at a time. */
 PSLD_API psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model);
 /* The network of a configuration with freshly initialised weights. */
@@ -291,6 +299,16 @@ PSLD_API size_t psld_model_parameters(const psld_model *model);
 PSLD_API double psld_model_flops(psld_model *model);
 /* Classes of a classifier; 0 for others. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
+
+/* Draws the samples first ... first + count - 1 of options->seed (see psld_sample): *x is float32 [count, channels, ...],
+ * or with `state` whole states, [count, k * channels, ...]. `start`, if not NULL, has the states to begin with, of that
+ * shape and any type. An options->batch of 0 is psld_model_batch. */
+PSLD_API psld_status psld_model_sample(psld_model *model, const psld_sample_options *options, uint64_t first,
+                                       size_t count, const psld_array *start, int state, psld_array **x, uint64_t *nfe);
+/* Samples that are best drawn together: enough to be quick, not so many that memory or the first result is far. */
+PSLD_API size_t psld_model_batch(const psld_model *model);
+/* A number that tells models apart: of the weights or the mixture, and of the process. */
+PSLD_API uint64_t psld_model_fingerprint(const psld_model *model);
 
 /* Evaluates a network: z [n, channels, ...] and t [n]; *out is eps, or logits [n, classes], float32. With grad_z not
  * NULL also the gradient by z: of sum(eps * grad_out) for a score network, of log p(label[i] | z_i, t_i) for a

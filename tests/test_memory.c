@@ -234,14 +234,17 @@ static psld_status evaluate_network(void)
 
 static psld_status sample_network(void)
 {
-    double states[2 * 32];
     psld_model *made;
+    psld_array *start = NULL, *x = NULL;
+    const size_t shape[4] = {2, 2, 4, 4};
     psld_sample_options options;
     psld_sample_defaults(&options);
     options.nfe = 3;
     psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
-    if (status == PSLD_OK)
-        status = psld_sample(psld_model_recipe(made), psld_model_source(made), &options, 0, 2, 16, NULL, states, NULL);
+    if (status == PSLD_OK) status = psld_array_create(PSLD_F32, 4, shape, &start);
+    if (status == PSLD_OK) status = psld_model_sample(made, &options, 0, 2, start, 0, &x, NULL);
+    psld_array_free(start);
+    psld_array_free(x);
     psld_model_free(made);
     return status;
 }

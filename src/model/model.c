@@ -1,7 +1,10 @@
 /* A model is what `psld sample` and its relatives take: a score source with its process and the shape of its data. */
 #include "model/model.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -21,6 +24,7 @@ static psld_status open_exact(const char *path, const char *process, psld_model 
     psld_yaml *yaml;
     PSLD_TRY(psld_yaml_load(path, &yaml));
     psld_status status = psld_model_read_exact(psld_yaml_root(yaml), process, model);
+    if (status == PSLD_OK) status = psld_yaml_text(yaml, &model->config);
     psld_yaml_free(yaml);
     return status;
 }
@@ -40,10 +44,29 @@ static psld_status open_or_create(const char *path, int exact, const psld_model_
     return status;
 }
 
+static int is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* The model of a training run. */
+static psld_status open_run(const char *folder, const psld_model_options *options, psld_model **model)
+{
+    char path[4096];
+    *model = NULL;
+    if (snprintf(path, sizeof path, "%s/model.safetensors", folder) >= (int)sizeof path)
+        return psld_fail(PSLD_BAD_INPUT, "%s: the name is too long", folder);
+    if (access(path, F_OK) != 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: is a folder without model.safetensors, so no training run", folder);
+    return open_or_create(path, 0, options, 0, model);
+}
+
 psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
 {
     psld_model_options defaults;
     psld_model_defaults(&defaults);
+    if (is_folder(path)) return open_run(path, options ? options : &defaults, model);
     int exact = ends_in(path, ".yaml") || ends_in(path, ".yml");
     return open_or_create(path, exact, options ? options : &defaults, 0, model);
 }
@@ -97,6 +120,13 @@ int psld_model_shape(const psld_model *model, size_t shape[PSLD_MAX_RANK])
 {
     memcpy(shape, model->shape, sizeof model->shape);
     return model->rank;
+}
+
+size_t psld_model_size(const psld_model *model)
+{
+    size_t size = 1;
+    for (int i = 0; i < model->rank; i++) size *= model->shape[i];
+    return size;
 }
 
 size_t psld_model_parameters(const psld_model *model)

@@ -13,15 +13,20 @@ struct psld_model {
     psld_mixture *mixture; /* exact models */
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of the data */
+    char *config;                /* YAML, overrides included */
     /* networks */
     psld_network *network;
     const psld_backend *backend;
-    char *config;                      /* YAML, overrides included */
     psld_runner *runners[2];           /* without and with gradients; made when first used, */
     size_t runner_batch[2];            /* for batches up to this */
     float *rows_z, *rows_t, *rows_eps; /* of one batch of the source */
     size_t row_capacity;
 };
+
+enum { PSLD_LARGEST_BATCH = 4096 };
+
+/* Numbers in one sample of the data. */
+size_t psld_model_size(const psld_model *model);
 
 /* Fills a model that is all zero from an exact model's YAML. */
 psld_status psld_model_read_exact(const psld_node *root, const char *process, psld_model *model);

@@ -133,23 +133,23 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 
 /* ---- Evaluating -------------------------------------------------------------------------------------------------- */
 
-enum { LARGEST_BATCH = 4096 };
-
 /* Bytes of transformed weights that are kept between evaluations; the rest is made anew each time, with the same
  * bits. */
 #define PACKED_BUDGET ((size_t)1 << 30)
 
-/* Samples that a network takes at a time, so that its activations stay some hundred megabytes. */
-static size_t most_at_once(const psld_network_config *config)
+/* What a network takes at a time, so that its activations stay some hundred megabytes. */
+size_t psld_model_batch(const psld_model *model)
 {
+    if (!model->network) return 16384;
+    const psld_network_config *config = &model->network->config;
     size_t size = (size_t)config->image_size, most = ((size_t)1 << 22) / ((size_t)config->nf * size * size);
-    return most < 16 ? 16 : most > LARGEST_BATCH ? LARGEST_BATCH : most;
+    return most < 16 ? 16 : most > PSLD_LARGEST_BATCH ? PSLD_LARGEST_BATCH : most;
 }
 
 /* A runner for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
 {
-    size_t most = most_at_once(&model->network->config);
+    size_t most = psld_model_batch(model);
     if (batch > most) batch = most;
     if (model->runners[gradient] && model->runner_batch[gradient] >= batch) return PSLD_OK;
     psld_runner_free(model->runners[gradient]);
@@ -177,21 +177,14 @@ static psld_status grow_rows(psld_model *model, size_t n, size_t in, size_t out)
     return PSLD_OK;
 }
 
-static size_t data_size(const psld_model *model)
-{
-    size_t size = 1;
-    for (int i = 0; i < model->rank; i++) size *= model->shape[i];
-    return size;
-}
-
 /* The score source: states are double, networks float. */
 static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     psld_model *model = user;
     size_t in = dim * (size_t)model->recipe->spec.k, out = dim * (size_t)model->recipe->predicted;
-    if (dim != data_size(model))
+    if (dim != psld_model_size(model))
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
-                         data_size(model));
+                         psld_model_size(model));
     PSLD_TRY(grow_rows(model, n, in, out));
     PSLD_TRY(prepare_runner(model, 0, n));
     for (size_t i = 0; i < n * in; i++) model->rows_z[i] = (float)z[i];
@@ -299,9 +292,9 @@ static double seconds_now(void)
 psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
 {
     if (!model->source || !model->network) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
-    if (batch < 1 || batch > LARGEST_BATCH)
-        return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to %d, found %zu", LARGEST_BATCH, batch);
-    size_t dim = data_size(model), in = dim * (size_t)model->recipe->spec.k,
+    if (batch < 1 || batch > PSLD_LARGEST_BATCH)
+        return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to %d, found %zu", PSLD_LARGEST_BATCH, batch);
+    size_t dim = psld_model_size(model), in = dim * (size_t)model->recipe->spec.k,
            out = dim * (size_t)model->recipe->predicted;
     double *room = psld_alloc(batch, (in + out + 1) * sizeof *room);
     if (!room) return PSLD_NO_MEMORY;

@@ -104,6 +104,17 @@ static void apply_slopes(void *context, size_t begin, size_t end)
     }
 }
 
+static psld_status watch_groups(const ode_solver *ode)
+{
+    const psld_walk *walk = ode->walk;
+    for (size_t a = 0; a < ode->active_count; a++) {
+        const group *g = &ode->groups[ode->active[a]];
+        PSLD_TRY(psld_walk_watch(walk, g->begin, g->count, 1 - g->s_evaluated, packed_states(ode, g),
+                                 walk->eps + g->packed * walk->predicted * walk->dim));
+    }
+    return PSLD_OK;
+}
+
 /* Evaluates every active group's packed states at its s_evaluated and puts the slopes into room `stage`. */
 static psld_status evaluate(ode_solver *ode, int stage)
 {
@@ -116,6 +127,7 @@ static psld_status evaluate(ode_solver *ode, int stage)
         states += g->count;
     }
     PSLD_TRY(psld_walk_predict_each(ode->walk, states, room(ode, PACKED)));
+    PSLD_TRY(watch_groups(ode));
     ode->stage = stage;
     psld_parallel(ode->active_count, 1, apply_slopes, ode);
     return PSLD_OK;

@@ -150,7 +150,15 @@ psld_status psld_walk_predict_each(psld_walk *walk, size_t n, const double *z)
 psld_status psld_walk_predict(psld_walk *walk, const double *z, double t)
 {
     for (size_t i = 0; i < walk->count; i++) walk->t[i] = t;
-    return psld_walk_predict_each(walk, walk->count, z);
+    PSLD_TRY(psld_walk_predict_each(walk, walk->count, z));
+    return psld_walk_watch(walk, 0, walk->count, t, z, walk->eps);
+}
+
+psld_status psld_walk_watch(const psld_walk *walk, size_t begin, size_t count, double t, const double *z,
+                            const double *eps)
+{
+    const psld_sample_options *o = walk->options;
+    return o->watch ? o->watch(o->watch_user, walk->first + begin, count, walk->dim, t, z, eps) : PSLD_OK;
 }
 
 psld_status psld_single_take(psld_walk *walk, uint64_t index, const void *table)
@@ -347,8 +355,9 @@ static void warn_if_not_mixed(const psld_recipe *recipe)
         recipe->spec.name, distance);
 }
 
-psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
-                        uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
+psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                                uint64_t first, size_t count, size_t dim, const double *start, double *z,
+                                psld_sample_cost *cost)
 {
     PSLD_TRY(check_options(options));
     if (count < 1 || dim < 1)
@@ -360,10 +369,25 @@ psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const ps
     psld_status status = plan_route(recipe, options, &r);
     if (status == PSLD_OK && !start) warn_if_not_mixed(recipe);
     if (status == PSLD_OK) status = walk_all(&walk, &r, first, count, start, z);
-    if (status == PSLD_OK && nfe) *nfe = (walk.evaluations + walk.groups - 1) / walk.groups + (options->denoise != 0);
+    cost->evaluations += walk.evaluations;
+    cost->groups += walk.groups;
     psld_release(walk.eps);
     psld_release(walk.t);
     psld_release(walk.work);
     release_route(&r);
     return status;
+}
+
+uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost)
+{
+    return (cost->evaluations + cost->groups - 1) / cost->groups + (options->denoise != 0);
+}
+
+psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                        uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
+{
+    psld_sample_cost cost = {0};
+    PSLD_TRY(psld_sample_counted(recipe, source, options, first, count, dim, start, z, &cost));
+    if (nfe) *nfe = psld_sample_nfe(options, &cost);
+    return PSLD_OK;
 }

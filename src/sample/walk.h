@@ -47,6 +47,10 @@ psld_status psld_walk_predict(psld_walk *walk, const double *z, double t);
 /* The same for n states with a time each, in walk->t. */
 psld_status psld_walk_predict_each(psld_walk *walk, size_t n, const double *z);
 
+/* Shows an evaluation to who asked to watch: `count` states from state `begin` of the batch, all at time t. */
+psld_status psld_walk_watch(const psld_walk *walk, size_t begin, size_t count, double t, const double *z,
+                            const double *eps);
+
 /* Reports progress within a batch: `fraction` of it is done. */
 psld_status psld_walk_report(const psld_walk *walk, double fraction);
 
@@ -83,6 +87,16 @@ extern const psld_sampler psld_sampler_em, psld_sampler_sscs, psld_sampler_ode, 
 
 /* NULL, with the error text set, when there is none. */
 const psld_sampler *psld_sampler_find(const char *name);
+
+/* As psld_sample; adds what was evaluated to *cost, for who draws in several calls. */
+typedef struct psld_sample_cost {
+    uint64_t evaluations, groups; /* of groups of states that step together, the last denoising step left out */
+} psld_sample_cost;
+psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                                uint64_t first, size_t count, size_t dim, const double *start, double *z,
+                                psld_sample_cost *cost);
+/* Evaluations a sample: the mean over groups, rounded up. */
+uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost);
 
 /* times[0] = 1 > times[1] > ... > times[steps] = end. */
 psld_status psld_grid_times(const char *name, int steps, double end, double *times);
