@@ -204,6 +204,11 @@ PSLD_API void psld_source_free(psld_source *source);
 PSLD_API psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
                                          double *eps);
 
+/* The denoiser view: the clean data E[x_0 | z_t] that a source's predictions stand for, x [n][dim], from states z
+ * [n][k * dim] of `recipe` at times t [n] in (0, 1]. Also when only some variables are predicted. */
+PSLD_API psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, size_t n, size_t dim,
+                                         const double *z, const double *t, double *x);
+
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
 /* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim

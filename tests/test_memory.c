@@ -137,6 +137,16 @@ static psld_status predict_with_many_components(void)
     return status;
 }
 
+static psld_status denoise(void)
+{
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, x[2];
+    psld_source *made;
+    psld_status status = psld_source_mixture(mixture, recipe, &made);
+    if (status == PSLD_OK) status = psld_source_denoise(made, recipe, 1, 2, z, &t, x);
+    psld_source_free(made);
+    return status;
+}
+
 static psld_status draw_mixture(void)
 {
     double z[3 * 4];
@@ -356,6 +366,7 @@ static void every_public_call(void **state)
     exhaust("source_callback", create_callback);
     exhaust("source_mixture", create_exact_source);
     exhaust("source_predict, many components", predict_with_many_components);
+    exhaust("source_denoise", denoise);
     exhaust("mixture_draw", draw_mixture);
     exhaust("model_open", open_model);
     exhaust("model_open, process", open_model_with_process);

@@ -432,5 +432,7 @@ psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *
         release_score(score);
         return status;
     }
-    return psld_source_create(predict_exactly, release_score, score, source);
+    PSLD_TRY(psld_source_create(predict_exactly, release_score, score, source));
+    (*source)->exact = 1;
+    return PSLD_OK;
 }

@@ -1,0 +1,166 @@
+/* The denoiser view of sources: against posterior means by their definition, for exact sources and learned ones. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "recipes.h"
+#include "sample/denoiser.h"
+
+enum { RECIPES = 10 };
+
+static psld_recipe *recipe_number(int i)
+{
+    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told", "psld gamma=0.5 factor=upper"};
+    enum { LINES = sizeof lines / sizeof *lines };
+    psld_recipe *recipe = NULL;
+    if (i >= LINES) return random_recipe(2 + i % 3, (recipe_kind)(i % RECIPE_KINDS), (uint64_t)i);
+    if (psld_recipe_open(lines[i], &recipe) != PSLD_OK) fail_msg("%s: %s", lines[i], psld_error_text());
+    return recipe;
+}
+
+static const double weights[2] = {0.3, 0.7}, means[2] = {-0.8, 0.6}, scales[2] = {0.3, 0.15};
+
+/* E[x_0 | z_t] of a mixture of two in one dimension: each component's own regression, weighed by its density at z. */
+static double posterior_mean(const psld_recipe *recipe, double t, const double *z)
+{
+    int k = recipe->spec.k;
+    long double logs[2], clean[2];
+    for (int c = 0; c < 2; c++) {
+        psld_gaussian kernel;
+        double inverse[PSLD_MATRIX_SIZE];
+        psld_kernel(recipe, t, PSLD_HSM, scales[c] * scales[c], &kernel);
+        psld_matrix_invert_lower(k, kernel.factor, inverse);
+        logs[c] = logl(weights[c]);
+        clean[c] = means[c];
+        for (int a = 0; a < k; a++) {
+            long double white = 0, column = 0;
+            for (int b = 0; b <= a; b++) {
+                white += inverse[a * k + b] * (z[b] - (long double)kernel.mean[b * k] * means[c]);
+                column += (long double)inverse[a * k + b] * kernel.mean[b * k];
+            }
+            logs[c] -= white * white / 2 + logl(kernel.factor[a * k + a]);
+            clean[c] += scales[c] * scales[c] * column * white;
+        }
+    }
+    long double share = 1 / (1 + expl(logs[1] - logs[0]));
+    return (double)(share * clean[0] + (1 - share) * clean[1]);
+}
+
+static void exact_sources_give_posterior_means(void **state)
+{
+    (void)state;
+    psld_mixture *mixture;
+    assert_int_equal(psld_mixture_create(2, 1, weights, means, scales, &mixture), PSLD_OK);
+    for (int i = 0; i < RECIPES; i++) {
+        psld_recipe *recipe = recipe_number(i);
+        psld_source *source;
+        double worst = 0;
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        for (double t = 1e-4; t <= 1; t *= 1.7) {
+            enum { DRAWS = 20 };
+            double z[DRAWS * PSLD_MAX_K], times[DRAWS], x[DRAWS], sigma;
+            for (int n = 0; n < DRAWS; n++) times[n] = t;
+            assert_int_equal(psld_mixture_draw(mixture, recipe, t, 3, 0, DRAWS, z), PSLD_OK);
+            assert_int_equal(psld_source_denoise(source, recipe, DRAWS, 1, z, times, x), PSLD_OK);
+            assert_int_equal(psld_recipe_sigma(recipe, t, &sigma), PSLD_OK);
+            for (int n = 0; n < DRAWS; n++)
+                worst = fmax(worst, fabs(x[n] - posterior_mean(recipe, t, z + n * recipe->spec.k)) / (1 + sigma));
+        }
+        print_message("%s: clean values within %.1e of posterior means\n", recipe->spec.name, worst);
+        assert_true(worst < 1e-9);
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* What an ideal network would say for data that are one point: eps = L^-1 (z - mu x), L being stabilised. */
+typedef struct point {
+    const psld_recipe *recipe;
+    double x;
+} point;
+
+static psld_status predict_point(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    const point *p = user;
+    int k = p->recipe->spec.k, predicted = p->recipe->predicted;
+    for (size_t i = 0; i < n; i++) {
+        double inverse[PSLD_MATRIX_SIZE], mean[PSLD_MATRIX_SIZE];
+        psld_recipe_kernel(p->recipe, t[i], PSLD_HSM, mean, NULL, NULL);
+        psld_recipe_factor(p->recipe, t[i], PSLD_HSM, NULL, inverse);
+        for (size_t c = 0; c < (size_t)predicted; c++)
+            for (size_t j = 0; j < dim; j++) {
+                double sum = 0;
+                for (int b = 0; b < k; b++)
+                    sum += inverse[p->recipe->order[k - predicted + (int)c] * k + b] *
+                           (z[(i * (size_t)k + (size_t)b) * dim + j] - mean[b * k] * p->x);
+                eps[(i * (size_t)predicted + c) * dim + j] = sum;
+            }
+    }
+    return PSLD_OK;
+}
+
+static void learned_sources_belong_to_the_stabilised_kernel(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RECIPES; i++) {
+        psld_recipe *recipe = recipe_number(i);
+        point p = {recipe, 0.37};
+        psld_source *source;
+        int k = recipe->spec.k, predicted = recipe->predicted;
+        assert_int_equal(psld_source_callback(predict_point, &p, &source), PSLD_OK);
+        for (double t = 1e-5; t <= 1; t *= 3) {
+            double z[3 * PSLD_MAX_K], times[1] = {t}, x[3], eps[3 * PSLD_MAX_K], again[3 * PSLD_MAX_K];
+            psld_gaussian kernel;
+            psld_denoiser denoiser;
+            psld_source_kernel(recipe, 0, t, &kernel);
+            for (int a = 0; a < k; a++)
+                for (int j = 0; j < 3; j++) {
+                    z[a * 3 + j] = kernel.mean[a * k] * p.x;
+                    for (int b = 0; b <= a; b++) z[a * 3 + j] += kernel.factor[a * k + b] * sin(1 + 7 * b + j);
+                }
+            assert_int_equal(psld_source_denoise(source, recipe, 1, 3, z, times, x), PSLD_OK);
+            for (int j = 0; j < 3; j++) assert_true(fabs(x[j] - p.x) < 1e-10);
+            assert_int_equal(psld_denoiser_plan(recipe, 0, t, &denoiser), PSLD_OK);
+            psld_denoiser_eps(&denoiser, 1, 3, z, x, again);
+            assert_int_equal(psld_source_predict(source, 1, 3, z, times, eps), PSLD_OK);
+            for (int j = 0; j < 3 * predicted; j++) assert_true(fabs(eps[j] - again[j]) < 1e-5);
+        }
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+}
+
+/* The kernel of learned sources has the stabiliser on its diagonal, and its factor is one. */
+static void kernels_of_sources(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RECIPES; i++) {
+        psld_recipe *recipe = recipe_number(i);
+        psld_gaussian exact, learned;
+        int k = recipe->spec.k;
+        psld_source_kernel(recipe, 1, 1e-3, &exact);
+        psld_source_kernel(recipe, 0, 1e-3, &learned);
+        for (int a = 0; a < k; a++)
+            for (int b = 0; b < k; b++) {
+                double product = 0, expected = exact.cov[a * k + b] + (a == b ? recipe->spec.stabiliser : 0);
+                for (int c = 0; c < k; c++) product += learned.factor[a * k + c] * learned.factor[b * k + c];
+                double scale = sqrt(learned.cov[a * k + a] * learned.cov[b * k + b]);
+                assert_true(fabs(learned.cov[a * k + b] - expected) <= 1e-15 * scale);
+                assert_true(fabs(product - expected) <= 1e-14 * scale);
+            }
+        psld_recipe_free(recipe);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exact_sources_give_posterior_means),
+                                       cmocka_unit_test(learned_sources_belong_to_the_stabilised_kernel),
+                                       cmocka_unit_test(kernels_of_sources)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
