@@ -184,6 +184,15 @@ typedef struct psld_source psld_source;
 /* One's own score: `predict` must return PSLD_OK, or another status, which ends the call that asked. */
 PSLD_API psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source);
 
+/* The vector-Jacobian product of a source: `grad_z` [n][k * dim] is the gradient by z of sum(weight * eps), `weight`
+ * being shaped as eps. `eps` is filled too unless it is NULL. */
+typedef psld_status (*psld_score_gradient_fn)(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                              const double *weight, double *eps, double *grad_z);
+
+/* One's own score with its gradient, for what needs both (likelihood, restoration). */
+PSLD_API psld_status psld_source_callback_gradient(psld_score_fn predict, psld_score_gradient_fn gradient, void *user,
+                                                   psld_source **source);
+
 /* The exact score of data distributed as a mixture of isotropic Gaussians. */
 typedef struct psld_mixture psld_mixture;
 PSLD_API psld_status psld_mixture_create(size_t components, size_t dim, const double *weights, const double *means,
@@ -203,6 +212,10 @@ PSLD_API void psld_source_free(psld_source *source);
 /* Evaluates a source, see psld_score_fn. */
 PSLD_API psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
                                          double *eps);
+/* Differentiates a source, see psld_score_gradient_fn. Mixtures and networks can be; a plain callback cannot. */
+PSLD_API int psld_source_has_gradient(const psld_source *source);
+PSLD_API psld_status psld_source_gradient(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
+                                          const double *weight, double *eps, double *grad_z);
 
 /* The denoiser view: the clean data E[x_0 | z_t] that a source's predictions stand for, x [n][dim], from states z
  * [n][k * dim] of `recipe` at times t [n] in (0, 1]. Also when only some variables are predicted. */

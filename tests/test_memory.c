@@ -112,12 +112,21 @@ static psld_status create_callback(void)
     return status;
 }
 
+static psld_status create_differentiable_callback(void)
+{
+    psld_source *made;
+    psld_status status = psld_source_callback_gradient(NULL, NULL, NULL, &made);
+    psld_source_free(made);
+    return status;
+}
+
 static psld_status create_exact_source(void)
 {
     psld_source *made;
-    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4];
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4], gradient[4];
     psld_status status = psld_source_mixture(mixture, recipe, &made);
     if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    if (status == PSLD_OK) status = psld_source_gradient(made, 1, 2, z, &t, eps, NULL, gradient);
     psld_source_free(made);
     return status;
 }
@@ -238,6 +247,16 @@ static psld_status evaluate_network(void)
     psld_array_free(t);
     psld_array_free(out);
     psld_array_free(gradient);
+    psld_model_free(made);
+    return status;
+}
+
+static psld_status differentiate_network(void)
+{
+    psld_model *made;
+    double z[32] = {0}, weight[32] = {1}, t = 0.5, gradient[32];
+    psld_status status = psld_model_create("memory-network.yaml", NULL, 0, &made);
+    if (status == PSLD_OK) status = psld_source_gradient(psld_model_source(made), 1, 16, z, &t, weight, NULL, gradient);
     psld_model_free(made);
     return status;
 }
@@ -364,6 +383,7 @@ static void every_public_call(void **state)
     exhaust("array_convert", convert_array);
     exhaust("mixture_create", create_mixture);
     exhaust("source_callback", create_callback);
+    exhaust("source_callback_gradient", create_differentiable_callback);
     exhaust("source_mixture", create_exact_source);
     exhaust("source_predict, many components", predict_with_many_components);
     exhaust("source_denoise", denoise);
@@ -385,6 +405,7 @@ static void every_call_on_networks(void **state)
     exhaust("model_save, safetensors", save_network);
     exhaust("model_save, checkpoint", save_checkpoint);
     exhaust("model_evaluate", evaluate_network);
+    exhaust("source_gradient, network", differentiate_network);
     exhaust("sample, network", sample_network);
     exhaust("model_plan", plan_network);
     exhaust("model_time", time_network);

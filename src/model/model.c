@@ -90,9 +90,11 @@ void psld_model_free(psld_model *model)
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
     psld_network_free(model->network);
     psld_release(model->config);
-    psld_release(model->rows_z);
-    psld_release(model->rows_t);
-    psld_release(model->rows_eps);
+    psld_release(model->rows.z);
+    psld_release(model->rows.t);
+    psld_release(model->rows.eps);
+    psld_release(model->rows.weight);
+    psld_release(model->rows.grad_z);
     psld_release(model);
 }
 

@@ -6,6 +6,13 @@
 #include "process/recipe.h"
 #include "sample/source.h"
 
+/* One batch of the score source in the network's precision. */
+typedef struct psld_rows {
+    size_t capacity, weight_capacity; /* states that there is room for; the latter for the last two */
+    float *z, *t, *eps;
+    float *weight, *grad_z;
+} psld_rows;
+
 struct psld_model {
     psld_model_kind kind;
     psld_recipe *recipe;
@@ -17,10 +24,9 @@ struct psld_model {
     /* networks */
     psld_network *network;
     const psld_backend *backend;
-    psld_runner *runners[2];           /* without and with gradients; made when first used, */
-    size_t runner_batch[2];            /* for batches up to this */
-    float *rows_z, *rows_t, *rows_eps; /* of one batch of the source */
-    size_t row_capacity;
+    psld_runner *runners[2]; /* without and with gradients; made when first used, */
+    size_t runner_batch[2];  /* for batches up to this */
+    psld_rows rows;
 };
 
 enum { PSLD_LARGEST_BATCH = 4096 };

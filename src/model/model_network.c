@@ -94,6 +94,8 @@ static psld_status check_channels(const psld_model *model)
 
 static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t,
                                         double *eps);
+static psld_status differentiate_network(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                         const double *weight, double *eps, double *grad_z);
 
 static psld_status build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
                          const psld_model_options *options, uint64_t seed, psld_model *model)
@@ -114,8 +116,10 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->rank = config.kind == PSLD_NET_MLP ? 1 : 3;
     model->shape[0] = (size_t)(config.in_ch / (model->recipe ? model->recipe->spec.k : 1));
     if (model->rank == 3) model->shape[1] = model->shape[2] = (size_t)config.image_size;
-    return model->kind == PSLD_CLASSIFIER ? PSLD_OK
-                                          : psld_source_create(predict_with_network, NULL, model, &model->source);
+    if (model->kind == PSLD_CLASSIFIER) return PSLD_OK;
+    PSLD_TRY(psld_source_create(predict_with_network, NULL, model, &model->source));
+    model->source->gradient = differentiate_network;
+    return PSLD_OK;
 }
 
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
@@ -162,37 +166,71 @@ static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
     return psld_runner_open(model->network, &options, &model->runners[gradient]);
 }
 
-static psld_status grow_rows(psld_model *model, size_t n, size_t in, size_t out)
+static psld_status grow_row(float **row, size_t n, size_t width)
 {
-    if (n <= model->row_capacity) return PSLD_OK;
-    psld_release(model->rows_z);
-    psld_release(model->rows_t);
-    psld_release(model->rows_eps);
-    model->row_capacity = 0;
-    model->rows_z = psld_alloc(n, in * sizeof(float));
-    model->rows_t = psld_alloc(n, sizeof(float));
-    model->rows_eps = psld_alloc(n, out * sizeof(float));
-    if (!model->rows_z || !model->rows_t || !model->rows_eps) return PSLD_NO_MEMORY;
-    model->row_capacity = n;
+    psld_release(*row);
+    *row = psld_alloc(n, width * sizeof(float));
+    return *row ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+static psld_status grow_rows(psld_rows *rows, int gradient, size_t n, size_t in, size_t out)
+{
+    if (n > rows->capacity) {
+        rows->capacity = 0;
+        PSLD_TRY(grow_row(&rows->z, n, in));
+        PSLD_TRY(grow_row(&rows->t, n, 1));
+        PSLD_TRY(grow_row(&rows->eps, n, out));
+        rows->capacity = n;
+    }
+    if (gradient && n > rows->weight_capacity) {
+        rows->weight_capacity = 0;
+        PSLD_TRY(grow_row(&rows->weight, n, out));
+        PSLD_TRY(grow_row(&rows->grad_z, n, in));
+        rows->weight_capacity = n;
+    }
     return PSLD_OK;
 }
 
+static void narrow(const double *from, size_t count, float *to)
+{
+    for (size_t i = 0; i < count; i++) to[i] = (float)from[i];
+}
+
+static void widen(const float *from, size_t count, double *to)
+{
+    for (size_t i = 0; i < count; i++) to[i] = (double)from[i];
+}
+
 /* The score source: states are double, networks float. */
-static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status differentiate_network(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                         const double *weight, double *eps, double *grad_z)
 {
     psld_model *model = user;
+    psld_rows *rows = &model->rows;
     size_t in = dim * (size_t)model->recipe->spec.k, out = dim * (size_t)model->recipe->predicted;
+    int gradient = grad_z != NULL;
     if (dim != psld_model_size(model))
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
                          psld_model_size(model));
-    PSLD_TRY(grow_rows(model, n, in, out));
-    PSLD_TRY(prepare_runner(model, 0, n));
-    for (size_t i = 0; i < n * in; i++) model->rows_z[i] = (float)z[i];
-    for (size_t i = 0; i < n; i++) model->rows_t[i] = (float)t[i];
-    psld_runner_data data = {.type = PSLD_F32, .z = model->rows_z, .t = model->rows_t, .out = model->rows_eps};
-    PSLD_TRY(psld_runner_run(model->runners[0], n, &data));
-    for (size_t i = 0; i < n * out; i++) eps[i] = (double)model->rows_eps[i];
+    PSLD_TRY(grow_rows(rows, gradient, n, in, out));
+    PSLD_TRY(prepare_runner(model, gradient, n));
+    narrow(z, n * in, rows->z);
+    narrow(t, n, rows->t);
+    psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .out = rows->eps};
+    if (gradient) {
+        narrow(weight, n * out, rows->weight);
+        data.grad_out = rows->weight;
+        data.grad_z = rows->grad_z;
+    }
+    PSLD_TRY(psld_runner_run(model->runners[gradient], n, &data));
+    if (eps) widen(rows->eps, n * out, eps);
+    if (gradient) widen(rows->grad_z, n * in, grad_z);
     return PSLD_OK;
+}
+
+static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    return differentiate_network(user, n, dim, z, t, NULL, eps, NULL);
 }
 
 /* Checks that an array holds `width` numbers for each of its n samples, and makes it float. */

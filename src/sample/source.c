@@ -20,6 +20,14 @@ psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source 
     return psld_source_create(predict, NULL, user, source);
 }
 
+psld_status psld_source_callback_gradient(psld_score_fn predict, psld_score_gradient_fn gradient, void *user,
+                                          psld_source **source)
+{
+    PSLD_TRY(psld_source_create(predict, NULL, user, source));
+    (*source)->gradient = gradient;
+    return PSLD_OK;
+}
+
 void psld_source_free(psld_source *source)
 {
     if (!source) return;
@@ -31,4 +39,16 @@ psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const
                                 double *eps)
 {
     return source->predict(source->user, n, dim, z, t, eps);
+}
+
+int psld_source_has_gradient(const psld_source *source)
+{
+    return source->gradient != NULL;
+}
+
+psld_status psld_source_gradient(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
+                                 const double *weight, double *eps, double *grad_z)
+{
+    if (!source->gradient) return psld_fail(PSLD_BAD_ARGUMENT, "this score source cannot be differentiated");
+    return source->gradient(source->user, n, dim, z, t, weight, eps, grad_z);
 }

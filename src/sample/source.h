@@ -7,14 +7,15 @@
 
 struct psld_source {
     psld_score_fn predict;
-    void (*release)(void *user); /* NULL: `user` belongs to somebody else */
+    psld_score_gradient_fn gradient; /* NULL: it has none */
+    void (*release)(void *user);     /* NULL: `user` belongs to somebody else */
     void *user;
     /* 1: eps comes from a score that is exact, the stabiliser having no part in it but in its units; 0: it is the noise
      * of the stabilised kernel, as a network learns it. A wrapper takes over the value of what it wraps. */
     int exact;
 };
 
-/* Takes over `user`: on failure, too, it is released. */
+/* Without a gradient: set it afterwards. Takes over `user`: on failure, too, it is released. */
 psld_status psld_source_create(psld_score_fn predict, void (*release)(void *), void *user, psld_source **source);
 
 #endif
