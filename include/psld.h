@@ -355,6 +355,48 @@ PSLD_API psld_status psld_tensors_convert(const char *from, const char *to);
 
 /* ---- Evaluation -------------------------------------------------------------------------------------------------- */
 
+/* Metrics compare features: what a network says of an image, a row of numbers each. Arrays of features are [n, d] of
+ * float32 or float64; all is computed in float64. docs/evaluation.md has the definitions. */
+
+/* Mean and covariance of features (of n - 1 degrees of freedom), which may come a few at a time: however they come, the
+ * result has the same bits. */
+typedef struct psld_statistics psld_statistics;
+PSLD_API psld_status psld_statistics_create(size_t dim, psld_statistics **statistics);
+PSLD_API void psld_statistics_free(psld_statistics *statistics);
+/* n more rows, [n][dim]. */
+PSLD_API psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const float *features);
+/* No more will come: needed before all of what follows. */
+PSLD_API psld_status psld_statistics_finish(psld_statistics *statistics);
+/* .npz with `mu` [dim] and `sigma` [dim, dim], as published statistics are; loading finishes. */
+PSLD_API psld_status psld_statistics_load(const char *path, psld_statistics **statistics);
+PSLD_API psld_status psld_statistics_save(const psld_statistics *statistics, const char *path);
+PSLD_API size_t psld_statistics_dim(const psld_statistics *statistics);
+/* Rows that it was made from; 0: not known, as from a file. */
+PSLD_API uint64_t psld_statistics_count(const psld_statistics *statistics);
+PSLD_API const double *psld_statistics_mean(const psld_statistics *statistics);
+PSLD_API const double *psld_statistics_cov(const psld_statistics *statistics);
+
+/* Frechet distance between Gaussians of these moments: FID when the features are those of the FID network. */
+PSLD_API psld_status psld_frechet_distance(const psld_statistics *a, const psld_statistics *b, double *distance);
+
+/* Inception score of logits [n, classes]: mean and deviation over `splits` (10 is usual), in order or shuffled by the
+ * permutation of NumPy's RandomState(2020). */
+PSLD_API psld_status psld_inception_score(const psld_array *logits, size_t splits, int shuffle, double *mean,
+                                          double *deviation);
+
+typedef struct psld_kid_options {
+    size_t subsets, size; /* 100 subsets of 1000 images */
+    uint32_t seed;        /* 2020: torch-fidelity's subsets */
+} psld_kid_options;
+PSLD_API void psld_kid_defaults(psld_kid_options *options);
+/* Kernel inception distance, polynomial kernel of degree 3: mean and deviation over subsets. NULL: defaults. */
+PSLD_API psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_options *options, double *mean,
+                              double *deviation);
+
+/* Shares of generated features within the manifold of the real ones, and the other way round (3 neighbours is usual). */
+PSLD_API psld_status psld_precision_recall(const psld_array *generated, const psld_array *real, size_t neighbours,
+                                           double *precision, double *recall);
+
 /* Mean over random directions of the Wasserstein-1 distance between the projections of two sets of points, a
  * [n][dim] and b [m][dim]. 0 for equal sets; between two draws of one law about 1 / sqrt(n). */
 PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,

@@ -1,0 +1,92 @@
+/* Kernel inception distance (Binkowski et al. 2018): the unbiased estimate of the squared maximum mean discrepancy with
+ * the kernel (x'y / d + 1)^3, on random subsets of both sets; mean and deviation over subsets. The subsets are those of
+ * torch-fidelity: NumPy's RandomState(seed).choice without replacement, first set before second. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "eval/features.h"
+#include "eval/linear.h"
+#include "eval/mersenne.h"
+
+typedef struct discrepancy {
+    size_t dim, size;       /* of a subset */
+    double *x, *y;          /* [size][dim] */
+    double *products;       /* [size][size] */
+    uint32_t *order;        /* [larger set] */
+    psld_mersenne mersenne; /* draws all subsets in a row */
+} discrepancy;
+
+static void choose(discrepancy *d, const psld_array *from, double *rows)
+{
+    psld_mersenne_permutation(&d->mersenne, from->shape[0], d->order);
+    psld_rows_get(from, d->order, 0, d->size, rows);
+}
+
+/* Sum of the kernel over all pairs; `apart`: but those of a row with itself. */
+static double kernel_sum(discrepancy *d, const double *a, const double *b, int apart)
+{
+    double sum = 0;
+    psld_linear_products(d->dim, d->size, a, d->size, b, d->products);
+    for (size_t i = 0; i < d->size; i++)
+        for (size_t j = 0; j < d->size; j++) {
+            double k = d->products[i * d->size + j] / (double)d->dim + 1;
+            if (!apart || i != j) sum += k * k * k;
+        }
+    return sum;
+}
+
+static double measure(discrepancy *d)
+{
+    double n = (double)d->size;
+    return (kernel_sum(d, d->x, d->x, 1) + kernel_sum(d, d->y, d->y, 1)) / (n * (n - 1)) -
+           2 * kernel_sum(d, d->x, d->y, 0) / (n * n);
+}
+
+static psld_status walk_subsets(discrepancy *d, const psld_array *a, const psld_array *b,
+                                const psld_kid_options *options, double *values)
+{
+    psld_mersenne_seed(&d->mersenne, options->seed);
+    for (size_t s = 0; s < options->subsets; s++) {
+        choose(d, a, d->x);
+        choose(d, b, d->y);
+        values[s] = measure(d);
+    }
+    return PSLD_OK;
+}
+
+void psld_kid_defaults(psld_kid_options *options)
+{
+    *options = (psld_kid_options){.subsets = 100, .size = 1000, .seed = 2020};
+}
+
+psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_options *options, double *mean,
+                     double *deviation)
+{
+    psld_kid_options defaults;
+    psld_kid_defaults(&defaults);
+    if (!options) options = &defaults;
+    if (options->subsets < 1 || options->size < 2)
+        return psld_fail(PSLD_BAD_ARGUMENT, "kid: expected subsets of at least 2 images, and at least one subset");
+    PSLD_TRY(psld_rows_check_pair(a, b, "kid", options->size));
+    size_t more = a->shape[0] > b->shape[0] ? a->shape[0] : b->shape[0];
+    discrepancy d = {.dim = a->shape[1], .size = options->size};
+    double *values = psld_alloc(options->subsets, sizeof *values);
+    d.x = values ? psld_alloc(d.size, d.dim * sizeof *d.x) : NULL;
+    d.y = d.x ? psld_alloc(d.size, d.dim * sizeof *d.y) : NULL;
+    d.products = d.y ? psld_alloc(d.size, d.size * sizeof *d.products) : NULL;
+    d.order = d.products ? psld_alloc(more, sizeof *d.order) : NULL;
+    psld_status status = d.order ? walk_subsets(&d, a, b, options, values) : PSLD_NO_MEMORY;
+    if (status == PSLD_OK) {
+        double sum = 0, square = 0, count = (double)options->subsets;
+        for (size_t s = 0; s < options->subsets; s++) sum += values[s];
+        *mean = sum / count;
+        for (size_t s = 0; s < options->subsets; s++) square += (values[s] - *mean) * (values[s] - *mean);
+        *deviation = sqrt(square / count);
+    }
+    psld_release(d.order);
+    psld_release(d.products);
+    psld_release(d.y);
+    psld_release(d.x);
+    psld_release(values);
+    return status;
+}

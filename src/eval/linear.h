@@ -1,0 +1,22 @@
+/* What evaluation needs of dense linear algebra in float64, from OpenBLAS and LAPACK.
+ *
+ * Matrices are row by row. Workspace is ours (base/alloc), so that running out of memory is a status. While a call runs
+ * OpenBLAS has as many threads as psld_threads_get() says; results depend on that by rounding alone. */
+#ifndef PSLD_EVAL_LINEAR_H
+#define PSLD_EVAL_LINEAR_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* s [dim][dim] += x' x, both triangles; x is [rows][dim]. */
+void psld_linear_scatter(size_t dim, size_t rows, const double *x, double *s);
+/* c [n][m] = a b', a being [n][dim] and b [m][dim]. */
+void psld_linear_products(size_t dim, size_t n, const double *a, size_t m, const double *b, double *c);
+
+/* Eigenvalues of a symmetric matrix, ascending; row i of `a` becomes the eigenvector of value i. */
+psld_status psld_linear_eigen(size_t dim, double *a, double *values);
+/* Sum of the singular values of a [rows][columns], which is overwritten. */
+psld_status psld_linear_nuclear_norm(size_t rows, size_t columns, double *a, double *sum);
+
+#endif
