@@ -235,6 +235,21 @@ typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t
 typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
                                      const double *eps);
 
+/* What is known of the data: inpainting. Sample s belongs to image (s / each) % images. After each step the known
+ * elements of all variables are replaced by a fresh draw of p(z_t | x), t being the time reached; so is the start, and
+ * where the walk ends with a denoising step x itself comes back, to the bit. Adaptive samplers draw the noise of the
+ * known part once for the whole walk. With repeats > 1 (not for adaptive samplers) every stretch of `jump` steps is
+ * walked so many times, the state being noised back to where the stretch began; options.nfe counts all of it. */
+typedef struct psld_inpainting {
+    size_t images, each;        /* 1 and 1 by default */
+    const double *x;            /* [images][dim]; what is unknown is not looked at */
+    const unsigned char *known; /* [images][dim]: 1 where known */
+    int repeats, jump;          /* 1 and 1 */
+    int lagging;                /* 1: draw at the time that the step started from, as the paper's authors did */
+} psld_inpainting;
+
+PSLD_API void psld_inpainting_defaults(psld_inpainting *inpainting);
+
 typedef struct psld_sample_options {
     const char *sampler;   /* a name from psld_sampler_name */
     const char *grid;      /* a name from psld_grid_name; unused by adaptive samplers */
@@ -253,6 +268,7 @@ typedef struct psld_sample_options {
     void *progress_user;
     psld_watch_fn watch; /* NULL: nobody */
     void *watch_user;
+    const psld_inpainting *inpainting; /* NULL: nothing is known */
 } psld_sample_options;
 
 /* em, quadratic, 250 evaluations, tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */

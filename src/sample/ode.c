@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
-#include "sample/walk.h"
+#include "sample/inpaint.h"
 
 enum { STAGES = 6, SLOPES = STAGES + 1, TRIAL = SLOPES, PACKED = TRIAL + 1, WORK_STATES = PACKED + 1 };
 
@@ -115,6 +115,16 @@ static psld_status watch_groups(const ode_solver *ode)
     return PSLD_OK;
 }
 
+/* The known part of inpainted states follows a smooth path of its own. */
+static void inpaint_groups(const ode_solver *ode)
+{
+    for (size_t a = 0; a < ode->active_count; a++) {
+        const group *g = &ode->groups[ode->active[a]];
+        double t = 1 - g->s_evaluated;
+        psld_walk_inpaint(ode->walk, g->begin, g->count, t, t, 0, packed_states(ode, g));
+    }
+}
+
 /* Evaluates every active group's packed states at its s_evaluated and puts the slopes into room `stage`. */
 static psld_status evaluate(ode_solver *ode, int stage)
 {
@@ -126,6 +136,7 @@ static psld_status evaluate(ode_solver *ode, int stage)
             return psld_affine_euler(ode->walk->recipe, 1 - g->s_evaluated, 1, 1, &ode->groups[0].slope);
         states += g->count;
     }
+    inpaint_groups(ode);
     PSLD_TRY(psld_walk_predict_each(ode->walk, states, room(ode, PACKED)));
     PSLD_TRY(watch_groups(ode));
     ode->stage = stage;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "sample/inpaint.h"
 
 /* ---- The affine primitive ---------------------------------------------------------------------------------------- */
 
@@ -180,7 +181,7 @@ psld_status psld_walk_report(const psld_walk *walk, double fraction)
 
 typedef struct route {
     const psld_sampler *sampler;
-    int steps;
+    int steps, repeats;
     int truncated;           /* the last step has one evaluation fewer: see psld_sampler */
     double *times;           /* [steps + 1] */
     char *tables;            /* [steps][sampler->table_size] */
@@ -199,8 +200,10 @@ static void release_route(route *r)
 static psld_status count_steps(const psld_sample_options *options, route *r)
 {
     int budget = options->nfe - (options->denoise != 0), cost = r->sampler->evaluations + options->corrector;
+    r->repeats = options->inpainting ? options->inpainting->repeats : 1;
+    cost *= r->repeats;
     r->steps = budget / cost;
-    r->truncated = r->sampler->evaluations > 1 && budget - r->steps * cost >= cost - 1;
+    r->truncated = r->sampler->evaluations > 1 && r->repeats == 1 && budget - r->steps * cost >= cost - 1;
     r->steps += r->truncated;
     if (r->steps >= 1) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "nfe: %s needs at least %d evaluations here, found %d", r->sampler->name,
@@ -229,6 +232,7 @@ static psld_status plan_route(const psld_recipe *recipe, const psld_sample_optio
 {
     r->sampler = psld_sampler_find(options->sampler);
     if (!r->sampler) return PSLD_BAD_ARGUMENT;
+    PSLD_TRY(psld_inpaint_check(options->inpainting, r->sampler));
     if (r->sampler->plan) PSLD_TRY(plan_steps(recipe, options, r));
     if (r->sampler->run && options->corrector)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none", r->sampler->name);
@@ -237,19 +241,36 @@ static psld_status plan_route(const psld_recipe *recipe, const psld_sample_optio
 
 /* ---- Walking ----------------------------------------------------------------------------------------------------- */
 
+/* Step i of the route; `visit` counts all steps that a sample has taken, those taken again included. */
+static psld_status take_step(psld_walk *walk, const route *r, int i, uint64_t visit)
+{
+    uint64_t correctors = (uint64_t)walk->options->corrector, draw = 1 + visit * (1 + correctors);
+    double from = r->times[i], t = r->times[i + 1];
+    PSLD_TRY(r->sampler->step(walk, visit, r->tables + (size_t)i * r->sampler->table_size));
+    psld_walk_inpaint(walk, 0, walk->count, from, t, draw, walk->z);
+    for (uint64_t c = 0; c < correctors; c++) {
+        PSLD_TRY(psld_walk_predict(walk, walk->z, t));
+        psld_walk_affine(walk, &r->correctors[i], PSLD_FOR_CORRECTOR, visit * correctors + c, NULL, walk->z, walk->z);
+        psld_walk_inpaint(walk, 0, walk->count, from, t, draw + 1 + c, walk->z);
+    }
+    return PSLD_OK;
+}
+
 static psld_status take_steps(psld_walk *walk, const route *r)
 {
-    for (int i = 0; i < r->steps; i++) {
-        uint64_t index = (uint64_t)i;
-        PSLD_TRY(r->sampler->step(walk, index, r->tables + (size_t)i * r->sampler->table_size));
-        for (int c = 0; c < walk->options->corrector; c++) {
-            PSLD_TRY(psld_walk_predict(walk, walk->z, r->times[i + 1]));
-            psld_walk_affine(walk, &r->correctors[i], PSLD_FOR_CORRECTOR,
-                             index * (uint64_t)walk->options->corrector + (uint64_t)c, NULL, walk->z, walk->z);
+    int jump = r->repeats > 1 ? walk->options->inpainting->jump : r->steps, all = r->steps * r->repeats;
+    uint64_t visit = 0, jumps = 0;
+    for (int begin = 0, end; begin < r->steps; begin = end) {
+        end = r->steps - begin < jump ? r->steps : begin + jump;
+        for (int pass = 0; pass < r->repeats; pass++) {
+            if (pass > 0) psld_walk_diffuse(walk, r->times[end], r->times[begin], jumps++);
+            for (int i = begin; i < end; i++) {
+                PSLD_TRY(take_step(walk, r, i, visit++));
+                PSLD_TRY(psld_walk_report(walk, (double)visit / all));
+            }
         }
-        PSLD_TRY(psld_walk_report(walk, (i + 1.0) / r->steps));
     }
-    walk->evaluations += (uint64_t)(r->steps * (r->sampler->evaluations + walk->options->corrector) - r->truncated);
+    walk->evaluations += (uint64_t)(all * (r->sampler->evaluations + walk->options->corrector) - r->truncated);
     walk->groups++;
     return PSLD_OK;
 }
@@ -266,10 +287,14 @@ static psld_status check_states(const psld_walk *walk)
 
 static psld_status walk_batch(psld_walk *walk, const route *r)
 {
+    double eps = walk->options->eps;
+    psld_walk_inpaint(walk, 0, walk->count, 1, 1, 0, walk->z);
     PSLD_TRY(r->sampler->run ? r->sampler->run(walk) : take_steps(walk, r));
+    if (r->sampler->run) psld_walk_inpaint(walk, 0, walk->count, eps, eps, 0, walk->z);
     if (walk->options->denoise) {
-        PSLD_TRY(psld_walk_predict(walk, walk->z, walk->options->eps));
+        PSLD_TRY(psld_walk_predict(walk, walk->z, eps));
         psld_walk_affine(walk, &r->last, PSLD_FOR_STEP, 0, NULL, walk->z, walk->z);
+        psld_walk_inpaint(walk, 0, walk->count, eps, 0, 0, walk->z);
     }
     return check_states(walk);
 }

@@ -1,0 +1,95 @@
+#include "sample/inpaint.h"
+
+#include <string.h>
+
+#include "base/threads.h"
+#include "sample/denoiser.h"
+
+void psld_inpainting_defaults(psld_inpainting *inpainting)
+{
+    memset(inpainting, 0, sizeof *inpainting);
+    inpainting->images = inpainting->each = 1;
+    inpainting->repeats = inpainting->jump = 1;
+}
+
+psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sampler *sampler)
+{
+    if (!inpainting) return PSLD_OK;
+    if (inpainting->images < 1 || inpainting->each < 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: expected at least one image and one sample of each");
+    if (inpainting->repeats < 1 || inpainting->repeats > 1000)
+        return psld_fail(PSLD_BAD_ARGUMENT, "repeats: expected 1 to 1000, found %d", inpainting->repeats);
+    if (inpainting->jump < 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "jump: expected at least 1 step, found %d", inpainting->jump);
+    if (inpainting->repeats > 1 && sampler->run)
+        return psld_fail(PSLD_BAD_ARGUMENT, "resampling: %s chooses its own steps and cannot walk them again",
+                         sampler->name);
+    return PSLD_OK;
+}
+
+typedef struct inpaint_job {
+    const psld_walk *walk;
+    const psld_inpainting *known;
+    psld_gaussian kernel;
+    size_t begin; /* state that z starts with */
+    uint64_t draw;
+    int noisy;
+    double *z;
+} inpaint_job;
+
+enum { WIDTH = 256 }; /* coordinates at a time */
+
+static void draw_noise(const inpaint_job *job, uint64_t sample, size_t first, size_t width, double noise[][WIDTH])
+{
+    const psld_walk *walk = job->walk;
+    for (size_t b = 0; job->noisy && b < walk->k; b++)
+        psld_random_normal(walk->options->seed, PSLD_FOR_KNOWN, sample, job->draw, b * walk->dim + first, width,
+                           noise[b]);
+}
+
+static void inpaint_state(const inpaint_job *job, size_t i)
+{
+    const psld_walk *walk = job->walk;
+    size_t k = walk->k, dim = walk->dim;
+    uint64_t sample = walk->first + job->begin + i, image = sample / job->known->each % job->known->images;
+    const double *x = job->known->x + image * dim;
+    const unsigned char *mask = job->known->known + image * dim;
+    double noise[PSLD_MAX_K][WIDTH] = {{0}}, *z = job->z + i * k * dim;
+    for (size_t first = 0; first < dim; first += WIDTH) {
+        size_t width = dim - first < WIDTH ? dim - first : WIDTH;
+        draw_noise(job, sample, first, width, noise);
+        for (size_t a = 0; a < k; a++)
+            for (size_t j = 0; j < width; j++) {
+                if (!mask[first + j]) continue;
+                double value = job->kernel.mean[a * k] * x[first + j];
+                for (size_t b = 0; b <= a; b++) value += job->kernel.factor[a * k + b] * noise[b][j];
+                z[a * dim + first + j] = value;
+            }
+    }
+}
+
+static void inpaint_range(void *context, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) inpaint_state(context, i);
+}
+
+void psld_walk_inpaint(const psld_walk *walk, size_t begin, size_t count, double from, double t, uint64_t draw,
+                       double *z)
+{
+    const psld_inpainting *known = walk->options->inpainting;
+    if (!known) return;
+    inpaint_job job = {.walk = walk, .known = known, .begin = begin, .draw = draw, .noisy = t > 0, .z = z};
+    psld_source_kernel(walk->recipe, walk->source->exact, known->lagging ? from : t, &job.kernel);
+    psld_parallel(count, 2048 / (walk->k * walk->dim) + 1, inpaint_range, &job);
+}
+
+void psld_walk_diffuse(const psld_walk *walk, double u, double t, uint64_t jump)
+{
+    psld_gaussian forward;
+    psld_affine affine = {{0}, {0}, {0}};
+    int k = walk->recipe->spec.k;
+    psld_transition(walk->recipe, PSLD_FORWARD, psld_beta_integral(walk->recipe, u, t), NULL, &forward);
+    psld_matrix_copy(k, forward.mean, affine.state);
+    psld_matrix_copy(k, forward.factor, affine.noise);
+    psld_walk_affine(walk, &affine, PSLD_FOR_JUMP, jump, NULL, walk->z, walk->z);
+}

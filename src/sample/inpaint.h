@@ -1,0 +1,24 @@
+/* Inpainting: states whose known part is kept at what is known, while a walk fills in the rest.
+ *
+ * Given x_0, every coordinate of z_t is N(mean x_0, cov), independently. So the known coordinates of all variables can
+ * be drawn at any time without the score, and a walk in which they are replaced by such a draw after every step sees
+ * the unknown coordinates follow p(unknown_t | known_t) (the paper's method). Adaptive samplers need slopes that are
+ * smooth in t; for them the noise of a sample's known part is drawn once, and the path of the known part is
+ *     z_t = mean(t) x_0 + factor(t) n. */
+#ifndef PSLD_SAMPLE_INPAINT_H
+#define PSLD_SAMPLE_INPAINT_H
+
+#include "sample/walk.h"
+
+psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sampler *sampler);
+
+/* Replaces the known part of `count` states z, which begin with state `begin` of the walk, where a step from time
+ * `from` has reached time t: with noise number `draw`, or at t = 0 without noise. Nothing happens in a walk without
+ * inpainting. */
+void psld_walk_inpaint(const psld_walk *walk, size_t begin, size_t count, double from, double t, uint64_t draw,
+                       double *z);
+
+/* Takes all states from time u back up to t > u by the forward process: the jump of resampling, number `jump`. */
+void psld_walk_diffuse(const psld_walk *walk, double u, double t, uint64_t jump);
+
+#endif
