@@ -89,6 +89,9 @@ PSLD_API void psld_array_free(psld_array *array);
 /* NumPy's .npy, versions 1 to 3, little-endian or single-byte elements of the types above. */
 PSLD_API psld_status psld_array_load(const char *path, psld_array **array);
 PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
+/* NumPy's .npz: arrays under their names, uncompressed. */
+PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *const *names,
+                                   const psld_array *const *arrays);
 
 /* The elements of an array of any type as a new one of type F64 (exact but for I64 beyond 2^53), or F32. */
 PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted);
@@ -339,6 +342,12 @@ PSLD_API size_t psld_model_classes(const psld_model *model);
  * shape and any type. An options->batch of 0 is psld_model_batch. */
 PSLD_API psld_status psld_model_sample(psld_model *model, const psld_sample_options *options, uint64_t first,
                                        size_t count, const psld_array *start, int state, psld_array **x, uint64_t *nfe);
+/* The same for more samples than memory holds, or to have some while others are drawn: `take` is given each batch when
+ * it is done. Anything but PSLD_OK ends the call with that status; `nfe` is of what was drawn till then. */
+typedef psld_status (*psld_samples_fn)(void *user, uint64_t first, const psld_array *x);
+PSLD_API psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first,
+                                     size_t count, const psld_array *start, int state, psld_samples_fn take, void *user,
+                                     uint64_t *nfe);
 /* Samples that are best drawn together: enough to be quick, not so many that memory or the first result is far. */
 PSLD_API size_t psld_model_batch(const psld_model *model);
 /* A number that tells models apart: of the weights or the mixture, and of the process. */

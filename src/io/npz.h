@@ -1,4 +1,4 @@
-/* NumPy's .npz: a zip archive of .npy arrays, each under its name with ".npy" behind it. */
+/* NumPy's .npz: a zip archive of .npy arrays, each under its name with ".npy" behind it. Writing is public. */
 #ifndef PSLD_IO_NPZ_H
 #define PSLD_IO_NPZ_H
 
@@ -19,8 +19,5 @@ const char *psld_npz_name(const psld_npz *npz, size_t index);
 /* The array of a name; a message says what there is if there is none of it. Stored or deflated; its checksum is
  * checked. Not from two threads at once. */
 psld_status psld_npz_read(psld_npz *npz, const char *name, psld_array **array);
-
-/* Writes arrays under their names, uncompressed, and never half a file. */
-psld_status psld_npz_save(const char *path, size_t count, const char *const *names, const psld_array *const *arrays);
 
 #endif

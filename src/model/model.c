@@ -66,8 +66,8 @@ psld_status psld_model_open(const char *path, const psld_model_options *options,
 {
     psld_model_options defaults;
     psld_model_defaults(&defaults);
-    if (is_folder(path)) return open_run(path, options ? options : &defaults, model);
     int exact = ends_in(path, ".yaml") || ends_in(path, ".yml");
+    if (!exact && is_folder(path)) return open_run(path, options ? options : &defaults, model);
     return open_or_create(path, exact, options ? options : &defaults, 0, model);
 }
 

@@ -1,45 +1,38 @@
-/* Sampling a model: arrays in, arrays out.
+/* Sampling a model: batch after batch, double inside, float outside.
  *
- * States are double and large; they exist for a stretch of samples at a time, and what was asked for is kept as float.
- * A stretch is a whole number of batches and of the groups that adaptive samplers step together, so that it leaves no
- * mark on the bits of a sample. */
+ * A batch is a whole number of the groups that adaptive samplers step together, so that where it is cut leaves no mark
+ * on the bits of a sample. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "model/model.h"
 #include "sample/walk.h"
 
-enum { STRETCH_BYTES = 1 << 26 };
-
 typedef struct drawing {
     psld_model *model;
     psld_sample_options options; /* the caller's, but for the batch and the progress */
     const psld_sample_options *asked;
     uint64_t first;
-    size_t count, dim, k;
-    size_t kept;       /* numbers of a state that are */
+    size_t count, before; /* samples asked for; those of the batches before */
+    size_t dim, k, batch;
     psld_array *start; /* [count][k * dim], or NULL */
-    double *states;    /* [stretch][k * dim] */
-    size_t stretch;    /* samples */
-    uint64_t before;   /* samples of the stretches before */
+    double *states;    /* [batch][k * dim] */
+    psld_array *piece; /* what is handed over: [batch, channels, ...] */
+    psld_sample_cost cost;
 } drawing;
 
-/* Progress of a stretch as that of the whole. */
+static size_t batch_now(const drawing *d)
+{
+    size_t left = d->count - d->before;
+    return left < d->batch ? left : d->batch;
+}
+
+/* Progress of a batch as that of the whole. */
 static int report_whole(void *user, uint64_t done, uint64_t total)
 {
     const drawing *d = user;
-    size_t left = d->count - d->before, now = left < d->stretch ? left : d->stretch;
-    uint64_t each = total / now; /* units a sample */
+    uint64_t each = total / batch_now(d); /* units a sample */
     return d->asked->progress(d->asked->progress_user, d->before * each + done, d->count * each);
-}
-
-static size_t choose_stretch(const drawing *d)
-{
-    size_t batch = d->options.batch, group = d->options.ode_group ? d->options.ode_group : 1;
-    size_t whole = (batch + group - 1) / group * group, state = d->k * d->dim * sizeof(double);
-    size_t times = STRETCH_BYTES / state / whole;
-    size_t stretch = whole * (times ? times : 1);
-    return stretch < d->count ? stretch : d->count;
 }
 
 static psld_status take_start(drawing *d, const psld_array *start)
@@ -51,61 +44,90 @@ static psld_status take_start(drawing *d, const psld_array *start)
     return psld_array_convert(start, PSLD_F64, &d->start);
 }
 
-static psld_status create_result(const drawing *d, size_t variables, psld_array **x)
+/* An array of samples, or with `variables` = k of states. */
+static psld_status create_samples(const psld_model *model, size_t count, size_t variables, psld_array **x)
 {
-    const psld_model *model = d->model;
-    size_t shape[PSLD_MAX_RANK] = {d->count};
+    size_t shape[PSLD_MAX_RANK] = {count};
     for (int i = 0; i < model->rank; i++) shape[i + 1] = model->shape[i] * (i == 0 ? variables : 1);
     return psld_array_create(PSLD_F32, model->rank + 1, shape, x);
 }
 
-static psld_status draw_stretch(drawing *d, size_t now, float *out, psld_sample_cost *cost)
+static psld_status prepare(drawing *d, const psld_array *start, int state)
 {
-    size_t width = d->k * d->dim;
+    size_t group = d->options.ode_group ? d->options.ode_group : 1;
+    d->dim = psld_model_size(d->model);
+    d->k = (size_t)d->model->recipe->spec.k;
+    if (d->options.batch == 0) d->options.batch = psld_model_batch(d->model);
+    d->batch = d->options.batch + group - 1 < d->options.batch ? d->count : (d->options.batch + group - 1) / group * group;
+    if (d->batch > d->count) d->batch = d->count;
+    if (d->asked->progress) d->options.progress = report_whole, d->options.progress_user = d;
+    if (start) PSLD_TRY(take_start(d, start));
+    PSLD_TRY(create_samples(d->model, d->batch, state ? d->k : 1, &d->piece));
+    d->states = psld_alloc(d->batch, d->k * d->dim * sizeof(double));
+    return d->states ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+static psld_status draw_batch(drawing *d)
+{
+    size_t now = batch_now(d), width = d->k * d->dim, kept = d->piece->count / d->piece->shape[0];
     const double *start = d->start ? (const double *)d->start->data + d->before * width : NULL;
+    float *out = d->piece->data;
     PSLD_TRY(psld_sample_counted(d->model->recipe, d->model->source, &d->options, d->first + d->before, now, d->dim,
-                                 start, d->states, cost));
+                                 start, d->states, &d->cost));
+    d->piece->shape[0] = now;
+    d->piece->count = now * kept;
     for (size_t i = 0; i < now; i++)
-        for (size_t j = 0; j < d->kept; j++) out[i * d->kept + j] = (float)d->states[i * width + j];
+        for (size_t j = 0; j < kept; j++) out[i * kept + j] = (float)d->states[i * width + j];
     return PSLD_OK;
 }
 
-static psld_status draw_all(drawing *d, float *out, psld_sample_cost *cost)
+psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
+                            const psld_array *start, int state, psld_samples_fn take, void *user, uint64_t *nfe)
 {
-    d->stretch = choose_stretch(d);
-    d->states = psld_alloc(d->stretch, d->k * d->dim * sizeof(double));
-    if (!d->states) return PSLD_NO_MEMORY;
-    while (d->before < d->count) {
-        size_t left = d->count - d->before, now = left < d->stretch ? left : d->stretch;
-        PSLD_TRY(draw_stretch(d, now, out + d->before * d->kept, cost));
-        d->before += now;
+    drawing d = {.model = model, .options = *options, .asked = options, .first = first, .count = count};
+    if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
+    if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
+    if (!start) psld_sample_warn(model->recipe);
+    psld_status status = prepare(&d, start, state);
+    while (status == PSLD_OK && d.before < count) {
+        status = draw_batch(&d);
+        if (status == PSLD_OK) status = take(user, first + d.before, d.piece);
+        d.before += batch_now(&d);
     }
+    if (nfe && d.cost.groups) *nfe = psld_sample_nfe(options, &d.cost);
+    psld_release(d.states);
+    psld_array_free(d.piece);
+    psld_array_free(d.start);
+    return status;
+}
+
+/* ---- All of them in one array ------------------------------------------------------------------------------------ */
+
+typedef struct collection {
+    uint64_t first;
+    psld_array *x;
+} collection;
+
+static psld_status collect(void *user, uint64_t first, const psld_array *x)
+{
+    const collection *c = user;
+    size_t each = x->count / x->shape[0];
+    memcpy((float *)c->x->data + (first - c->first) * each, x->data, x->count * sizeof(float));
     return PSLD_OK;
 }
 
 psld_status psld_model_sample(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
                               const psld_array *start, int state, psld_array **x, uint64_t *nfe)
 {
-    drawing d = {.model = model, .options = *options, .asked = options, .first = first, .count = count};
-    psld_sample_cost cost = {0};
+    collection all = {.first = first};
     *x = NULL;
-    if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
-    if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
-    d.dim = psld_model_size(model);
-    d.k = (size_t)model->recipe->spec.k;
-    d.kept = state ? d.k * d.dim : d.dim;
-    if (d.options.batch == 0) d.options.batch = psld_model_batch(model);
-    if (options->progress) d.options.progress = report_whole, d.options.progress_user = &d;
-    psld_status status = start ? take_start(&d, start) : PSLD_OK;
-    if (status == PSLD_OK) status = create_result(&d, state ? d.k : 1, x);
-    if (status == PSLD_OK) status = draw_all(&d, (*x)->data, &cost);
-    if (status == PSLD_OK && nfe) *nfe = psld_sample_nfe(options, &cost);
-    psld_release(d.states);
-    psld_array_free(d.start);
-    if (status != PSLD_OK) {
-        psld_array_free(*x);
-        *x = NULL;
-    }
+    size_t variables = state && model->recipe ? (size_t)model->recipe->spec.k : 1;
+    psld_status status = create_samples(model, count, variables, &all.x);
+    if (status == PSLD_OK) status = psld_model_draw(model, options, first, count, start, state, collect, &all, nfe);
+    if (status == PSLD_OK)
+        *x = all.x;
+    else
+        psld_array_free(all.x);
     return status;
 }
 

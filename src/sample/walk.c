@@ -369,7 +369,7 @@ static psld_status walk_all(psld_walk *walk, const route *r, uint64_t first, siz
 }
 
 /* Starting from the stationary law is an approximation; where it is a bad one, say so. */
-static void warn_if_not_mixed(const psld_recipe *recipe)
+void psld_sample_warn(const psld_recipe *recipe)
 {
     double distance;
     if (psld_recipe_distance(recipe, 1, &distance) != PSLD_OK || distance <= PSLD_DISTANCE_LIMIT) return;
@@ -392,7 +392,6 @@ psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, 
     walk.k = (size_t)recipe->spec.k;
     walk.predicted = (size_t)recipe->predicted;
     psld_status status = plan_route(recipe, options, &r);
-    if (status == PSLD_OK && !start) warn_if_not_mixed(recipe);
     if (status == PSLD_OK) status = walk_all(&walk, &r, first, count, start, z);
     cost->evaluations += walk.evaluations;
     cost->groups += walk.groups;
@@ -412,6 +411,7 @@ psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const ps
                         uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
 {
     psld_sample_cost cost = {0};
+    if (!start) psld_sample_warn(recipe);
     PSLD_TRY(psld_sample_counted(recipe, source, options, first, count, dim, start, z, &cost));
     if (nfe) *nfe = psld_sample_nfe(options, &cost);
     return PSLD_OK;

@@ -88,13 +88,15 @@ extern const psld_sampler psld_sampler_em, psld_sampler_sscs, psld_sampler_ode, 
 /* NULL, with the error text set, when there is none. */
 const psld_sampler *psld_sampler_find(const char *name);
 
-/* As psld_sample; adds what was evaluated to *cost, for who draws in several calls. */
+/* As psld_sample without its warning; adds what was evaluated to *cost: for who draws in several calls. */
 typedef struct psld_sample_cost {
     uint64_t evaluations, groups; /* of groups of states that step together, the last denoising step left out */
 } psld_sample_cost;
 psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                                 uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                 psld_sample_cost *cost);
+/* Logs that the walk starts too far from where the process ends, if it does. */
+void psld_sample_warn(const psld_recipe *recipe);
 /* Evaluations a sample: the mean over groups, rounded up. */
 uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost);
 
