@@ -348,6 +348,16 @@ typedef psld_status (*psld_samples_fn)(void *user, uint64_t first, const psld_ar
 PSLD_API psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first,
                                      size_t count, const psld_array *start, int state, psld_samples_fn take, void *user,
                                      uint64_t *nfe);
+/* The clean data that a model predicts along the way of samples first ... first + count - 1, at `frames` moments from
+ * t = 1 to the end of the walk. Makes itself the watcher of a walk's options; the frames, float32 [count, frames,
+ * channels, ...], are those of all walks till then, and live as long as the trajectory. The model is borrowed. */
+typedef struct psld_trajectory psld_trajectory;
+PSLD_API psld_status psld_trajectory_create(const psld_model *model, uint64_t first, size_t count, size_t frames,
+                                            psld_trajectory **trajectory);
+PSLD_API void psld_trajectory_free(psld_trajectory *trajectory);
+PSLD_API void psld_trajectory_watch(psld_trajectory *trajectory, psld_sample_options *options);
+PSLD_API const psld_array *psld_trajectory_frames(const psld_trajectory *trajectory);
+
 /* Samples that are best drawn together: enough to be quick, not so many that memory or the first result is far. */
 PSLD_API size_t psld_model_batch(const psld_model *model);
 /* A number that tells models apart: of the weights or the mixture, and of the process. */

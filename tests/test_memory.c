@@ -79,6 +79,13 @@ static psld_status save_array(void)
     return psld_array_save(array, "memory-output.npy");
 }
 
+static psld_status save_arrays(void)
+{
+    const char *const names[2] = {"a", "b"};
+    const psld_array *const arrays[2] = {array, array};
+    return psld_npz_save("memory-output.npz", 2, names, arrays);
+}
+
 static psld_status load_array(void)
 {
     psld_array *made;
@@ -264,6 +271,7 @@ static psld_status differentiate_network(void)
 static psld_status sample_network(void)
 {
     psld_model *made;
+    psld_trajectory *trajectory = NULL;
     psld_array *start = NULL, *x = NULL;
     const size_t shape[4] = {2, 2, 4, 4};
     psld_sample_options options;
@@ -271,7 +279,12 @@ static psld_status sample_network(void)
     options.nfe = 3;
     psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
     if (status == PSLD_OK) status = psld_array_create(PSLD_F32, 4, shape, &start);
-    if (status == PSLD_OK) status = psld_model_sample(made, &options, 0, 2, start, 0, &x, NULL);
+    if (status == PSLD_OK) status = psld_trajectory_create(made, 0, 1, 2, &trajectory);
+    if (status == PSLD_OK) {
+        psld_trajectory_watch(trajectory, &options);
+        status = psld_model_sample(made, &options, 0, 2, start, 0, &x, NULL);
+    }
+    psld_trajectory_free(trajectory);
     psld_array_free(start);
     psld_array_free(x);
     psld_model_free(made);
@@ -346,10 +359,10 @@ static psld_status plot_curves(void)
 
 static void exhaust(const char *name, psld_status (*call)(void))
 {
-    static const char *const outputs[] = {"memory-output.npy", "memory-output.svg", "memory-output.png",
-                                          "memory-output.safetensors", "memory-output.pt"};
+    static const char *const outputs[] = {"memory-output.npy",         "memory-output.svg", "memory-output.png",
+                                          "memory-output.safetensors", "memory-output.pt",  "memory-output.npz"};
     for (long n = 1;; n++) {
-        for (int i = 0; i < 5; i++) unlink(outputs[i]);
+        for (int i = 0; i < 6; i++) unlink(outputs[i]);
         long live = psld_alloc_live();
         psld_alloc_fail_at(n);
         psld_status status = call();
@@ -363,7 +376,7 @@ static void exhaust(const char *name, psld_status (*call)(void))
         }
         if (status != PSLD_NO_MEMORY) fail_msg("%s, allocation %ld: status %d, not out of memory", name, n, status);
         assert_non_null(strstr(psld_error_text(), "memory"));
-        for (int i = 0; i < 5; i++) assert_int_not_equal(access(outputs[i], F_OK), 0);
+        for (int i = 0; i < 6; i++) assert_int_not_equal(access(outputs[i], F_OK), 0);
         /* a source keeps the room it has grown, so that it need not grow again */
         if (call != sample && psld_alloc_live() != live)
             fail_msg("%s, allocation %ld: %ld blocks leaked", name, n, psld_alloc_live() - live);
@@ -379,6 +392,7 @@ static void every_public_call(void **state)
     exhaust("recipe_create", create_recipe);
     exhaust("array_create", create_array);
     exhaust("array_save", save_array);
+    exhaust("npz_save", save_arrays);
     exhaust("array_load", load_array);
     exhaust("array_convert", convert_array);
     exhaust("mixture_create", create_mixture);

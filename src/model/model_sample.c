@@ -58,7 +58,8 @@ static psld_status prepare(drawing *d, const psld_array *start, int state)
     d->dim = psld_model_size(d->model);
     d->k = (size_t)d->model->recipe->spec.k;
     if (d->options.batch == 0) d->options.batch = psld_model_batch(d->model);
-    d->batch = d->options.batch + group - 1 < d->options.batch ? d->count : (d->options.batch + group - 1) / group * group;
+    d->batch =
+        d->options.batch + group - 1 < d->options.batch ? d->count : (d->options.batch + group - 1) / group * group;
     if (d->batch > d->count) d->batch = d->count;
     if (d->asked->progress) d->options.progress = report_whole, d->options.progress_user = d;
     if (start) PSLD_TRY(take_start(d, start));

@@ -1,0 +1,99 @@
+/* What a model believes along the way: the clean data that its predictions stand for, at a few moments of each walk.
+ *
+ * Moments lie evenly in sqrt(t), as the steps of the quadratic grid do. A sampler evaluates where it likes; each moment
+ * keeps what was predicted nearest to it, whatever the sampler and whatever the order. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "model/model.h"
+#include "sample/denoiser.h"
+
+struct psld_trajectory {
+    const psld_model *model;
+    uint64_t first;
+    size_t count, frames, dim;
+    double end;       /* time of the last moment */
+    double *gap;      /* [count][frames]: how far in sqrt(t) what is kept is from its moment */
+    double *clean;    /* [dim]: scratch */
+    psld_array *kept; /* [count, frames, channels, ...] */
+};
+
+psld_status psld_trajectory_create(const psld_model *model, uint64_t first, size_t count, size_t frames,
+                                   psld_trajectory **trajectory)
+{
+    *trajectory = NULL;
+    if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
+    if (count < 1 || frames < 2) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample and two frames");
+    psld_trajectory *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    *made = (psld_trajectory){.model = model, .first = first, .count = count, .frames = frames};
+    made->dim = psld_model_size(model);
+    size_t shape[PSLD_MAX_RANK] = {count, frames};
+    for (int i = 0; i < model->rank; i++) shape[i + 2] = model->shape[i];
+    psld_status status = psld_array_create(PSLD_F32, model->rank + 2, shape, &made->kept);
+    made->gap = status == PSLD_OK ? psld_alloc(count, frames * sizeof(double)) : NULL;
+    made->clean = made->gap ? psld_alloc(made->dim, sizeof(double)) : NULL;
+    if (!made->clean) {
+        psld_trajectory_free(made);
+        return PSLD_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count * frames; i++) made->gap[i] = (double)INFINITY;
+    *trajectory = made;
+    return PSLD_OK;
+}
+
+void psld_trajectory_free(psld_trajectory *trajectory)
+{
+    if (!trajectory) return;
+    psld_array_free(trajectory->kept);
+    psld_release(trajectory->gap);
+    psld_release(trajectory->clean);
+    psld_release(trajectory);
+}
+
+/* Puts the clean data of one state into the moments of its sample that it is nearer to than what they have. */
+static void keep_state(psld_trajectory *path, const psld_denoiser *denoiser, size_t sample, double t, const double *z,
+                       const double *eps)
+{
+    double last = (double)(path->frames - 1), end = sqrt(path->end);
+    int computed = 0;
+    for (size_t f = 0; f < path->frames; f++) {
+        double moment = 1 + (end - 1) * (double)f / last, *gap = &path->gap[sample * path->frames + f];
+        if (!(fabs(sqrt(t) - moment) < *gap)) continue;
+        *gap = fabs(sqrt(t) - moment);
+        if (!computed) psld_denoiser_apply(denoiser, 1, path->dim, z, eps, path->clean);
+        computed = 1;
+        float *out = (float *)path->kept->data + (sample * path->frames + f) * path->dim;
+        for (size_t j = 0; j < path->dim; j++) out[j] = (float)path->clean[j];
+    }
+}
+
+static psld_status keep(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
+                        const double *eps)
+{
+    psld_trajectory *path = user;
+    const psld_recipe *recipe = path->model->recipe;
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
+    psld_denoiser denoiser;
+    if (first + count <= path->first || first >= path->first + path->count) return PSLD_OK;
+    /* An underdamped process may pass through times that say nothing of x_0: a neighbour will do. */
+    if (psld_denoiser_plan(recipe, path->model->source->exact, t, &denoiser) != PSLD_OK) return PSLD_OK;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t sample = first + i - path->first; /* wraps to something large before path->first */
+        if (sample >= path->count) continue;
+        keep_state(path, &denoiser, (size_t)sample, t, z + i * k * dim, eps + i * predicted * dim);
+    }
+    return PSLD_OK;
+}
+
+void psld_trajectory_watch(psld_trajectory *trajectory, psld_sample_options *options)
+{
+    trajectory->end = options->eps;
+    options->watch = keep;
+    options->watch_user = trajectory;
+}
+
+const psld_array *psld_trajectory_frames(const psld_trajectory *trajectory)
+{
+    return trajectory->kept;
+}
