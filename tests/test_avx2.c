@@ -195,7 +195,7 @@ static void gemm_case(ptrdiff_t rows, ptrdiff_t k, ptrdiff_t columns, ptrdiff_t 
     float *panels = pack_random(k, columns, b, &packed), *bias = padded_table(2 * psld_round16(columns));
     for (ptrdiff_t i = 0; i < 2; i++)
         for (ptrdiff_t j = columns; j < psld_round16(columns); j++) bias[i * psld_round16(columns) + j] = 0;
-    psld_finish_avx2 finish = {bias, finished > 1 ? psld_round16(columns) : 0, NULL, residual.stride, 1.0F};
+    psld_finish_avx2 finish = {bias, finished > 1 ? psld_round16(columns) : 0, NULL, residual.stride, 1.0F, 0};
     if (finished > 1) finish.residual = residual.data, finish.scale = 0.75F;
     for (int threads = 1; threads <= 3; threads++) {
         use_threads(threads);
@@ -567,7 +567,7 @@ static void conv_fused(void **state)
             const float *bias = tables + 2 * s.images * stride;
             const psld_fill_avx2 fill = {tables, tables + s.images * stride, stride, 1};
             tensor residual = tensor_random(c.dy.pixels, s.outputs, 0), y = tensor_make(c.dy.pixels, s.outputs, 8);
-            const psld_finish_avx2 finish = {bias, stride, residual.data, residual.stride, 0.7F};
+            const psld_finish_avx2 finish = {bias, stride, residual.data, residual.stride, 0.7F, 0};
             const ptrdiff_t size = psld_winograd_scratch_avx2(&s), u_size = psld_winograd_weights_size_avx2(&s);
             float *scratch = scratch_of(size), *u = scratch_of(u_size);
             psld_winograd_weights_avx2_4x4(&s, 0, 0, c.weights, u);

@@ -169,6 +169,35 @@ static void finished_convolutions(void **state)
     }
 }
 
+/* With ReLU behind it, which fuses where nobody asks for a gradient. */
+static psld_id build_rectified(psld_graph *graph, const op_case *c, const psld_id *in)
+{
+    return psld_nn_activate(graph, build_finished(graph, c, in), PSLD_RELU);
+}
+
+static void rectified_convolutions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++) {
+        const geometry *g = &geometries[i];
+        if (g->transposed) continue;
+        psld_shape x = batched(g->ci, g->h, g->w), y = output_shape(g), w = {g->co, g->ci, g->kernel[0], g->kernel[1]};
+        op_case c = {.op = PSLD_OP_CONV, .inputs = 5, .in = {x, w, {1, g->co, 1, 1}, batched(g->co, 1, 1), y}};
+        for (int j = 0; j < 5; j++) c.kind[j] = FIXED_NUMBERS;
+        c.build = build_rectified;
+        set_geometry(&c, g);
+        snprintf(c.name, sizeof c.name, "rectified conv %zu", i);
+        check_op(&c);
+    }
+    op_case wide = {.op = PSLD_OP_CONV, .inputs = 5, .build = build_rectified}; /* by Winograd */
+    set_geometry(&wide, &(geometry){16, 24, 9, 6, {3, 3}, {1, 1}, {1, 1, 1, 1}, 0});
+    wide.in[0] = batched(16, 9, 6), wide.in[1] = (psld_shape){24, 16, 3, 3}, wide.in[2] = (psld_shape){1, 24, 1, 1};
+    wide.in[3] = batched(24, 1, 1), wide.in[4] = batched(24, 9, 6);
+    for (int j = 0; j < 5; j++) wide.kind[j] = FIXED_NUMBERS;
+    snprintf(wide.name, sizeof wide.name, "rectified conv of many channels");
+    check_op(&wide);
+}
+
 /* ---- Vectors added and summed ------------------------------------------------------------------------------------ */
 
 static void define_bias(const op_case *c, int n, double *const *in, psld_shape s, double *out)
@@ -623,6 +652,72 @@ static void losses(void **state)
     }
 }
 
+/* ---- Pooling and resizing: what evaluation networks need --------------------------------------------------------- */
+
+static void define_pool(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    const psld_attributes *a = &c->a;
+    psld_shape x = c->in[0];
+    for (int i = 0; i < n * s.c * s.h * s.w; i++) {
+        int top = i / s.w % s.h * a->pool.stride[0] - a->pool.pad[0],
+            left = i % s.w * a->pool.stride[1] - a->pool.pad[1];
+        int count = 0;
+        for (int y = top < 0 ? 0 : top; y < top + a->pool.kernel[0] && y < x.h; y++)
+            for (int column = left < 0 ? 0 : left; column < left + a->pool.kernel[1] && column < x.w;
+                 column++, count++) {
+                double value = in[0][at(x, i / s.w / s.h / s.c, i / s.w / s.h % s.c, y, column)];
+                out[i] = a->pool.mean ? out[i] + value : count && out[i] > value ? out[i] : value;
+            }
+        if (a->pool.mean) out[i] /= count;
+    }
+}
+
+static void pooling(void **state)
+{
+    static const psld_attributes kinds[] = {
+        {.pool = {{3, 3}, {2, 2}, {0, 0, 0, 0}, 0}}, {.pool = {{3, 3}, {1, 1}, {1, 1, 1, 1}, 0}},
+        {.pool = {{3, 3}, {1, 1}, {1, 1, 1, 1}, 1}}, {.pool = {{2, 3}, {2, 1}, {0, 2, 1, 1}, 1}},
+        {.pool = {{1, 2}, {3, 2}, {0, 1, 0, 0}, 0}},
+    };
+    (void)state;
+    for (int i = 0; i < 5 * CHANNELS; i++) {
+        op_case c = {.op = PSLD_OP_POOL, .inputs = 1, .kind = {FIXED_NUMBERS}, .define = define_pool};
+        c.a = kinds[i / CHANNELS];
+        c.in[0] = batched(some_channels[i % CHANNELS], 5, 8);
+        snprintf(c.name, sizeof c.name, "pool %d of %d channels", i / CHANNELS, c.in[0].c);
+        check_op(&c);
+    }
+}
+
+/* The corner weights of one output pixel at a time. */
+static void define_resize(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    psld_shape x = c->in[0];
+    for (int i = 0; i < n * s.c * s.h * s.w; i++) {
+        double y = (double)(i / s.w % s.h) * x.h / s.h, column = (double)(i % s.w) * x.w / s.w;
+        for (int corner = 0; corner < 4; corner++) {
+            int row = (int)floor(y) + corner / 2, across = (int)floor(column) + corner % 2;
+            double weight = (1 - fabs(y - row)) * (1 - fabs(column - across));
+            row = row < x.h ? row : x.h - 1, across = across < x.w ? across : x.w - 1;
+            out[i] += weight * in[0][at(x, i / s.w / s.h / s.c, i / s.w / s.h % s.c, row, across)];
+        }
+    }
+}
+
+static void resizing(void **state)
+{
+    static const int sizes[][4] = {{4, 5, 11, 13}, {7, 9, 7, 9}, {8, 6, 3, 5}, {1, 1, 3, 4}, {3, 2, 3, 8}};
+    (void)state;
+    for (int i = 0; i < 5 * CHANNELS; i++) {
+        const int *size = sizes[i / CHANNELS];
+        op_case c = {.op = PSLD_OP_RESIZE, .inputs = 1, .kind = {FIXED_NUMBERS}, .define = define_resize};
+        c.in[0] = batched(some_channels[i % CHANNELS], size[0], size[1]);
+        c.hint = batched(1, size[2], size[3]);
+        snprintf(c.name, sizeof c.name, "resize %d of %d channels", i / CHANNELS, c.in[0].c);
+        check_op(&c);
+    }
+}
+
 static void count(void **state)
 {
     (void)state;
@@ -637,7 +732,9 @@ int main(void)
         cmocka_unit_test(dropout),       cmocka_unit_test(channels),
         cmocka_unit_test(normalisation), cmocka_unit_test(resampling),
         cmocka_unit_test(attention),     cmocka_unit_test(embeddings),
-        cmocka_unit_test(losses),        cmocka_unit_test(count),
+        cmocka_unit_test(losses),        cmocka_unit_test(rectified_convolutions),
+        cmocka_unit_test(pooling),       cmocka_unit_test(resizing),
+        cmocka_unit_test(count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,8 @@ typedef enum psld_op {
     PSLD_OP_SLICE_DX,     /* (dy): zeros but for these channels */
     PSLD_OP_RESAMPLE,     /* (x): zeros between pixels, filter, keep every so many; each channel alone */
     PSLD_OP_RESHAPE,      /* (x): the same numbers in the order c, h, w */
+    PSLD_OP_POOL,         /* (x): largest or mean of a window; pixels outside do not count */
+    PSLD_OP_RESIZE,       /* (x): bilinear to any size, as TensorFlow 1 does */
     PSLD_OP_SCORES,  /* (q, k): S[i][j] = by <q_i, k_j>, i a pixel of q, j a pixel of k, kept as channel j of pixel i */
     PSLD_OP_SOFTMAX, /* (s): along channels */
     PSLD_OP_SOFTMAX_DX, /* (p, dp), p being the result of the softmax */
@@ -60,13 +62,14 @@ typedef enum psld_op {
     PSLD_OPS
 } psld_op;
 
-/* What becomes of a convolution's result before it is written: (y + bias + vector + residual) by. The operands have
- * places of their own among the inputs, whether others are there or not. */
+/* What becomes of a convolution's result before it is written: relu((y + bias + vector + residual) by). The operands
+ * have places of their own among the inputs, whether others are there or not. */
 enum {
     PSLD_FINISH_BIAS = 1,     /* input 2: dense [c] */
     PSLD_FINISH_VECTOR = 2,   /* input 3: [c] a sample */
     PSLD_FINISH_RESIDUAL = 4, /* input 4: the shape of the result */
     PSLD_FINISH_SCALE = 8,
+    PSLD_FINISH_RELU = 16,
     PSLD_FINISH_INPUTS = 5
 };
 
@@ -108,6 +111,10 @@ typedef union psld_attributes {
         int up, down, pad, taps;
         float tap[PSLD_MAX_TAPS];
     } resample;
+    struct {
+        int kernel[2], stride[2], pad[4]; /* as of a convolution, but for what lies outside */
+        int mean;                         /* 0: the largest */
+    } pool;
     struct {
         double rate;
         int number; /* which dropout of the network this is: part of the address of its random numbers */

@@ -1,7 +1,7 @@
 /* Fusion of what follows a convolution.
  *
- * A chain conv, bias, bias, sum (or scale), each with one reader, becomes one step in the place of its last node, in
- * which the result is finished as (y + bias + vector + residual) by before it is written. All other operands are
+ * A chain conv, bias, bias, sum (or scale), ReLU, each with one reader, becomes one step in the place of its last node,
+ * in which the result is finished as relu((y + bias + vector + residual) by) before it is written. All other operands are
  * older than that node, so the order of ids stays an order of computation; the rest of the chain is dead. A backend
  * says what its kernels can do. */
 #include "base/alloc.h"
@@ -42,17 +42,19 @@ static unsigned finish_of(const psld_graph *graph, const psld_work *next, psld_i
         *operand = next->from[next->from[0] == tail];
         return PSLD_FINISH_RESIDUAL | PSLD_FINISH_SCALE;
     }
+    if (next->op == PSLD_OP_ACTIVATE && next->attributes.activation.kind == PSLD_RELU) return PSLD_FINISH_RELU;
     return next->op == PSLD_OP_SCALE ? PSLD_FINISH_SCALE : 0;
 }
 
-/* Takes `next` into the convolution, if it can: each thing once, and nothing after the scale. */
+/* Takes `next` into the convolution, if it can: each thing once, after the scale ReLU alone, and nothing after that. */
 static int take_in(const psld_graph *graph, unsigned able, psld_work *conv, const psld_work *next, psld_id tail)
 {
     static const unsigned of_input[PSLD_FINISH_INPUTS] = {0, 0, PSLD_FINISH_BIAS, PSLD_FINISH_VECTOR,
                                                           PSLD_FINISH_RESIDUAL};
     psld_id operand;
     unsigned finish = finish_of(graph, next, tail, &operand), done = conv->attributes.conv.finish;
-    if (!finish || (finish & ~able) || (finish & done) || (done & PSLD_FINISH_SCALE)) return 0;
+    if (!finish || (finish & ~able) || (finish & done) || (done & PSLD_FINISH_RELU)) return 0;
+    if ((done & PSLD_FINISH_SCALE) && finish != PSLD_FINISH_RELU) return 0;
     for (int i = 2; i < PSLD_FINISH_INPUTS; i++)
         if (finish & of_input[i]) conv->from[i] = operand;
     if (finish & PSLD_FINISH_SCALE) conv->attributes.conv.by = next->attributes.scale.by;

@@ -28,10 +28,17 @@ psld_id psld_nn_sum(psld_graph *graph, psld_id a, psld_id b, double by);
 psld_id psld_nn_scale(psld_graph *graph, psld_id x, double by);
 psld_id psld_nn_fill(psld_graph *graph, psld_shape shape, double value);
 psld_id psld_nn_concat(psld_graph *graph, psld_id a, psld_id b);
+/* The same of 2 to PSLD_MAX_INPUTS. */
+psld_id psld_nn_concat_all(psld_graph *graph, int count, const psld_id *parts);
 psld_id psld_nn_slice(psld_graph *graph, psld_id x, int first, int count);
 /* See psld_attributes. `size` is that of the result. */
 psld_id psld_nn_resample(psld_graph *graph, psld_id x, int up, int down, int taps, const float *tap, int pad,
                          const int size[2]);
+/* The largest number or, with `mean`, the mean of each window; pixels outside do not count. No gradient. */
+psld_id psld_nn_pool(psld_graph *graph, psld_id x, const int kernel[2], const int stride[2], const int pad[4],
+                     int mean);
+/* Bilinear, to height x width: pixel j lies at j in / out, without the half-pixel offset. No gradient. */
+psld_id psld_nn_resize(psld_graph *graph, psld_id x, int height, int width);
 /* The same numbers in the order c, h, w. */
 psld_id psld_nn_reshape(psld_graph *graph, psld_id x, int c, int h, int w);
 /* softmax(q k' / sqrt(c)) v, one head. */
@@ -73,6 +80,7 @@ extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, 
     psld_rule_activate, psld_rule_activate_dx, psld_rule_sum, psld_rule_scale, psld_rule_fill, psld_rule_concat,
     psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
     psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,
-    psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_entropy, psld_rule_entropy_dx;
+    psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_entropy, psld_rule_entropy_dx, psld_rule_pool,
+    psld_rule_resize;
 
 #endif

@@ -63,9 +63,9 @@ static void put_place(writer *w, const psld_plan *plan, const psld_place *place)
 
 static void put_finish(writer *w, const psld_step *step)
 {
-    static const char *const names[] = {"bias", "vector", "residual", "scale"};
+    static const char *const names[] = {"bias", "vector", "residual", "scale", "relu"};
     if (step->op != PSLD_OP_CONV && step->op != PSLD_OP_CONV_DX) return;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (step->attributes.conv.finish >> i & 1) put(w, " +%s", names[i]);
 }
 

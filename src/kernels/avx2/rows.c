@@ -61,7 +61,7 @@ void psld_finish_rows_avx2(const psld_finish_avx2 *finish, int skip_bias, float 
 {
     const float *bias = skip_bias ? NULL : finish->bias, *residual = finish->residual;
     const int scaled = finish->scale < 1.0F || finish->scale > 1.0F;
-    if (!bias && !residual && !scaled) return;
+    if (!bias && !residual && !scaled && !finish->relu) return;
     const v8 scale = v8_set(finish->scale);
     for (ptrdiff_t p = begin; p < end; p++) {
         const float *pixel_bias = bias ? bias + p / pixels * finish->bias_stride : NULL;
@@ -71,6 +71,7 @@ void psld_finish_rows_avx2(const psld_finish_avx2 *finish, int skip_bias, float 
             if (pixel_bias) v = v8_add(v, v8_load(pixel_bias + c));
             if (pixel_residual) v = v8_add(v, v8_load(pixel_residual + c));
             if (scaled) v = v8_mul(v, scale);
+            if (finish->relu) v = _mm256_max_ps(v, v8_zero());
             v8_store(y + p * y_stride + c, v);
         }
     }

@@ -20,13 +20,15 @@ typedef struct psld_fill_avx2 {
 void psld_fill_row_avx2(const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t pixels, ptrdiff_t channels,
                         const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride);
 
-/* y = (y + bias[image][c] + residual[pixel][c]) scale, in this order. A residual that is y itself accumulates. */
+/* y = (y + bias[image][c] + residual[pixel][c]) scale, in this order, then ReLU. A residual that is y itself
+ * accumulates. */
 typedef struct psld_finish_avx2 {
     const float *bias;     /* padded to 16 channels; NULL: none */
     ptrdiff_t bias_stride; /* from image to image; 0: one for all */
     const float *residual; /* NULL: none */
     ptrdiff_t residual_stride;
     float scale;
+    int relu;
 } psld_finish_avx2;
 
 /* Rows (= pixels) begin ... end - 1, channels first ... first + count - 1 of y; `pixels` make an image. `skip_bias`

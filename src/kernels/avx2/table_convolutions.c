@@ -124,7 +124,8 @@ static const psld_finish_avx2 *finish_for(const psld_call *call, float *table, p
 {
     unsigned wanted = call->attributes->conv.finish;
     if (!wanted) return NULL;
-    *finish = (psld_finish_avx2){.scale = wanted & PSLD_FINISH_SCALE ? (float)call->attributes->conv.by : 1};
+    *finish = (psld_finish_avx2){.scale = wanted & PSLD_FINISH_SCALE ? (float)call->attributes->conv.by : 1,
+                                 .relu = (wanted & PSLD_FINISH_RELU) != 0};
     if (wanted & (PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR)) {
         fill_table(call, table);
         finish->bias = table;
@@ -299,7 +300,8 @@ static void run_conv_dw(const psld_call *call, size_t begin, size_t end)
 
 void psld_table_convolutions_avx2(psld_op_kernel *kernel)
 {
-    const unsigned all = PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR | PSLD_FINISH_RESIDUAL | PSLD_FINISH_SCALE;
+    const unsigned all =
+        PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR | PSLD_FINISH_RESIDUAL | PSLD_FINISH_SCALE | PSLD_FINISH_RELU;
     kernel[PSLD_OP_CONV] = (psld_op_kernel){.name = "avx2_conv",
                                             .tasks = psld_table_one_task_avx2,
                                             .run = run_conv,

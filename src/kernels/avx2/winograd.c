@@ -217,7 +217,7 @@ static void run_shared(convolution *c)
     const int slots = c->shape->slots;
     psld_tasks_avx2(slots, psld_least(c->tiles.rows, 4 * slots), shared_rows_task, c);
     psld_tasks_avx2(slots, c->panels, shared_panel_task, c);
-    if (c->finish && (c->finish->residual || c->finish->scale < 1 || c->finish->scale > 1))
+    if (c->finish && (c->finish->residual || c->finish->relu || c->finish->scale < 1 || c->finish->scale > 1))
         psld_tasks_avx2(slots, c->tiles.rows, finish_task, c);
 }
 

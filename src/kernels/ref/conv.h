@@ -110,6 +110,7 @@ static void put_block(const psld_call *call, conv_block block, double *sum, int 
         if (vector) sum[j] += (double)vector[j];
         if (residual) sum[j] += (double)residual[j];
         if (a->conv.finish & PSLD_FINISH_SCALE) sum[j] *= a->conv.by;
+        if ((a->conv.finish & PSLD_FINISH_RELU) && !(sum[j] > 0)) sum[j] = 0;
         pixel[j] = (real)sum[j];
     }
     if (block.first + block.count == channels)

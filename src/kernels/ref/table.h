@@ -10,13 +10,15 @@
 #include "kernels/ref/loss.h"
 #include "kernels/ref/norm.h"
 #include "kernels/ref/pointwise.h"
+#include "kernels/ref/pool.h"
 #include "kernels/ref/resample.h"
+#include "kernels/ref/resize.h"
 
 /* clang-format off */
 #define PSLD_REFERENCE_KERNELS { \
     [PSLD_OP_FILL] = {"ref_fill", tasks_rows, run_fill, NULL, 0, 0, NULL, NULL, NULL}, \
-    [PSLD_OP_CONV] = {"ref_conv", tasks_conv, run_conv, NULL, 16, 15, packed_conv, tasks_conv, pack_conv}, \
-    [PSLD_OP_CONV_DX] = {"ref_conv_dx", tasks_conv, run_conv_dx, NULL, 16, 15, packed_conv, tasks_conv, pack_conv_dx}, \
+    [PSLD_OP_CONV] = {"ref_conv", tasks_conv, run_conv, NULL, 16, 31, packed_conv, tasks_conv, pack_conv}, \
+    [PSLD_OP_CONV_DX] = {"ref_conv_dx", tasks_conv, run_conv_dx, NULL, 16, 31, packed_conv, tasks_conv, pack_conv_dx}, \
     [PSLD_OP_CONV_DW] = {"ref_conv_dw", tasks_conv_dw, run_conv_dw, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_BIAS] = {"ref_bias", tasks_rows, run_bias, NULL, 1, 0, NULL, NULL, NULL}, \
     [PSLD_OP_CHANNEL_SUM] = {"ref_channel_sum", tasks_channel_sum, run_channel_sum, NULL, 0, 0, NULL, NULL, NULL}, \
@@ -34,6 +36,8 @@
     [PSLD_OP_SLICE_DX] = {"ref_slice_dx", tasks_rows, run_slice_dx, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_RESAMPLE] = {"ref_resample", tasks_lines, run_resample, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_RESHAPE] = {"ref_reshape", tasks_samples, run_reshape, NULL, 0, 0, NULL, NULL, NULL}, \
+    [PSLD_OP_POOL] = {"ref_pool", tasks_lines, run_pool, NULL, 0, 0, NULL, NULL, NULL}, \
+    [PSLD_OP_RESIZE] = {"ref_resize", tasks_lines, run_resize, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_SCORES] = {"ref_scores", tasks_rows, run_scores, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_SOFTMAX] = {"ref_softmax", tasks_rows, run_softmax, NULL, 1, 0, NULL, NULL, NULL}, \
     [PSLD_OP_SOFTMAX_DX] = {"ref_softmax_dx", tasks_rows, run_softmax_dx, NULL, 3, 0, NULL, NULL, NULL}, \

@@ -71,6 +71,11 @@ psld_id psld_nn_concat(psld_graph *graph, psld_id a, psld_id b)
     return psld_graph_add(graph, PSLD_OP_CONCAT, 2, (psld_id[]){a, b}, NULL, NULL);
 }
 
+psld_id psld_nn_concat_all(psld_graph *graph, int count, const psld_id *parts)
+{
+    return psld_graph_add(graph, PSLD_OP_CONCAT, count, parts, NULL, NULL);
+}
+
 psld_id psld_nn_slice(psld_graph *graph, psld_id x, int first, int count)
 {
     psld_attributes a;
