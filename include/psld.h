@@ -128,6 +128,9 @@ PSLD_API void psld_recipe_free(psld_recipe *recipe);
 
 PSLD_API const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe);
 
+/* Whether two recipes are the same process, whatever their names and factors: a network knows no other than its own. */
+PSLD_API int psld_recipe_same(const psld_recipe *a, const psld_recipe *b);
+
 /* Presets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_preset_name(int index);
 PSLD_API const char *psld_preset_summary(int index);
@@ -224,6 +227,32 @@ PSLD_API psld_status psld_source_gradient(psld_source *source, size_t n, size_t 
  * [n][k * dim] of `recipe` at times t [n] in (0, 1]. Also when only some variables are predicted. */
 PSLD_API psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, size_t n, size_t dim,
                                          const double *z, const double *t, double *x);
+
+/* ---- Guidance ---------------------------------------------------------------------------------------------------- */
+
+/* A classifier of states: fills log p(label[i] | z_i, t_i) into log_p [n] (unless that is NULL) and its gradient by all
+ * of z into grad_z [n][k * dim]. t is the time of the forward process, in which t = 0 is clean data. */
+typedef psld_status (*psld_classify_fn)(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                        const int32_t *label, double *log_p, double *grad_z);
+
+typedef struct psld_classifier psld_classifier;
+
+/* One's own. */
+PSLD_API psld_status psld_classifier_callback(psld_classify_fn classify, void *user, size_t classes,
+                                              psld_classifier **classifier);
+/* The exact one whose classes are the components of a mixture. Copies what it needs of both. */
+PSLD_API psld_status psld_classifier_mixture(const psld_mixture *mixture, const psld_recipe *recipe,
+                                             psld_classifier **classifier);
+PSLD_API void psld_classifier_free(psld_classifier *classifier);
+PSLD_API size_t psld_classifier_classes(const psld_classifier *classifier);
+/* See psld_classify_fn; labels are checked. */
+PSLD_API psld_status psld_classifier_evaluate(psld_classifier *classifier, size_t n, size_t dim, const double *z,
+                                              const double *t, const int32_t *label, double *log_p, double *grad_z);
+
+/* A source with the score of `base` plus scale times the gradient of log p(label | z_t, t): at scale 1 the score of the
+ * class. Works with every sampler, and can be wrapped again. `base` and `classifier` are borrowed. */
+PSLD_API psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier,
+                                       size_t label, double scale, psld_source **source);
 
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
@@ -327,6 +356,11 @@ PSLD_API psld_model_kind psld_model_kind_of(const psld_model *model);
 PSLD_API const psld_recipe *psld_model_recipe(const psld_model *model);
 /* NULL for a classifier. */
 PSLD_API psld_source *psld_model_source(psld_model *model);
+/* The classifier network, or for an exact model the exact one of its components; NULL for a score network. */
+PSLD_API psld_classifier *psld_model_classifier(psld_model *model);
+/* The number of a class that is given by its number or, where the configuration lists them (data.classes), by its
+ * name. */
+PSLD_API psld_status psld_model_label(const psld_model *model, const char *text, size_t *label);
 /* The exact model's mixture; NULL for others. */
 PSLD_API const psld_mixture *psld_model_mixture(const psld_model *model);
 /* Shape of one sample of the data: its rank, and its sizes in `shape`, channels first. */

@@ -138,6 +138,29 @@ static psld_status create_exact_source(void)
     return status;
 }
 
+static psld_status create_own_classifier(void)
+{
+    psld_classifier *made;
+    psld_status status = psld_classifier_callback(NULL, NULL, 2, &made);
+    psld_classifier_free(made);
+    return status;
+}
+
+static psld_status guide_source(void)
+{
+    psld_source *base = NULL, *made = NULL;
+    psld_classifier *classifier = NULL;
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4];
+    psld_status status = psld_source_mixture(mixture, recipe, &base);
+    if (status == PSLD_OK) status = psld_classifier_mixture(mixture, recipe, &classifier);
+    if (status == PSLD_OK) status = psld_source_guide(base, recipe, classifier, 1, 2, &made);
+    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    psld_source_free(made);
+    psld_classifier_free(classifier);
+    psld_source_free(base);
+    return status;
+}
+
 static psld_status predict_with_many_components(void)
 {
     static double weights[300], means[600], scales[300];
@@ -206,6 +229,24 @@ static psld_status open_model_with_process(void)
 static const char network_yaml[] =
     "process: psld\ndata: {size: 4, channels: 1}\n"
     "model: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1, attn_resolutions: [4]}\n";
+
+static const char classifier_yaml[] =
+    "process: psld\ndata: {size: 4, channels: 1, classes: [one, two]}\n"
+    "model: {name: ncsnpp_clf, nf: 4, ch_mult: [1], num_res_blocks: 1, attn_resolutions: [], n_cls: 2}\n";
+
+static psld_status classify(void)
+{
+    psld_model *made;
+    double z[32] = {0}, t = 0.5, gradient[32];
+    size_t label = 0;
+    const int32_t one = 1;
+    psld_status status = psld_model_create("memory-classifier.yaml", NULL, 0, &made);
+    if (status == PSLD_OK) status = psld_model_label(made, "two", &label);
+    if (status == PSLD_OK)
+        status = psld_classifier_evaluate(psld_model_classifier(made), 1, 16, z, &t, &one, NULL, gradient);
+    psld_model_free(made);
+    return status;
+}
 
 static psld_status create_network(void)
 {
@@ -399,6 +440,8 @@ static void every_public_call(void **state)
     exhaust("source_callback", create_callback);
     exhaust("source_callback_gradient", create_differentiable_callback);
     exhaust("source_mixture", create_exact_source);
+    exhaust("classifier_callback", create_own_classifier);
+    exhaust("source_guide", guide_source);
     exhaust("source_predict, many components", predict_with_many_components);
     exhaust("source_denoise", denoise);
     exhaust("mixture_draw", draw_mixture);
@@ -415,6 +458,7 @@ static void every_call_on_networks(void **state)
     (void)state;
     exhaust("model_create", create_network);
     exhaust("model_open, safetensors", open_network);
+    exhaust("model_label, classifier_evaluate", classify);
     exhaust("model_open, checkpoint", open_checkpoint);
     exhaust("model_save, safetensors", save_network);
     exhaust("model_save, checkpoint", save_checkpoint);
@@ -446,6 +490,7 @@ static int set_up(void **state)
     if (psld_source_mixture(mixture, recipe, &source) != PSLD_OK) return 1;
     if (psld_array_create(PSLD_F64, 2, shape, &array) != PSLD_OK) return 1;
     write_file("memory-network.yaml", network_yaml);
+    write_file("memory-classifier.yaml", classifier_yaml);
     if (psld_model_create("memory-network.yaml", NULL, 0, &network) != PSLD_OK) return 1;
     if (psld_model_save(network, "memory-network.safetensors") != PSLD_OK) return 1;
     if (psld_model_save(network, "memory-network.pt") != PSLD_OK) return 1;

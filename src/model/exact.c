@@ -65,5 +65,6 @@ psld_status psld_model_read_exact(const psld_node *root, const char *process, ps
     model->kind = PSLD_EXACT_MODEL;
     model->rank = 1;
     model->shape[0] = psld_mixture_dim(model->mixture);
+    PSLD_TRY(psld_classifier_mixture(model->mixture, model->recipe, &model->classifier));
     return psld_source_mixture(model->mixture, model->recipe, &model->source);
 }

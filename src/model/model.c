@@ -85,6 +85,7 @@ void psld_model_free(psld_model *model)
 {
     if (!model) return;
     psld_source_free(model->source);
+    psld_classifier_free(model->classifier);
     psld_mixture_free(model->mixture);
     psld_recipe_free(model->recipe);
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
@@ -111,6 +112,11 @@ const psld_recipe *psld_model_recipe(const psld_model *model)
 psld_source *psld_model_source(psld_model *model)
 {
     return model->source;
+}
+
+psld_classifier *psld_model_classifier(psld_model *model)
+{
+    return model->classifier;
 }
 
 const psld_mixture *psld_model_mixture(const psld_model *model)

@@ -4,6 +4,7 @@
 
 #include "model/network.h"
 #include "process/recipe.h"
+#include "sample/classifier.h"
 #include "sample/source.h"
 
 /* One batch of the score source in the network's precision. */
@@ -16,8 +17,9 @@ typedef struct psld_rows {
 struct psld_model {
     psld_model_kind kind;
     psld_recipe *recipe;
-    psld_source *source;   /* NULL: a classifier */
-    psld_mixture *mixture; /* exact models */
+    psld_source *source;         /* NULL: a classifier */
+    psld_mixture *mixture;       /* exact models */
+    psld_classifier *classifier; /* NULL: a score network */
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of the data */
     char *config;                /* YAML, overrides included */

@@ -97,6 +97,9 @@ static psld_status predict_with_network(void *user, size_t n, size_t dim, const 
 static psld_status differentiate_network(void *user, size_t n, size_t dim, const double *z, const double *t,
                                          const double *weight, double *eps, double *grad_z);
 
+static psld_status classify_with_network(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                         const int32_t *label, double *log_p, double *grad_z);
+
 static psld_status build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
                          const psld_model_options *options, uint64_t seed, psld_model *model)
 {
@@ -116,7 +119,8 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->rank = config.kind == PSLD_NET_MLP ? 1 : 3;
     model->shape[0] = (size_t)(config.in_ch / (model->recipe ? model->recipe->spec.k : 1));
     if (model->rank == 3) model->shape[1] = model->shape[2] = (size_t)config.image_size;
-    if (model->kind == PSLD_CLASSIFIER) return PSLD_OK;
+    if (model->kind == PSLD_CLASSIFIER)
+        return psld_classifier_create(classify_with_network, NULL, model, (size_t)config.out_ch, &model->classifier);
     PSLD_TRY(psld_source_create(predict_with_network, NULL, model, &model->source));
     model->source->gradient = differentiate_network;
     return PSLD_OK;
@@ -231,6 +235,42 @@ static psld_status differentiate_network(void *user, size_t n, size_t dim, const
 static psld_status predict_with_network(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     return differentiate_network(user, n, dim, z, t, NULL, eps, NULL);
+}
+
+/* log p from logits. */
+static double log_probability(size_t classes, const float *logits, size_t label)
+{
+    double largest = (double)logits[0], sum = 0;
+    for (size_t c = 1; c < classes; c++) largest = fmax(largest, (double)logits[c]);
+    for (size_t c = 0; c < classes; c++) sum += exp((double)logits[c] - largest);
+    return (double)logits[label] - largest - log(sum);
+}
+
+static psld_status classify_with_network(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                         const int32_t *label, double *log_p, double *grad_z)
+{
+    psld_model *model = user;
+    psld_rows *rows = &model->rows;
+    const psld_network_config *config = &model->network->config;
+    size_t classes = (size_t)config->out_ch,
+           in = (size_t)config->in_ch * (size_t)config->image_size * (size_t)config->image_size;
+    size_t k = model->recipe ? (size_t)model->recipe->spec.k : dim ? in / dim : 0;
+    if (dim * k != in)
+        return psld_fail(PSLD_BAD_ARGUMENT, "classifier: states have %zu numbers a variable, the network takes %zu",
+                         dim, in);
+    PSLD_TRY(grow_rows(rows, 1, n, in, classes));
+    PSLD_TRY(prepare_runner(model, 1, n));
+    narrow(z, n * in, rows->z);
+    narrow(t, n, rows->t);
+    for (size_t i = 0; i < n; i++) rows->weight[i] = (float)label[i];
+    psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .label = rows->weight};
+    data.out = rows->eps;
+    data.grad_z = rows->grad_z;
+    PSLD_TRY(psld_runner_run(model->runners[1], n, &data));
+    for (size_t i = 0; log_p && i < n; i++)
+        log_p[i] = log_probability(classes, rows->eps + i * classes, (size_t)label[i]);
+    widen(rows->grad_z, n * in, grad_z);
+    return PSLD_OK;
 }
 
 /* Checks that an array holds `width` numbers for each of its n samples, and makes it float. */

@@ -219,3 +219,21 @@ int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K])
     memcpy(order, recipe->order, (size_t)recipe->spec.k * sizeof *order);
     return recipe->predicted;
 }
+
+static int same_numbers(const double *a, const double *b, int count)
+{
+    double largest = 0;
+    for (int i = 0; i < count; i++) largest = fmax(largest, fabs(a[i]));
+    for (int i = 0; i < count; i++)
+        if (!(fabs(a[i] - b[i]) <= TOLERANCE * largest)) return 0;
+    return 1;
+}
+
+int psld_recipe_same(const psld_recipe *a, const psld_recipe *b)
+{
+    const psld_recipe_spec *x = &a->spec, *y = &b->spec;
+    if (x->k != y->k) return 0;
+    return same_numbers(x->D, y->D, x->k * x->k) && same_numbers(x->Q, y->Q, x->k * x->k) &&
+           same_numbers(x->mass, y->mass, x->k - 1) && same_numbers(x->init, y->init, x->k - 1) &&
+           same_numbers(&x->beta_min, &y->beta_min, 1) && same_numbers(&x->beta_max, &y->beta_max, 1);
+}

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/threads.h"
 #include "process/recipe.h"
+#include "sample/classifier.h"
 #include "sample/mixture.h"
 
 /* One class of components at one time. Of z only y = gain z matters for telling its components apart: the
@@ -44,7 +45,8 @@ typedef struct question {
                    const struct scratch *work, size_t i);
     const double *z;
     const double *weight; /* of eps, to be differentiated */
-    double *eps, *grad_z; /* NULL: not wanted */
+    const int32_t *label;
+    double *eps, *grad_z, *log_p; /* NULL: not wanted */
 } question;
 
 typedef struct exact_score {
@@ -194,16 +196,24 @@ static void add_component(const psld_mixture *mixture, const scratch *s, size_t 
     for (size_t j = 0; j < dim; j++) s->mean[g * dim + j] += f * mixture->means[c * dim + j];
 }
 
+/* Makes the shares posterior probabilities. Returns the log of what they were divided by. */
+static double normalise_shares(const psld_mixture *mixture, const scratch *s)
+{
+    double largest = s->r[0], sum = 0;
+    for (size_t c = 1; c < mixture->components; c++) largest = s->r[c] > largest ? s->r[c] : largest;
+    for (size_t c = 0; c < mixture->components; c++) sum += s->r[c] = exp(s->r[c] - largest);
+    for (size_t c = 0; c < mixture->components; c++) s->r[c] /= sum;
+    return largest + log(sum);
+}
+
 /* Posterior probabilities of the components in s->r, and the score as a sum. */
 static void find_posterior(const exact_score *score, const class_at_time *classes, const double *z, const scratch *s)
 {
     const psld_mixture *mixture = score->mixture;
     log_shares(mixture, score->recipe->spec.k, classes, z, s);
-    double largest = s->r[0], sum = 0;
-    for (size_t c = 1; c < mixture->components; c++) largest = s->r[c] > largest ? s->r[c] : largest;
-    for (size_t c = 0; c < mixture->components; c++) sum += s->r[c] = exp(s->r[c] - largest);
+    normalise_shares(mixture, s);
     clear_sums(mixture, s);
-    for (size_t c = 0; c < mixture->components; c++) add_component(mixture, s, c, s->r[c] /= sum);
+    for (size_t c = 0; c < mixture->components; c++) add_component(mixture, s, c, s->r[c]);
 }
 
 /* Adds coordinate j of the sum to out [k]: for each class C^-1 (mu mean - weight z). */
@@ -329,6 +339,26 @@ static void answer_gradient(const exact_score *score, const run *now, const clas
     add_sum_everywhere(score, classes, z, work, grad);
 }
 
+/* ---- The components as classes ----------------------------------------------------------------------------------- */
+
+/* grad log r_y = s_y - s. */
+static void answer_component(const exact_score *score, const run *now, const class_at_time *classes,
+                             const scratch *work, size_t i)
+{
+    const psld_mixture *mixture = score->mixture;
+    size_t size = (size_t)score->recipe->spec.k * mixture->dim, label = (size_t)score->asked.label[i];
+    double *grad = score->asked.grad_z + i * size;
+    const double *z = state_of(score, i);
+    (void)now;
+    log_shares(mixture, score->recipe->spec.k, classes, z, work);
+    double share = work->r[label], all = normalise_shares(mixture, work);
+    if (score->asked.log_p) score->asked.log_p[i] = share - all;
+    clear_sums(mixture, work);
+    for (size_t c = 0; c < mixture->components; c++) add_component(mixture, work, c, (c == label) - work->r[c]);
+    memset(grad, 0, size * sizeof *grad);
+    add_sum_everywhere(score, classes, z, work, grad);
+}
+
 /* ---- Asking all states ------------------------------------------------------------------------------------------- */
 
 static void answer_range(void *context, size_t begin, size_t end)
@@ -379,6 +409,13 @@ static psld_status differentiate_exactly(void *user, size_t n, size_t dim, const
                (question){.answer = answer_gradient, .z = z, .weight = weight, .eps = eps, .grad_z = grad_z});
 }
 
+static psld_status classify_exactly(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                    const int32_t *label, double *log_p, double *grad_z)
+{
+    return ask(user, n, dim, t,
+               (question){.answer = answer_component, .z = z, .label = label, .log_p = log_p, .grad_z = grad_z});
+}
+
 static void release_score(void *user)
 {
     exact_score *score = user;
@@ -408,4 +445,13 @@ psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *
     (*source)->gradient = differentiate_exactly;
     (*source)->exact = 1;
     return PSLD_OK;
+}
+
+psld_status psld_classifier_mixture(const psld_mixture *mixture, const psld_recipe *recipe,
+                                    psld_classifier **classifier)
+{
+    exact_score *score;
+    *classifier = NULL;
+    PSLD_TRY(create_score(mixture, recipe, &score));
+    return psld_classifier_create(classify_exactly, release_score, score, mixture->components, classifier);
 }

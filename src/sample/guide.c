@@ -1,0 +1,67 @@
+/* Classifier guidance: a source whose score is that of another plus scale times grad log p(label | z_t, t). With the
+ * exact classifier and scale 1 it is the exact score of the class. The classifier sees the time that the source sees:
+ * t of the forward process. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "sample/classifier.h"
+#include "sample/source.h"
+#include "sample/tilt.h"
+
+typedef struct guided {
+    psld_source *base;
+    psld_classifier *classifier;
+    psld_recipe *recipe; /* a copy of its own */
+    int32_t label;
+    double scale;
+    double *gradient; /* [capacity][k * dim] */
+    int32_t *labels;  /* [capacity] */
+    size_t numbers, capacity;
+} guided;
+
+static void release_guided(void *user)
+{
+    guided *g = user;
+    psld_recipe_free(g->recipe);
+    psld_release(g->gradient);
+    psld_release(g->labels);
+    psld_release(g);
+}
+
+static psld_status grow(guided *g, size_t n, size_t state)
+{
+    PSLD_TRY(psld_grow((void **)&g->gradient, &g->numbers, n * state, sizeof *g->gradient));
+    if (n <= g->capacity) return PSLD_OK;
+    PSLD_TRY(psld_grow((void **)&g->labels, &g->capacity, n, sizeof *g->labels));
+    for (size_t i = 0; i < g->capacity; i++) g->labels[i] = g->label;
+    return PSLD_OK;
+}
+
+static psld_status predict_guided(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    guided *g = user;
+    PSLD_TRY(grow(g, n, (size_t)g->recipe->spec.k * dim));
+    PSLD_TRY(psld_source_predict(g->base, n, dim, z, t, eps));
+    PSLD_TRY(psld_classifier_evaluate(g->classifier, n, dim, z, t, g->labels, NULL, g->gradient));
+    return psld_tilt(g->recipe, n, dim, t, g->scale, g->gradient, eps);
+}
+
+psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier, size_t label,
+                              double scale, psld_source **source)
+{
+    *source = NULL;
+    if (label >= classifier->classes)
+        return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %zu", classifier->classes - 1, label);
+    if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a finite number, found %g", scale);
+    guided *g = psld_alloc(1, sizeof *g);
+    if (!g) return PSLD_NO_MEMORY;
+    *g = (guided){.base = base, .classifier = classifier, .label = (int32_t)label, .scale = scale};
+    g->recipe = psld_copy_bytes(recipe, sizeof *recipe);
+    if (!g->recipe) {
+        release_guided(g);
+        return PSLD_NO_MEMORY;
+    }
+    PSLD_TRY(psld_source_create(predict_guided, release_guided, g, source));
+    (*source)->exact = base->exact;
+    return PSLD_OK;
+}

@@ -1,0 +1,41 @@
+#include "sample/tilt.h"
+
+#include "base/threads.h"
+
+typedef struct tilt_job {
+    const psld_recipe *recipe;
+    size_t dim;
+    double weight, factor[PSLD_MATRIX_SIZE];
+    const double *gradient;
+    double *eps;
+} tilt_job;
+
+static void tilt_range(void *context, size_t begin, size_t end)
+{
+    const tilt_job *job = context;
+    size_t k = (size_t)job->recipe->spec.k, predicted = (size_t)job->recipe->predicted, dim = job->dim;
+    const int *order = job->recipe->order + k - predicted;
+    for (size_t i = begin; i < end; i++)
+        for (size_t b = 0; b < predicted; b++)
+            for (size_t a = b; a < predicted; a++) {
+                double f = job->weight * job->factor[(size_t)order[a] * k + (size_t)order[b]];
+                const double *g = job->gradient + (i * k + (size_t)order[a]) * dim;
+                double *eps = job->eps + (i * predicted + b) * dim;
+                for (size_t j = 0; j < dim; j++) eps[j] -= f * g[j];
+            }
+}
+
+psld_status psld_tilt(const psld_recipe *recipe, size_t n, size_t dim, const double *t, double weight,
+                      const double *gradient, double *eps)
+{
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        tilt_job job = {.recipe = recipe, .dim = dim, .weight = weight};
+        job.gradient = gradient + begin * k * dim;
+        job.eps = eps + begin * predicted * dim;
+        PSLD_TRY(psld_recipe_factor(recipe, t[begin], PSLD_HSM, job.factor, NULL));
+        psld_parallel(end - begin, 4096 / (k * dim) + 1, tilt_range, &job);
+    }
+    return PSLD_OK;
+}
