@@ -4,6 +4,7 @@
 #include "base/random.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <Random123/philox.h>
 
@@ -107,16 +108,32 @@ void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sampl
     fill(make_address(seed, purpose, sample, step), first, count, to_normal, out);
 }
 
+/* The sixteen numbers of a block, the lowest bits of each word first: as they lie in memory, on most machines. */
+static void put_shorts(philox4x64_ctr_t words, uint16_t *out)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(out, words.v, 16 * sizeof *out);
+#else
+    for (unsigned w = 0; w < 16; w++) out[w] = (uint16_t)(words.v[w / 4] >> (16 * (w % 4)));
+#endif
+}
+
 void psld_random_short(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                        size_t count, uint16_t *out)
 {
     address a = make_address(seed, purpose, sample, step);
-    size_t done = 0;
-    while (done < count) {
+    for (size_t done = 0, length; done < count; done += length) {
         uint64_t element = first + done;
+        unsigned skipped = element % 16;
         a.counter.v[0] = element / 16;
+        length = 16 - skipped < count - done ? 16 - skipped : count - done;
         philox4x64_ctr_t words = philox4x64(a.counter, a.key);
-        for (unsigned w = element % 16; w < 16 && done < count; w++)
-            out[done++] = (uint16_t)(words.v[w / 4] >> (16 * (w % 4)));
+        if (length == 16) {
+            put_shorts(words, out + done);
+        } else {
+            uint16_t block[16];
+            put_shorts(words, block);
+            memcpy(out + done, block + skipped, length * sizeof *out);
+        }
     }
 }

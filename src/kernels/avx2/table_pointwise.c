@@ -1,11 +1,14 @@
-/* Sums, scales, activations, sums over pixels. Dense operands and other activations than SiLU go to the reference
+/* Sums, scales, activations, dropout, sums over pixels. Dense operands and other activations than SiLU go to the reference
  * kernels. */
 #include "kernels/avx2/table.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "kernels/avx2/rows.h"
 #include "kernels/avx2/tasks.h"
+#include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
 
@@ -95,6 +98,54 @@ static size_t tasks_activate_dx(const psld_call *call)
     return is_silu(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_ACTIVATE_DX].tasks(call);
 }
 
+/* ---- Dropout ----------------------------------------------------------------------------------------------------- */
+
+static int is_dropping(const psld_call *call)
+{
+    return call->out.pixel != 0 && call->run->training;
+}
+
+static size_t tasks_dropout(const psld_call *call)
+{
+    return is_dropping(call) ? (size_t)call->out.shape.n * (size_t)call->out.shape.h
+                             : psld_backend_reference.kernel[PSLD_OP_DROPOUT].tasks(call);
+}
+
+/* Elements whose number is at least `dropped` stay, times `kept`. Zero lanes stay zero whatever their number. */
+static void drop(ptrdiff_t count, const uint16_t *drawn, int dropped, float kept, const float *x, float *y)
+{
+    for (ptrdiff_t i = 0; i < count; i += 8) {
+        const __m256i number = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(drawn + i)));
+        const v8 gone = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(dropped), number));
+        v8_store(y + i, _mm256_andnot_ps(gone, v8_mul(v8_load(x + i), v8_set(kept))));
+    }
+}
+
+/* A task is a line of an image; addresses of random numbers are those of the reference kernel. */
+static void run_dropout(const psld_call *call, size_t begin, size_t end)
+{
+    enum { PIECE = 512 };
+    if (!is_dropping(call)) {
+        psld_backend_reference.kernel[PSLD_OP_DROPOUT].run(call, begin, end);
+        return;
+    }
+    const psld_operand *in = &call->in[0], *out = &call->out;
+    const psld_run *run = call->run;
+    const double rate = call->attributes->dropout.rate;
+    const int dropped = (int)lround(rate * 65536);
+    const uint64_t address = run->step << 16 | (uint64_t)call->attributes->dropout.number;
+    const ptrdiff_t channels = out->shape.c, area = (ptrdiff_t)out->shape.h * out->shape.w;
+    uint16_t drawn[PIECE];
+    for (ptrdiff_t p = (ptrdiff_t)begin * out->shape.w; p < (ptrdiff_t)end * out->shape.w; p++)
+        for (ptrdiff_t c = 0; c < channels; c += PIECE) {
+            const ptrdiff_t count = psld_round8(psld_least(PIECE, channels - c));
+            psld_random_short(run->seed, PSLD_FOR_DROPOUT, run->first + (uint64_t)(p / area), address,
+                              (uint64_t)(p % area * channels + c), (size_t)count, drawn);
+            drop(count, drawn, dropped, (float)(1 / (1 - rate)), (const float *)in->data + p * stride_of(in) + c,
+                 (float *)out->data + p * stride_of(out) + c);
+        }
+}
+
 /* ---- Sums over pixels -------------------------------------------------------------------------------------------- */
 
 static size_t scratch_channel_sum(const psld_call *call)
@@ -127,6 +178,8 @@ void psld_table_pointwise_avx2(psld_op_kernel *kernel)
         (psld_op_kernel){.name = "avx2_activate", .tasks = tasks_activate, .run = run_activate, .in_place = 1};
     kernel[PSLD_OP_ACTIVATE_DX] =
         (psld_op_kernel){.name = "avx2_activate_dx", .tasks = tasks_activate_dx, .run = run_activate_dx, .in_place = 3};
+    kernel[PSLD_OP_DROPOUT] =
+        (psld_op_kernel){.name = "avx2_dropout", .tasks = tasks_dropout, .run = run_dropout, .in_place = 1};
     kernel[PSLD_OP_CHANNEL_SUM] = (psld_op_kernel){.name = "avx2_channel_sum",
                                                    .tasks = psld_table_one_task_avx2,
                                                    .run = run_channel_sum,
