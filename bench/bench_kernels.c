@@ -105,54 +105,54 @@ static void wino_forward(void *context, int slots)
     conv_layer *l = context;
     l->s.slots = slots;
     l->turn = (l->turn + 1) % l->copies;
-    psld_winograd_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u + l->turn * l->u_size, NULL,
-                           (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u + l->turn * l->u_size, NULL,
+                       (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
 static void wino_forward_hot(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u, NULL,
-                           (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u, NULL,
+                       (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
 static void wino_dx(void *context, int slots)
 {
     conv_layer *l = context;
     l->mirror.slots = slots;
-    psld_winograd_avx2_4x4(&l->mirror, (psld_const_pixels_avx2){l->y, l->y_stride}, NULL, l->mirror_u, NULL,
-                           (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
+    psld_winograd_avx2(&l->mirror, (psld_const_pixels_avx2){l->y, l->y_stride}, NULL, l->mirror_u, NULL,
+                       (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
 }
 
 static void wino_dw(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_dw_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL,
-                              (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, 0, l->scratch);
+    psld_winograd_dw_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL,
+                          (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, l->scratch);
 }
 
 static void wino_u(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_weights_avx2_4x4(&l->s, 0, 0, l->w, l->u);
+    psld_winograd_weights_avx2(&l->s, 0, 0, l->w, l->u);
 }
 
 static void wino_u_mirrored(void *context, int slots)
 {
     conv_layer *l = context;
     l->mirror.slots = slots;
-    psld_winograd_weights_avx2_4x4(&l->mirror, 1, 0, l->w, l->mirror_u);
+    psld_winograd_weights_avx2(&l->mirror, 1, 0, l->w, l->mirror_u);
 }
 
 static void wino_in_time(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_in_time_avx2_4x4(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, 0, l->w, NULL,
-                                   (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    psld_winograd_in_time_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, 0, l->w, NULL,
+                               (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
 static void indirect_forward(void *context, int slots)

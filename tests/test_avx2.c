@@ -363,16 +363,20 @@ static void conv_free(conv_case *c)
     psld_release(c->dx_size), psld_release(c->dw), psld_release(c->dw_size);
 }
 
-static void check_dw(const conv_case *c, const char *what, int kind, const float *dw, double limit)
+static void check_dw(const conv_case *c, const char *what, int kind, const float *logical, double limit)
 {
-    float *logical = guarded(c->weight_count, NAN), *again = guarded(c->block_count, NAN);
-    psld_conv_unblock_avx2(&c->s, dw, logical);
-    psld_conv_block_avx2(&c->s, logical, again);
-    assert_memory_equal(dw, again, (size_t)c->block_count * sizeof *dw); /* padding is zero */
     judgement j = {0, 0};
     for (ptrdiff_t i = 0; i < c->weight_count; i++) j = judge(j, (double)logical[i], c->dw[i], c->dw_size[i]);
     expect_close(kind, what, j, limit);
-    release_guarded(logical, c->weight_count);
+}
+
+/* From blocks, whose padding must be zero. */
+static void unblock(const conv_case *c, const float *blocks, float *logical)
+{
+    float *again = guarded(c->block_count, NAN);
+    psld_conv_unblock_avx2(&c->s, blocks, logical);
+    psld_conv_block_avx2(&c->s, logical, again);
+    assert_memory_equal(blocks, again, (size_t)c->block_count * sizeof *blocks);
     release_guarded(again, c->block_count);
 }
 
@@ -383,7 +387,7 @@ static void check_in_time(const psld_conv_shape_avx2 *s, int mirrored, psld_cons
     const ptrdiff_t size = psld_winograd_in_time_scratch_avx2(s);
     float *scratch = scratch_of(size);
     tensor y = tensor_make(expected.pixels, expected.channels, 8);
-    psld_winograd_in_time_avx2_4x4(s, x, NULL, mirrored, weights, NULL, out(y), scratch);
+    psld_winograd_in_time_avx2(s, x, NULL, mirrored, weights, NULL, out(y), scratch);
     expect_same("in time", expected, y);
     tensor_free(y);
     release_guarded(scratch, size);
@@ -408,10 +412,10 @@ static tensor run_conv(const conv_case *c, int winograd, int backward, int threa
     if (winograd) {
         const ptrdiff_t u_size = psld_winograd_weights_size_avx2(&used);
         float *u = scratch_of(u_size);
-        psld_winograd_weights_avx2_4x4(&used, backward, threads == 2, c->weights, u);
-        psld_winograd_avx2_4x4(&used, source, NULL, u, NULL, out(to), scratch);
+        psld_winograd_weights_avx2(&used, backward, threads == 2, c->logical, u);
+        psld_winograd_avx2(&used, source, NULL, u, NULL, out(to), scratch);
         release_guarded(u, u_size);
-        check_in_time(&used, backward, source, c->weights, to);
+        check_in_time(&used, backward, source, c->logical, to);
     } else if (backward) {
         float *transposed = scratch_of(c->block_count);
         psld_conv_transpose_avx2(&s, c->weights, transposed);
@@ -447,6 +451,21 @@ static void check_pixels(const conv_case *c, int winograd, int backward, ptrdiff
     tensor_free(whole);
 }
 
+static void run_dw(const conv_case *c, const psld_conv_shape_avx2 *s, int winograd, float *logical)
+{
+    const ptrdiff_t size = winograd ? psld_winograd_dw_scratch_avx2(s) : psld_conv_scratch_avx2(s);
+    float *scratch = scratch_of(size);
+    if (winograd) {
+        psld_winograd_dw_avx2(s, in(c->x), NULL, in(c->dy), logical, scratch);
+    } else {
+        float *blocks = guarded(c->block_count, NAN);
+        psld_conv_dw_avx2_6x16(s, in(c->x), in(c->dy), blocks, 0, scratch);
+        unblock(c, blocks, logical);
+        release_guarded(blocks, c->block_count);
+    }
+    release_guarded(scratch, size);
+}
+
 static void check_weights(const conv_case *c, int winograd)
 {
     float *first = NULL;
@@ -454,22 +473,17 @@ static void check_weights(const conv_case *c, int winograd)
         psld_conv_shape_avx2 s = c->s;
         s.slots = threads;
         use_threads(threads);
-        const ptrdiff_t size = winograd ? psld_winograd_dw_scratch_avx2(&s) : psld_conv_scratch_avx2(&s);
-        float *dw = guarded(c->block_count, NAN), *scratch = scratch_of(size);
-        if (winograd)
-            psld_winograd_dw_avx2_4x4(&s, in(c->x), NULL, in(c->dy), dw, 0, scratch);
-        else
-            psld_conv_dw_avx2_6x16(&s, in(c->x), in(c->dy), dw, 0, scratch);
-        release_guarded(scratch, size);
+        float *dw = guarded(c->weight_count, NAN);
+        run_dw(c, &s, winograd, dw);
         if (first) {
-            assert_memory_equal(first, dw, (size_t)c->block_count * sizeof *dw);
-            release_guarded(dw, c->block_count);
+            assert_memory_equal(first, dw, (size_t)c->weight_count * sizeof *dw);
+            release_guarded(dw, c->weight_count);
         } else {
             first = dw;
         }
     }
     check_dw(c, winograd ? "winograd dw" : "conv dw", winograd ? 6 : 5, first, winograd ? 5e-6 : 1e-6);
-    release_guarded(first, c->block_count);
+    release_guarded(first, c->weight_count);
 }
 
 static void check_conv(psld_conv_shape_avx2 s, ptrdiff_t extra)
@@ -513,7 +527,8 @@ static void conv3x3_values(void **state)
         }
     for (size_t i = 0; i < 7; i++)
         for (size_t o = 0; o < 7; o++)
-            check_conv(shape3x3(1 + (ptrdiff_t)(i + o) % 2, 5, 4, channel_list[i], channel_list[o]), 8);
+            for (ptrdiff_t h = 4; h <= 5; h++) /* tiles of 2 x 2 and of 4 x 4 */
+                check_conv(shape3x3(1 + (ptrdiff_t)(i + o) % 2, h, 4, channel_list[i], channel_list[o]), 8);
 }
 
 /* More tiles than a block, and the real width of the network. */
@@ -570,16 +585,16 @@ static void conv_fused(void **state)
             const psld_finish_avx2 finish = {bias, stride, residual.data, residual.stride, 0.7F, 0};
             const ptrdiff_t size = psld_winograd_scratch_avx2(&s), u_size = psld_winograd_weights_size_avx2(&s);
             float *scratch = scratch_of(size), *u = scratch_of(u_size);
-            psld_winograd_weights_avx2_4x4(&s, 0, 0, c.weights, u);
-            psld_winograd_avx2_4x4(&s, in(c.x), &fill, u, &finish, out(y), scratch);
+            psld_winograd_weights_avx2(&s, 0, 0, c.logical, u);
+            psld_winograd_avx2(&s, in(c.x), &fill, u, &finish, out(y), scratch);
 
             tensor filled = tensor_make(c.x.pixels, s.inputs, 0), plain = tensor_make(c.dy.pixels, s.outputs, 0);
             psld_affine_avx2(&fill, s.images, pixels, s.inputs, c.x.data, c.x.stride, filled.data, filled.stride);
-            psld_winograd_avx2_4x4(&s, in(filled), NULL, u, NULL, out(plain), scratch);
+            psld_winograd_avx2(&s, in(filled), NULL, u, NULL, out(plain), scratch);
             const ptrdiff_t in_time_size = psld_winograd_in_time_scratch_avx2(&s);
             float *in_time_scratch = scratch_of(in_time_size);
             tensor in_time = tensor_make(c.dy.pixels, s.outputs, 0);
-            psld_winograd_in_time_avx2_4x4(&s, in(c.x), &fill, 0, c.weights, &finish, out(in_time), in_time_scratch);
+            psld_winograd_in_time_avx2(&s, in(c.x), &fill, 0, c.logical, &finish, out(in_time), in_time_scratch);
             expect_same("in time", y, in_time);
             release_guarded(in_time_scratch, in_time_size);
             tensor_free(in_time);
@@ -591,12 +606,13 @@ static void conv_fused(void **state)
                 }
 
             const ptrdiff_t dw_size = psld_winograd_dw_scratch_avx2(&s);
-            float *dw_scratch = scratch_of(dw_size), *dw[2] = {guarded(c.block_count, NAN), guarded(c.block_count, 1)};
-            psld_winograd_dw_avx2_4x4(&s, in(filled), NULL, in(c.dy), dw[0], 0, dw_scratch);
-            psld_winograd_dw_avx2_4x4(&s, in(c.x), &fill, in(c.dy), dw[1], 1, dw_scratch);
-            for (ptrdiff_t i = 0; i < c.block_count; i++) assert_true(dw[1][i] == 1.0F + dw[0][i]);
+            float *dw_scratch = scratch_of(dw_size), *dw[2];
+            for (int i = 0; i < 2; i++) dw[i] = guarded(c.weight_count, NAN);
+            psld_winograd_dw_avx2(&s, in(filled), NULL, in(c.dy), dw[0], dw_scratch);
+            psld_winograd_dw_avx2(&s, in(c.x), &fill, in(c.dy), dw[1], dw_scratch);
+            assert_memory_equal(dw[0], dw[1], (size_t)c.weight_count * sizeof **dw);
 
-            for (int i = 0; i < 2; i++) release_guarded(dw[i], c.block_count);
+            for (int i = 0; i < 2; i++) release_guarded(dw[i], c.weight_count);
             release_guarded(dw_scratch, dw_size), release_guarded(scratch, size), release_guarded(u, u_size);
             release_guarded(tables, psld_round16(3 * s.images * stride));
             tensor_free(filled), tensor_free(plain), tensor_free(residual), tensor_free(y);

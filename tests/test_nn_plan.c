@@ -247,7 +247,7 @@ static void overriding(void **state)
     float x[8] = {-2, -1, 0, 1, 2, 3, 4, 5}, y[8], twice[8];
     mine.name = "mine";
     mine.kernel[PSLD_OP_ACTIVATE] =
-        (psld_op_kernel){"mine", one_task, run_through_scratch, scratch_bytes, 1, 0, NULL, NULL, NULL};
+        (psld_op_kernel){"mine", one_task, run_through_scratch, scratch_bytes, 1, 0, NULL, NULL, NULL, NULL};
     assert_int_equal(psld_graph_create(&graph), PSLD_OK);
     psld_id in = psld_graph_input(graph, 2, 2, 1), a = psld_nn_activate(graph, in, PSLD_RELU);
     psld_id b = psld_nn_activate(graph, a, PSLD_RELU), sum = psld_nn_sum(graph, a, b, 1);

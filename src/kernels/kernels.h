@@ -162,6 +162,8 @@ typedef struct psld_op_kernel {
     size_t (*packed)(const psld_call *call);
     size_t (*pack_tasks)(const psld_call *call);
     void (*pack)(const psld_call *call, size_t begin, size_t end);
+    /* Whether it would rather have no packed weights (packed is NULL then) than have them made before each run. */
+    int (*in_time)(const psld_call *call);
 } psld_op_kernel;
 
 typedef struct psld_backend {

@@ -212,7 +212,10 @@ static void make_steps(maker *m, size_t store)
     for (size_t i = 0; i < plan->step_count; i++) {
         psld_step *step = &plan->steps[i];
         make_extra(plan, (int)i, &step->scratch);
-        if (!keep_packed(plan, step, &store)) make_extra(plan, (int)i, &step->packed);
+        if (keep_packed(plan, step, &store)) continue;
+        psld_call call = shape_call(step, plan->batch);
+        if (step->kernel.in_time && step->kernel.in_time(&call)) step->packed.size = 0;
+        make_extra(plan, (int)i, &step->packed);
     }
 }
 

@@ -37,7 +37,12 @@ ptrdiff_t psld_conv_weights_avx2(const psld_conv_shape_avx2 *shape);
  * their order. */
 void psld_conv_transpose_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *transposed);
 
-/* From and to the logical order [output][input][ky][kx]. */
+/* From and to the logical order [output][input][ky][kx]: block (j, i), with outputs 16 j ... and inputs 16 i ..., and
+ * all of them. */
+void psld_conv_read_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, ptrdiff_t j, ptrdiff_t i,
+                               float *block);
+void psld_conv_write_block_avx2(const psld_conv_shape_avx2 *shape, const float *block, ptrdiff_t j, ptrdiff_t i,
+                                float *logical);
 void psld_conv_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, float *weights);
 void psld_conv_unblock_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *logical);
 

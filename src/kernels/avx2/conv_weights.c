@@ -45,91 +45,127 @@ void psld_conv_transpose_avx2(const psld_conv_shape_avx2 *shape, const float *we
     psld_parallel((size_t)t.in_blocks, 1, transpose_range, &t);
 }
 
-/* Between the logical order and blocks. For 16 outputs and 16 inputs the logical weights are 16 rows of 16 taps
- * numbers; a whole block is transposed in pieces of 8 x 8, a block at the edge goes number by number. */
+/* ---- Between the logical order and blocks ------------------------------------------------------------------------ */
+
+/* A block's weights in the logical order: 16 rows of 16 taps numbers, some of them missing at the edges. */
 typedef struct {
-    const psld_conv_shape_avx2 *shape;
-    const float *from;
-    float *to;
-    int unblock;
-} blocking;
+    ptrdiff_t first, row; /* where they begin, and floats from one output to the next */
+    ptrdiff_t outputs, inputs, taps;
+} block_view;
+
+static block_view view_block(const psld_conv_shape_avx2 *s, ptrdiff_t j, ptrdiff_t i)
+{
+    const ptrdiff_t taps = count_taps(s), row = s->inputs * taps;
+    return (block_view){16 * j * row + 16 * i * taps, row, psld_least(16, s->outputs - 16 * j),
+                        psld_least(16, s->inputs - 16 * i), taps};
+}
 
 static ptrdiff_t block_number(ptrdiff_t input, ptrdiff_t tap, ptrdiff_t output)
 {
     return (tap * 16 + input) * 16 + output;
 }
 
-/* Eight of a row's numbers, `first` on, and eight outputs: each number is an input and a tap. */
-static void block_piece(const float *rows, ptrdiff_t row, ptrdiff_t first, ptrdiff_t taps, float *block)
+/* Whole blocks are transposed in pieces of 8 x 8: eight outputs, eight of a row's numbers, each an input and a tap. */
+V8_INLINE void read_whole_block(ptrdiff_t taps, const float *rows, ptrdiff_t row, float *block)
 {
-    _Alignas(32) float piece[64];
-    v8_transpose(rows + first, row, piece, 8);
-    for (ptrdiff_t i = 0; i < 8; i++)
-        v8_store(block + block_number((first + i) / taps, (first + i) % taps, 0), v8_load(piece + 8 * i));
-}
-
-static void unblock_piece(const float *block, ptrdiff_t first, ptrdiff_t taps, float *rows, ptrdiff_t row)
-{
-    _Alignas(32) float piece[64];
-    for (ptrdiff_t i = 0; i < 8; i++)
-        v8_store(piece + 8 * i, v8_load(block + block_number((first + i) / taps, (first + i) % taps, 0)));
-    v8_transpose(piece, 8, rows + first, row);
-}
-
-/* `rows` is the first of the block's outputs in the logical order, `row` floats from one output to the next. */
-static void whole_block(const blocking *b, ptrdiff_t taps, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t block)
-{
-    for (ptrdiff_t half = 0; half < 16; half += 8)
-        for (ptrdiff_t first = 0; first < 16 * taps; first += 8) {
-            if (b->unblock)
-                unblock_piece(b->from + block + half, first, taps, b->to + rows + half * row, row);
-            else
-                block_piece(b->from + rows + half * row, row, first, taps, b->to + block + half);
+    for (ptrdiff_t half = 0; half < 16; half += 8, rows += 8 * row)
+        for (ptrdiff_t first = 0, input = 0, tap = 0; first < 16 * taps; first += 8) {
+            v8 r[8];
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; i++) r[i] = v8_load(rows + first + i * row);
+            v8_turn(r);
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; i++) {
+                v8_store(block + block_number(input, tap, half), r[i]);
+                if (++tap == taps) tap = 0, input++;
+            }
         }
 }
 
-static void edge_block(const blocking *b, ptrdiff_t taps, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t block,
-                       ptrdiff_t outputs, ptrdiff_t inputs)
+V8_INLINE void write_whole_block(ptrdiff_t taps, const float *block, float *rows, ptrdiff_t row)
 {
-    if (!b->unblock) memset(b->to + block, 0, (size_t)(256 * taps) * sizeof *b->to);
-    for (ptrdiff_t o = 0; o < outputs; o++)
-        for (ptrdiff_t i = 0; i < inputs; i++)
-            for (ptrdiff_t tap = 0; tap < taps; tap++) {
-                const ptrdiff_t logical = rows + o * row + i * taps + tap;
-                const ptrdiff_t blocked = block + block_number(i, tap, o);
-                if (b->unblock)
-                    b->to[logical] = b->from[blocked];
-                else
-                    b->to[blocked] = b->from[logical];
+    for (ptrdiff_t half = 0; half < 16; half += 8, rows += 8 * row)
+        for (ptrdiff_t first = 0, input = 0, tap = 0; first < 16 * taps; first += 8) {
+            v8 r[8];
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; i++) {
+                r[i] = v8_load(block + block_number(input, tap, half));
+                if (++tap == taps) tap = 0, input++;
             }
+            v8_turn(r);
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; i++) v8_store(rows + first + i * row, r[i]);
+        }
 }
+
+void psld_conv_read_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, ptrdiff_t j, ptrdiff_t i,
+                               float *block)
+{
+    const block_view v = view_block(shape, j, i);
+    const float *rows = logical + v.first;
+    if (v.outputs == 16 && v.inputs == 16) {
+        read_whole_block(v.taps, rows, v.row, block);
+        return;
+    }
+    memset(block, 0, (size_t)(256 * v.taps) * sizeof *block);
+    for (ptrdiff_t o = 0; o < v.outputs; o++)
+        for (ptrdiff_t n = 0; n < v.inputs; n++)
+            for (ptrdiff_t tap = 0; tap < v.taps; tap++)
+                block[block_number(n, tap, o)] = rows[o * v.row + n * v.taps + tap];
+}
+
+void psld_conv_write_block_avx2(const psld_conv_shape_avx2 *shape, const float *block, ptrdiff_t j, ptrdiff_t i,
+                                float *logical)
+{
+    const block_view v = view_block(shape, j, i);
+    float *rows = logical + v.first;
+    if (v.outputs == 16 && v.inputs == 16) {
+        write_whole_block(v.taps, block, rows, v.row);
+        return;
+    }
+    for (ptrdiff_t o = 0; o < v.outputs; o++)
+        for (ptrdiff_t n = 0; n < v.inputs; n++)
+            for (ptrdiff_t tap = 0; tap < v.taps; tap++)
+                rows[o * v.row + n * v.taps + tap] = block[block_number(n, tap, o)];
+}
+
+typedef struct {
+    const psld_conv_shape_avx2 *shape;
+    const float *from;
+    float *to;
+} blocking;
 
 static void block_range(void *context, size_t begin, size_t end)
 {
     const blocking *b = context;
-    const psld_conv_shape_avx2 *s = b->shape;
-    const ptrdiff_t taps = count_taps(s), in_blocks = (s->inputs + 15) / 16, row = s->inputs * taps;
-    for (ptrdiff_t j = (ptrdiff_t)begin; j < (ptrdiff_t)end; j++)
-        for (ptrdiff_t i = 0; i < in_blocks; i++) {
-            const ptrdiff_t rows = 16 * j * row + 16 * i * taps, block = (j * in_blocks + i) * 256 * taps;
-            const ptrdiff_t outputs = psld_least(16, s->outputs - 16 * j), inputs = psld_least(16, s->inputs - 16 * i);
-            if (outputs == 16 && inputs == 16)
-                whole_block(b, taps, row, rows, block);
-            else
-                edge_block(b, taps, row, rows, block, outputs, inputs);
-        }
+    const ptrdiff_t in_blocks = (b->shape->inputs + 15) / 16, size = 256 * count_taps(b->shape);
+    for (ptrdiff_t n = (ptrdiff_t)begin; n < (ptrdiff_t)end; n++)
+        psld_conv_read_block_avx2(b->shape, b->from, n / in_blocks, n % in_blocks, b->to + n * size);
+}
+
+static void unblock_range(void *context, size_t begin, size_t end)
+{
+    const blocking *b = context;
+    const ptrdiff_t in_blocks = (b->shape->inputs + 15) / 16, size = 256 * count_taps(b->shape);
+    for (ptrdiff_t n = (ptrdiff_t)begin; n < (ptrdiff_t)end; n++)
+        psld_conv_write_block_avx2(b->shape, b->from + n * size, n / in_blocks, n % in_blocks, b->to);
+}
+
+static size_t count_blocks(const psld_conv_shape_avx2 *s)
+{
+    return (size_t)((s->outputs + 15) / 16 * ((s->inputs + 15) / 16));
 }
 
 void psld_conv_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, float *weights)
 {
-    blocking b = {.shape = shape, .from = logical, .to = weights};
-    psld_parallel((size_t)((shape->outputs + 15) / 16), 1, block_range, &b);
+    blocking b = {shape, logical, weights};
+    psld_parallel(count_blocks(shape), 16, block_range, &b);
 }
 
 void psld_conv_unblock_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *logical)
 {
-    blocking b = {.shape = shape, .from = weights, .to = logical, .unblock = 1};
-    psld_parallel((size_t)((shape->outputs + 15) / 16), 1, block_range, &b);
+    blocking b = {shape, weights, logical};
+    psld_parallel(count_blocks(shape), 16, unblock_range, &b);
 }
 
 #endif

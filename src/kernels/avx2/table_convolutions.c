@@ -3,9 +3,9 @@
  *     1 x 1, stride 1        a matrix product of pixels and weights,
  *     3 x 3, stride 1        Winograd, unless there are too few channels to fill its tiles,
  *     all else               by indirection.
- * Packed weights are blocks (conv.h), those of the data gradient transposed, or U (winograd.h). Scratch begins with
- * the table of biases that a product is finished with; making packed weights uses all of it for the weights in
- * blocks. */
+ * Packed weights are blocks (conv.h), those of the data gradient transposed, or U (winograd.h). Where U is not kept and
+ * tiles are few, none is made: Winograd makes it panel by panel. Scratch begins with the table of biases that a product
+ * is finished with; making packed weights uses all of it for weights in another order. */
 #include "kernels/avx2/table.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { LEAST_WINOGRAD_CHANNELS = 16 };
+enum { LEAST_WINOGRAD_CHANNELS = 16, MOST_TILES_IN_TIME = 64 };
 
 typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_INDIRECTION } algorithm;
 
@@ -95,6 +95,36 @@ static void block_weights(const psld_call *call, const psld_conv_shape_avx2 *s, 
         block_transposed(s, call->in[1].data, blocks);
     else
         psld_conv_block_avx2(s, call->in[1].data, blocks);
+}
+
+/* Weights as [output][input][taps]: in place, or put into that order in `room`. */
+static const float *logical_weights(const psld_call *call, const psld_conv_shape_avx2 *s, float *room)
+{
+    const float *weights = call->in[1].data;
+    if (!call->attributes->conv.transposed) return weights;
+    ptrdiff_t taps = s->kernel_height * s->kernel_width;
+    for (ptrdiff_t o = 0; o < s->outputs; o++)
+        for (ptrdiff_t i = 0; i < s->inputs; i++)
+            for (ptrdiff_t tap = 0; tap < taps; tap++)
+                room[(o * s->inputs + i) * taps + tap] = weights[(i * s->outputs + o) * taps + tap];
+    return room;
+}
+
+/* The other way, for their gradient. */
+static void transpose_logical(const psld_conv_shape_avx2 *s, const float *logical, float *transposed)
+{
+    ptrdiff_t taps = s->kernel_height * s->kernel_width;
+    for (ptrdiff_t i = 0; i < s->inputs; i++)
+        for (ptrdiff_t o = 0; o < s->outputs; o++)
+            for (ptrdiff_t tap = 0; tap < taps; tap++)
+                transposed[(i * s->outputs + o) * taps + tap] = logical[(o * s->inputs + i) * taps + tap];
+}
+
+/* Whether U is better made panel by panel than before the run (the bits are the same). */
+static int is_in_time(const psld_call *call, const psld_conv_shape_avx2 *s)
+{
+    if (algorithm_for(s) != BY_WINOGRAD || call->attributes->conv.transposed) return 0;
+    return s->images * ((s->out_height + 3) / 4) * ((s->out_width + 3) / 4) <= MOST_TILES_IN_TIME;
 }
 
 /* ---- What a product is finished with ----------------------------------------------------------------------------- */
@@ -179,8 +209,7 @@ static void pack_conv(const psld_call *call, size_t begin, size_t end)
         block_weights(call, &s, call->packed);
         return;
     }
-    block_weights(call, &s, call->scratch);
-    psld_winograd_weights_avx2_4x4(&s, 0, 0, call->scratch, call->packed);
+    psld_winograd_weights_avx2(&s, 0, 0, logical_weights(call, &s, call->scratch), call->packed);
 }
 
 /* Scratch of a convolution of shape `s` that is run as Winograd's of shape `tiled`: the same, or its mirror. */
@@ -190,6 +219,7 @@ static size_t scratch_of(const psld_call *call, const psld_conv_shape_avx2 *s, c
     ptrdiff_t run = how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(tiled)
                     : how == BY_INDIRECTION ? psld_conv_scratch_avx2(s)
                                             : 0;
+    if (is_in_time(call, s)) run = psld_most(run, psld_winograd_in_time_scratch_avx2(tiled));
     return (size_t)psld_most(psld_round16(table_size(call)) + run, psld_conv_weights_avx2(s)) * sizeof(float);
 }
 
@@ -208,12 +238,22 @@ static void run_shape(const psld_call *call, const psld_conv_shape_avx2 *s, cons
         run_product(call, s, k, finish);
         break;
     case BY_WINOGRAD:
-        psld_winograd_avx2_4x4(tiled, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out), scratch);
+        if (call->packed)
+            psld_winograd_avx2(tiled, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out), scratch);
+        else
+            psld_winograd_in_time_avx2(tiled, reading(&call->in[0]), NULL, tiled != s, call->in[1].data, finish,
+                                       writing(&call->out), scratch);
         break;
     case BY_INDIRECTION:
         indirect(s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
         break;
     }
+}
+
+static int in_time_conv(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = forward_shape(call);
+    return is_in_time(call, &s);
 }
 
 static size_t scratch_conv(const psld_call *call)
@@ -249,11 +289,18 @@ static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
     (void)begin, (void)end;
+    if (algorithm_for(&s) == BY_WINOGRAD) {
+        psld_winograd_weights_avx2(&mirror, 1, 0, logical_weights(call, &s, call->scratch), call->packed);
+        return;
+    }
     block_weights(call, &s, call->scratch);
-    if (algorithm_for(&s) == BY_WINOGRAD)
-        psld_winograd_weights_avx2_4x4(&mirror, 1, 0, call->scratch, call->packed);
-    else
-        psld_conv_transpose_avx2(&s, call->scratch, call->packed);
+    psld_conv_transpose_avx2(&s, call->scratch, call->packed);
+}
+
+static int in_time_conv_dx(const psld_call *call)
+{
+    psld_conv_shape_avx2 s = adjoint_shape(call);
+    return is_in_time(call, &s);
 }
 
 static size_t scratch_conv_dx(const psld_call *call)
@@ -286,16 +333,19 @@ static size_t scratch_conv_dw(const psld_call *call)
 static void run_conv_dw(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = weight_shape(call);
-    float *blocks = call->scratch, *scratch = blocks + psld_conv_weights_avx2(&s);
+    int transposed = call->attributes->conv.transposed;
+    float *room = call->scratch, *scratch = room + psld_conv_weights_avx2(&s), *out = call->out.data;
     (void)begin, (void)end;
-    if (algorithm_for(&s) == BY_WINOGRAD)
-        psld_winograd_dw_avx2_4x4(&s, reading(&call->in[0]), NULL, reading(&call->in[1]), blocks, 0, scratch);
+    if (algorithm_for(&s) == BY_WINOGRAD) {
+        psld_winograd_dw_avx2(&s, reading(&call->in[0]), NULL, reading(&call->in[1]), transposed ? room : out, scratch);
+        if (transposed) transpose_logical(&s, room, out);
+        return;
+    }
+    psld_conv_dw_avx2_6x16(&s, reading(&call->in[0]), reading(&call->in[1]), room, 0, scratch);
+    if (transposed)
+        unblock_transposed(&s, room, out);
     else
-        psld_conv_dw_avx2_6x16(&s, reading(&call->in[0]), reading(&call->in[1]), blocks, 0, scratch);
-    if (call->attributes->conv.transposed)
-        unblock_transposed(&s, blocks, call->out.data);
-    else
-        psld_conv_unblock_avx2(&s, blocks, call->out.data);
+        psld_conv_unblock_avx2(&s, room, out);
 }
 
 void psld_table_convolutions_avx2(psld_op_kernel *kernel)
@@ -309,7 +359,8 @@ void psld_table_convolutions_avx2(psld_op_kernel *kernel)
                                             .finish = all,
                                             .packed = packed_conv,
                                             .pack_tasks = psld_table_one_task_avx2,
-                                            .pack = pack_conv};
+                                            .pack = pack_conv,
+                                            .in_time = in_time_conv};
     kernel[PSLD_OP_CONV_DX] = (psld_op_kernel){.name = "avx2_conv_dx",
                                                .tasks = psld_table_one_task_avx2,
                                                .run = run_conv_dx,
@@ -317,7 +368,8 @@ void psld_table_convolutions_avx2(psld_op_kernel *kernel)
                                                .finish = all,
                                                .packed = packed_conv_dx,
                                                .pack_tasks = psld_table_one_task_avx2,
-                                               .pack = pack_conv_dx};
+                                               .pack = pack_conv_dx,
+                                               .in_time = in_time_conv_dx};
     kernel[PSLD_OP_CONV_DW] = (psld_op_kernel){
         .name = "avx2_conv_dw", .tasks = psld_table_one_task_avx2, .run = run_conv_dw, .scratch = scratch_conv_dw};
 }

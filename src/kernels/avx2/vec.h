@@ -119,12 +119,10 @@ V8_INLINE v8 v8_silu_slope(v8 x)
     return v8_mul(s, v8_fma(x, v8_sub(v8_set(1.0F), s), v8_set(1.0F)));
 }
 
-/* An 8 x 8 block in rows of `from_stride` becomes its transpose in rows of `to_stride`. */
-V8_INLINE void v8_transpose(const float *from, ptrdiff_t from_stride, float *to, ptrdiff_t to_stride)
+/* Eight rows of eight become their transpose. */
+V8_INLINE void v8_turn(v8 r[8])
 {
-    v8 r[8], a[8], b[8];
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) r[i] = v8_load(from + i * from_stride);
+    v8 a[8], b[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i += 2) {
         a[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
@@ -139,9 +137,20 @@ V8_INLINE void v8_transpose(const float *from, ptrdiff_t from_stride, float *to,
     }
 #pragma GCC unroll 8
     for (int i = 0; i < 4; i++) {
-        v8_store(to + i * to_stride, _mm256_permute2f128_ps(b[i], b[i + 4], 0x20));
-        v8_store(to + (i + 4) * to_stride, _mm256_permute2f128_ps(b[i], b[i + 4], 0x31));
+        r[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
     }
+}
+
+/* An 8 x 8 block in rows of `from_stride` becomes its transpose in rows of `to_stride`. */
+V8_INLINE void v8_transpose(const float *from, ptrdiff_t from_stride, float *to, ptrdiff_t to_stride)
+{
+    v8 r[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) r[i] = v8_load(from + i * from_stride);
+    v8_turn(r);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) v8_store(to + i * to_stride, r[i]);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* The convolution itself: tile rows -> V -> 36 products -> output rows.
+/* The convolution itself: tile rows -> V -> a product for each of 36 frequencies (16 for small images) -> output rows.
  *
  * In general a task owns a block of tile rows: it transforms them, multiplies with one panel of U after the other and
  * transforms back, all within the second cache. About 24 tiles make a block; 12 to 48 cost the same. When there are
@@ -56,8 +56,8 @@ static ptrdiff_t arrange(convolution *c, const psld_conv_shape_avx2 *shape, int 
     c->v_plane = psld_odd_lines((c->shared ? all : c->most) * t->channels);
     c->m_plane = psld_odd_lines(c->most * 16);
     c->m_offset = winograd_ring_size(t);
-    c->rest_offset = c->m_offset + WINOGRAD_POINTS * c->m_plane;
-    const ptrdiff_t v_size = WINOGRAD_POINTS * c->v_plane, u_size = WINOGRAD_POINTS * 16 * t->channels;
+    c->rest_offset = c->m_offset + t->points * c->m_plane;
+    const ptrdiff_t v_size = t->points * c->v_plane, u_size = t->points * 16 * t->channels;
     c->slot_size = c->rest_offset + (c->shared ? (in_time ? u_size : 0) : v_size);
     return c->slot_size * slots + (c->shared ? v_size : 0);
 }
@@ -86,37 +86,48 @@ ptrdiff_t psld_winograd_in_time_scratch_avx2(const psld_conv_shape_avx2 *shape)
 /* ---- Back from M to the output ----------------------------------------------------------------------------------- */
 
 /* Eight channels of a tile: y = A' m A + bias, of which `rows` x `columns` pixels exist. */
-V8_INLINE void inverse8(const float *m, ptrdiff_t plane, v8 bias, float *y, ptrdiff_t row_stride, ptrdiff_t pixel,
-                        ptrdiff_t rows, ptrdiff_t columns)
+V8_INLINE void inverse8(int size, const float *m, ptrdiff_t plane, v8 bias, float *y, ptrdiff_t row_stride,
+                        ptrdiff_t pixel, ptrdiff_t rows, ptrdiff_t columns)
 {
-    v8 t[24];
+    const int edge = size + 2;
+    v8 t[4 * WINOGRAD_EDGE];
 #pragma GCC unroll 1
-    for (int j = 0; j < 6; j++, m += plane) {
-        v8 d[6];
+    for (int j = 0; j < edge; j++, m += plane) {
+        v8 d[WINOGRAD_EDGE];
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; i++) d[i] = v8_load(m + 6 * i * plane);
-        winograd_output(d, t + j, 6);
+        for (int i = 0; i < edge; i++) d[i] = v8_load(m + edge * i * plane);
+        winograd_output(size, d, t + j, edge);
     }
 #pragma GCC unroll 1
     for (int i = 0; i < rows; i++, y += row_stride) {
         v8 o[4];
-        winograd_output(t + 6 * i, o, 1);
+        winograd_output(size, t + edge * i, o, 1);
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < size; j++)
             if (j < columns) v8_store(y + j * pixel, v8_add(o[j], bias));
     }
 }
 
-static void inverse_tile(const float *m, ptrdiff_t plane, const float *bias, int lanes, float *y, ptrdiff_t row_stride,
-                         ptrdiff_t pixel, ptrdiff_t rows, ptrdiff_t columns)
+V8_INLINE void inverse_tile(int size, const float *m, ptrdiff_t plane, const float *bias, int lanes, float *y,
+                            ptrdiff_t row_stride, ptrdiff_t pixel, ptrdiff_t rows, ptrdiff_t columns)
 {
     for (int lane = 0; lane < lanes; lane += 8) {
         const v8 add = bias ? v8_load(bias + lane) : v8_zero();
-        if (rows == 4 && columns == 4)
-            inverse8(m + lane, plane, add, y + lane, row_stride, pixel, 4, 4);
+        if (rows == size && columns == size)
+            inverse8(size, m + lane, plane, add, y + lane, row_stride, pixel, size, size);
         else
-            inverse8(m + lane, plane, add, y + lane, row_stride, pixel, rows, columns);
+            inverse8(size, m + lane, plane, add, y + lane, row_stride, pixel, rows, columns);
     }
+}
+
+/* The tiles of one row, of which `rows` lines of the image exist. */
+V8_INLINE void inverse_row(int size, const convolution *c, const float *m, const float *bias, int lanes, float *y,
+                           ptrdiff_t rows)
+{
+    const ptrdiff_t pixel = c->y.stride, width = c->shape->out_width;
+    for (ptrdiff_t tile = 0; tile < c->tiles.across; tile++, m += 16, y += size * pixel)
+        inverse_tile(size, m, c->m_plane, bias, lanes, y, width * pixel, pixel, rows,
+                     psld_least(size, width - size * tile));
 }
 
 /* Outputs 16 panel ... + 15 of tile rows begin ... end - 1, whose first tile has its V at v; u is the panel's part of
@@ -127,17 +138,19 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
     const psld_conv_shape_avx2 *s = c->shape;
     const ptrdiff_t across = c->tiles.across, k = c->tiles.channels, line = s->out_width * c->y.stride;
     const int lanes = psld_round8(s->outputs) - 16 * panel > 8 ? 16 : 8;
-    for (ptrdiff_t f = 0; f < WINOGRAD_POINTS; f++, u += 16 * k)
+    for (ptrdiff_t f = 0; f < c->tiles.points; f++, u += 16 * k)
         psld_gemm_panel_avx2_6x16((end - begin) * across, k, v + f * c->v_plane, k, u, m + f * c->m_plane, 16, 16, NULL,
                                   u + 16 * k);
-    for (ptrdiff_t row = begin; row < end; row++) {
-        const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * 4;
+    for (ptrdiff_t row = begin; row < end; row++, m += 16 * across) {
+        const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * c->tiles.size;
+        const ptrdiff_t rows = psld_least(c->tiles.size, s->out_height - top);
         float *y = c->y.data + (image * s->out_height + top) * line + 16 * panel;
         const float *bias = NULL;
         if (c->finish && c->finish->bias) bias = c->finish->bias + image * c->finish->bias_stride + 16 * panel;
-        for (ptrdiff_t tile = 0; tile < across; tile++, m += 16)
-            inverse_tile(m, c->m_plane, bias, lanes, y + 4 * tile * c->y.stride, line, c->y.stride,
-                         psld_least(4, s->out_height - top), psld_least(4, s->out_width - 4 * tile));
+        if (c->tiles.size == 4)
+            inverse_row(4, c, m, bias, lanes, y, rows);
+        else
+            inverse_row(2, c, m, bias, lanes, y, rows);
     }
 }
 
@@ -158,8 +171,8 @@ static void finish_tile_rows(const convolution *c, ptrdiff_t begin, ptrdiff_t en
     if (!c->finish) return;
     const psld_conv_shape_avx2 *s = c->shape;
     for (ptrdiff_t row = begin; row < end; row++) {
-        const ptrdiff_t first = row / c->tiles.down * s->out_height, top = row % c->tiles.down * 4;
-        const ptrdiff_t last = first + psld_least(s->out_height, top + 4);
+        const ptrdiff_t first = row / c->tiles.down * s->out_height, top = row % c->tiles.down * c->tiles.size;
+        const ptrdiff_t last = first + psld_least(s->out_height, top + c->tiles.size);
         psld_finish_rows_avx2(c->finish, 1, c->y.data, c->y.stride, (first + top) * s->out_width, last * s->out_width,
                               s->out_height * s->out_width, 0, psld_round8(s->outputs));
     }
@@ -169,7 +182,7 @@ static void block_task(void *context, int slot, ptrdiff_t task)
 {
     const convolution *c = context;
     const ptrdiff_t begin = c->tiles.rows * task / c->blocks, end = c->tiles.rows * (task + 1) / c->blocks;
-    const ptrdiff_t u_size = WINOGRAD_POINTS * 16 * c->tiles.channels;
+    const ptrdiff_t u_size = c->tiles.points * 16 * c->tiles.channels;
     float *base = c->scratch + slot * c->slot_size, *v = base + c->rest_offset;
     transform_rows(c, slot, begin, end, v);
     for (ptrdiff_t panel = 0; panel < c->panels; panel++)
@@ -199,7 +212,7 @@ static void shared_panel_task(void *context, int slot, ptrdiff_t panel)
     if (c->weights)
         psld_winograd_panel_avx2(c->shape, c->mirrored, c->weights, panel, base + c->rest_offset);
     else
-        u = c->u + panel * WINOGRAD_POINTS * 16 * c->tiles.channels;
+        u = c->u + panel * c->tiles.points * 16 * c->tiles.channels;
     for (ptrdiff_t block = 0; block < c->blocks; block++) {
         const ptrdiff_t begin = c->tiles.rows * block / c->blocks, end = c->tiles.rows * (block + 1) / c->blocks;
         panel_of_rows(c, panel, begin, end, u, shared_v(c, begin), base + c->m_offset);
@@ -221,8 +234,8 @@ static void run_shared(convolution *c)
         psld_tasks_avx2(slots, c->tiles.rows, finish_task, c);
 }
 
-void psld_winograd_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                            const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
+void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
+                        const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
 {
     convolution c = {.x = x, .fill = fill, .u = u, .finish = finish, .y = y, .scratch = scratch};
     arrange(&c, shape, 0);
@@ -232,9 +245,9 @@ void psld_winograd_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels
         psld_tasks_avx2(shape->slots, c.blocks, block_task, &c);
 }
 
-void psld_winograd_in_time_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x,
-                                    const psld_fill_avx2 *fill, int mirrored, const float *weights,
-                                    const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
+void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
+                                int mirrored, const float *weights, const psld_finish_avx2 *finish, psld_pixels_avx2 y,
+                                float *scratch)
 {
     convolution c = {.x = x, .fill = fill, .weights = weights, .mirrored = mirrored, .finish = finish};
     c.y = y;

@@ -1,8 +1,9 @@
-/* 3 x 3 convolutions with stride 1 by Winograd's F(4 x 4, 3 x 3): 36 products for 16 outputs instead of 144.
+/* 3 x 3 convolutions with stride 1 by Winograd's F(4 x 4, 3 x 3): 36 products for 16 outputs instead of 144. Images of
+ * at most 4 x 4 outputs go by F(2 x 2, 3 x 3): 16 products for 4 outputs, but weights that are 16/36 as large.
  *
- * The shape must have kernels of 3 x 3, strides of 1 and pads of 0 to 2. Weights are in the blocks of conv.h. Before
- * use they are transformed to U, [outputs / 16][36][round8(inputs)][16]: four times as large, so in training it lives
- * in scratch only as long as its convolution. The data gradient is the convolution of the mirrored shape with U made
+ * The shape must have kernels of 3 x 3, strides of 1 and pads of 0 to 2. Weights and their gradients are in the logical
+ * order [output][input][3][3]. Before use weights are transformed to U, [outputs / 16][36 or 16][round8(inputs)][16]:
+ * four times as large, so in training it lives in scratch only as long as its convolution. The data gradient is the convolution of the mirrored shape with U made
  * from the same weights, transposed and turned by 180 degrees. */
 #ifndef PSLD_KERNELS_AVX2_WINOGRAD_H
 #define PSLD_KERNELS_AVX2_WINOGRAD_H
@@ -17,26 +18,26 @@ ptrdiff_t psld_winograd_weights_size_avx2(const psld_conv_shape_avx2 *shape);
 
 /* U for `shape` from its weights, or with `mirrored` from the weights of the shape that it mirrors. `stream` writes
  * around the caches: for U that is kept, not for U that is used at once. */
-void psld_winograd_weights_avx2_4x4(const psld_conv_shape_avx2 *shape, int mirrored, int stream, const float *weights,
-                                    float *u);
+void psld_winograd_weights_avx2(const psld_conv_shape_avx2 *shape, int mirrored, int stream, const float *weights,
+                                float *u);
 
 /* Floats of scratch, aligned to 64 bytes; enough for fewer images, too. */
 ptrdiff_t psld_winograd_scratch_avx2(const psld_conv_shape_avx2 *shape);
 
 /* y = finish(fill(x) * weights); padding is zeros after fill. fill and finish may be NULL. */
-void psld_winograd_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                            const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
+void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
+                        const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
 
 /* The same bits from the weights themselves: each panel of U is made just before it is used and never leaves the cache.
  * V of all tiles is kept meanwhile. Faster where tiles are few and weights many, say below a hundred tiles. */
 ptrdiff_t psld_winograd_in_time_scratch_avx2(const psld_conv_shape_avx2 *shape);
-void psld_winograd_in_time_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x,
-                                    const psld_fill_avx2 *fill, int mirrored, const float *weights,
-                                    const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
+void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
+                                int mirrored, const float *weights, const psld_finish_avx2 *finish, psld_pixels_avx2 y,
+                                float *scratch);
 
-/* dw (+)= the gradient with respect to the weights, in blocks. */
+/* dw = the gradient with respect to the weights. */
 ptrdiff_t psld_winograd_dw_scratch_avx2(const psld_conv_shape_avx2 *shape);
-void psld_winograd_dw_avx2_4x4(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                               psld_const_pixels_avx2 dy, float *dw, int accumulate, float *scratch);
+void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
+                           psld_const_pixels_avx2 dy, float *dw, float *scratch);
 
 #endif

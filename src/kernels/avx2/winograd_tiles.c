@@ -9,10 +9,13 @@
 
 winograd_tiles psld_winograd_tiles_avx2(const psld_conv_shape_avx2 *shape)
 {
-    winograd_tiles tiles = {.across = (shape->out_width + 3) / 4, .down = (shape->out_height + 3) / 4};
+    const ptrdiff_t size = winograd_size(shape);
+    winograd_tiles tiles = {.size = size, .points = (size + 2) * (size + 2)};
+    tiles.across = (shape->out_width + size - 1) / size;
+    tiles.down = (shape->out_height + size - 1) / size;
     tiles.rows = tiles.down * shape->images;
     tiles.channels = psld_round8(shape->inputs);
-    tiles.columns = 4 * tiles.across + 2;
+    tiles.columns = size * tiles.across + 2;
     tiles.pixel = psld_odd_lines(shape->inputs);
     return tiles;
 }
@@ -41,37 +44,38 @@ static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t
         for (float *pixel = first; pixel < rest; pixel += t->pixel) v8_store(pixel + t->channels, v8_zero());
 }
 
-/* Eight channels: rows first, then columns. The loops that hold six vectors are unrolled, the others are not: the
+/* Eight channels: rows first, then columns. The loops that hold a row of vectors are unrolled, the others are not: the
  * whole would not fit into the registers. */
-V8_INLINE void transform8(const float *const rows[6], ptrdiff_t pixel, float *v, ptrdiff_t plane)
+V8_INLINE void transform8(int size, const float *const rows[WINOGRAD_EDGE], ptrdiff_t pixel, float *v, ptrdiff_t plane)
 {
-    v8 t[36];
+    const int edge = size + 2;
+    v8 t[WINOGRAD_POINTS];
 #pragma GCC unroll 1
-    for (int i = 0; i < 6; i++) {
-        v8 d[6];
+    for (int i = 0; i < edge; i++) {
+        v8 d[WINOGRAD_EDGE];
 #pragma GCC unroll 6
-        for (int j = 0; j < 6; j++) d[j] = v8_load(rows[i] + j * pixel);
-        winograd_input(d, t + 6 * i, 1);
+        for (int j = 0; j < edge; j++) d[j] = v8_load(rows[i] + j * pixel);
+        winograd_input(size, d, t + edge * i, 1);
     }
 #pragma GCC unroll 1
-    for (int j = 0; j < 6; j++, v += plane) {
-        v8 d[6], o[6];
+    for (int j = 0; j < edge; j++, v += plane) {
+        v8 d[WINOGRAD_EDGE], o[WINOGRAD_EDGE];
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; i++) d[i] = t[6 * i + j];
-        winograd_input(d, o, 1);
+        for (int i = 0; i < edge; i++) d[i] = t[edge * i + j];
+        winograd_input(size, d, o, 1);
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; i++) v8_store(v + 6 * i * plane, o[i]);
+        for (int i = 0; i < edge; i++) v8_store(v + edge * i * plane, o[i]);
     }
 }
 
-static void transform_tile(const float *const first[6], ptrdiff_t column, ptrdiff_t pixel,
-                           const winograd_target *target, float *v)
+V8_INLINE void transform_tile(int size, const float *const first[WINOGRAD_EDGE], ptrdiff_t column, ptrdiff_t pixel,
+                              const winograd_target *target, float *v)
 {
-    const float *rows[6];
-    for (int i = 0; i < 6; i++) rows[i] = first[i] + column * pixel;
+    const float *rows[WINOGRAD_EDGE];
+    for (int i = 0; i < size + 2; i++) rows[i] = first[i] + column * pixel;
     for (ptrdiff_t c = 0; c < target->channels; c += 8) {
-        transform8(rows, pixel, v + c / 16 * target->block + c % 16, target->plane);
-        for (int i = 0; i < 6; i++) rows[i] += 8;
+        transform8(size, rows, pixel, v + c / 16 * target->block + c % 16, target->plane);
+        for (int i = 0; i < size + 2; i++) rows[i] += 8;
     }
 }
 
@@ -79,19 +83,25 @@ void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winogr
                                  psld_const_pixels_avx2 x, const psld_fill_avx2 *fill, winograd_ring *ring,
                                  ptrdiff_t row, const winograd_target *target)
 {
-    const ptrdiff_t image = row / tiles->down, top = row % tiles->down * 4, length = tiles->columns * tiles->pixel;
+    const ptrdiff_t image = row / tiles->down, top = row % tiles->down * tiles->size, bottom = top + tiles->size + 2;
+    const ptrdiff_t length = tiles->columns * tiles->pixel;
     ptrdiff_t start = top;
-    if (ring->image == image && ring->filled_until > top && ring->filled_until <= top + 6) start = ring->filled_until;
-    const float *rows[6];
-    for (ptrdiff_t r = top; r < top + 6; r++) {
+    if (ring->image == image && ring->filled_until > top && ring->filled_until <= bottom) start = ring->filled_until;
+    const float *rows[WINOGRAD_EDGE];
+    for (ptrdiff_t r = top; r < bottom; r++) {
         float *to = ring->data + r % WINOGRAD_RING_ROWS * length;
         if (r >= start) fill_ring_row(shape, tiles, x, fill, image, r, to);
         rows[r - top] = to;
     }
     ring->image = image;
-    ring->filled_until = top + 6;
-    for (ptrdiff_t t = 0; t < tiles->across; t++)
-        transform_tile(rows, 4 * t, tiles->pixel, target, target->v + t * target->tile);
+    ring->filled_until = bottom;
+    for (ptrdiff_t t = 0; t < tiles->across; t++) {
+        float *v = target->v + t * target->tile;
+        if (tiles->size == 4)
+            transform_tile(4, rows, 4 * t, tiles->pixel, target, v);
+        else
+            transform_tile(2, rows, 2 * t, tiles->pixel, target, v);
+    }
 }
 
 #endif

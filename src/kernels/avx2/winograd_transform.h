@@ -1,4 +1,4 @@
-/* The transforms of F(4 x 4, 3 x 3), for winograd.c, winograd_weights.c and winograd_dw.c.
+/* The transforms of F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3), for winograd.c, winograd_weights.c and winograd_dw.c.
  *
  * Four outputs y_i = sum_k g_k d_(i+k) of a 3-tap filter are, transposed, the product of two polynomials of degrees 3
  * and 2 (Toom-Cook): evaluate both at six points, multiply, interpolate. With the points 0, +-a, +-b, infinity and
@@ -16,6 +16,8 @@
  *          |  0  bA   -A   -b   1  0 |        | m  -bm   Bm      |
  *          |  0  AB    0  -A-B  0  1 |        | 0    0    1      |
  *
+ * For two outputs the points 0, +-1, infinity do (b and its rows fall away).
+ *
  * a = 0.625, b = 1.5 halve the rounding error of the usual 1 and 2, and all of A' and B' is exact in float. The
  * weight gradient is the transpose of the whole, G' ((B' d B) . (A dy A')) G: it needs A and G' besides. */
 #ifndef PSLD_KERNELS_AVX2_WINOGRAD_TRANSFORM_H
@@ -27,7 +29,8 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { WINOGRAD_POINTS = 36 };
+/* The largest tile: 4 x 4 outputs from 6 x 6 inputs. `size` is 4 or 2 below, and always a constant when inlined. */
+enum { WINOGRAD_EDGE = 6, WINOGRAD_POINTS = 36 };
 
 #define WINOGRAD_A  0.625F
 #define WINOGRAD_B  1.5F
@@ -40,8 +43,15 @@ enum { WINOGRAD_POINTS = 36 };
 #define WINOGRAD_NB        WINOGRAD_N(WINOGRAD_B2, WINOGRAD_A2)
 
 /* o = B' d; o[] is `step` apart */
-V8_INLINE void winograd_input(const v8 *d, v8 *o, int step)
+V8_INLINE void winograd_input(int size, const v8 *d, v8 *o, int step)
 {
+    if (size == 2) {
+        o[0] = v8_sub(d[0], d[2]);
+        o[step] = v8_add(d[2], d[1]);
+        o[2 * step] = v8_sub(d[2], d[1]);
+        o[3 * step] = v8_sub(d[3], d[1]);
+        return;
+    }
     const v8 product = v8_set(WINOGRAD_A2 * WINOGRAD_B2), sum = v8_set(WINOGRAD_A2 + WINOGRAD_B2);
     o[0] = v8_fma(d[0], product, v8_fnma(d[2], sum, d[4]));
     v8 even = v8_fnma(v8_set(WINOGRAD_B2), d[2], d[4]), odd = v8_fnma(v8_set(WINOGRAD_B2), d[1], d[3]);
@@ -54,9 +64,14 @@ V8_INLINE void winograd_input(const v8 *d, v8 *o, int step)
     o[5 * step] = v8_fma(d[1], product, v8_fnma(d[3], sum, d[5]));
 }
 
-/* y = A' m, 6 -> 4 */
-V8_INLINE void winograd_output(const v8 *m, v8 *y, int step)
+/* y = A' m, size + 2 -> size */
+V8_INLINE void winograd_output(int size, const v8 *m, v8 *y, int step)
 {
+    if (size == 2) {
+        y[0] = v8_add(m[0], v8_add(m[1], m[2]));
+        y[step] = v8_add(v8_sub(m[1], m[2]), m[3]);
+        return;
+    }
     const v8 s1 = v8_add(m[1], m[2]), d1 = v8_sub(m[1], m[2]), s2 = v8_add(m[3], m[4]), d2 = v8_sub(m[3], m[4]);
     y[0] = v8_add(m[0], v8_add(s1, s2));
     y[step] = v8_fma(v8_set(WINOGRAD_B), d2, v8_mul(v8_set(WINOGRAD_A), d1));
@@ -64,9 +79,16 @@ V8_INLINE void winograd_output(const v8 *m, v8 *y, int step)
     y[3 * step] = v8_fma(v8_set(WINOGRAD_B2 * WINOGRAD_B), d2, v8_fma(v8_set(WINOGRAD_A2 * WINOGRAD_A), d1, m[5]));
 }
 
-/* z = A y, 4 -> 6 */
-V8_INLINE void winograd_gradient(const v8 *y, v8 *z, int step)
+/* z = A y, size -> size + 2 */
+V8_INLINE void winograd_gradient(int size, const v8 *y, v8 *z, int step)
 {
+    if (size == 2) {
+        z[0] = y[0];
+        z[step] = v8_add(y[0], y[1]);
+        z[2 * step] = v8_sub(y[0], y[1]);
+        z[3 * step] = y[1];
+        return;
+    }
     z[0] = y[0];
     v8 even = v8_fma(v8_set(WINOGRAD_A2), y[2], y[0]), odd = v8_fma(v8_set(WINOGRAD_A2), y[3], y[1]);
     z[step] = v8_fma(v8_set(WINOGRAD_A), odd, even);
@@ -78,9 +100,17 @@ V8_INLINE void winograd_gradient(const v8 *y, v8 *z, int step)
     z[5 * step] = y[3];
 }
 
-/* u = G w, 3 -> 6 */
-V8_INLINE void winograd_weight(const v8 *w, v8 *u, int step)
+/* u = G w, 3 -> size + 2 */
+V8_INLINE void winograd_weight(int size, const v8 *w, v8 *u, int step)
 {
+    if (size == 2) {
+        const v8 even = v8_mul(v8_set(0.5F), v8_add(w[0], w[2]));
+        u[0] = w[0];
+        u[step] = v8_fma(v8_set(0.5F), w[1], even);
+        u[2 * step] = v8_fnma(v8_set(0.5F), w[1], even);
+        u[3 * step] = w[2];
+        return;
+    }
     const v8 na = v8_set((float)WINOGRAD_NA), nb = v8_set((float)WINOGRAD_NB);
     const v8 ana = v8_set((float)(WINOGRAD_NA * (double)WINOGRAD_A));
     const v8 bnb = v8_set((float)(WINOGRAD_NB * (double)WINOGRAD_B));
@@ -94,9 +124,16 @@ V8_INLINE void winograd_weight(const v8 *w, v8 *u, int step)
     u[5 * step] = w[2];
 }
 
-/* w = G' u, 6 -> 3 */
-V8_INLINE void winograd_weight_gradient(const v8 *u, v8 *w, int step)
+/* w = G' u, size + 2 -> 3 */
+V8_INLINE void winograd_weight_gradient(int size, const v8 *u, v8 *w, int step)
 {
+    if (size == 2) {
+        const v8 sum = v8_mul(v8_set(0.5F), v8_add(u[1], u[2]));
+        w[0] = v8_add(u[0], sum);
+        w[step] = v8_mul(v8_set(0.5F), v8_sub(u[1], u[2]));
+        w[2 * step] = v8_add(u[3], sum);
+        return;
+    }
     const v8 s1 = v8_add(u[1], u[2]), d1 = v8_sub(u[1], u[2]), s2 = v8_add(u[3], u[4]), d2 = v8_sub(u[3], u[4]);
     const v8 na = v8_set((float)WINOGRAD_NA), nb = v8_set((float)WINOGRAD_NB);
     const v8 a2na = v8_set((float)(WINOGRAD_NA * (double)WINOGRAD_A2));
@@ -109,8 +146,9 @@ V8_INLINE void winograd_weight_gradient(const v8 *u, v8 *w, int step)
 
 /* ---- Tiles and the ring of rows ---------------------------------------------------------------------------------- */
 
-/* Tiles of 4 x 4 outputs; a tile row is the tiles of four rows of one image, numbered through the batch. */
+/* Tiles of size x size outputs; a tile row is the tiles of `size` rows of one image, numbered through the batch. */
 typedef struct {
+    ptrdiff_t size, points;   /* 4 or 2; 36 or 16 frequencies */
     ptrdiff_t across, down;   /* tiles of an image */
     ptrdiff_t rows;           /* tile rows of the batch */
     ptrdiff_t channels;       /* of the input, whole vectors */
@@ -121,8 +159,8 @@ enum { WINOGRAD_RING_ROWS = 8 };
 
 winograd_tiles psld_winograd_tiles_avx2(const psld_conv_shape_avx2 *shape);
 
-/* The input around the tile row at hand: eight rows with their padding, of which six are in use. Row r of the padded
- * image is in row r mod 8, so that the next tile row of the same image needs four new ones only. Channels are zero up
+/* The input around the tile row at hand: eight rows with their padding, of which up to six are in use. Row r of the padded
+ * image is in row r mod 8, so that the next tile row of the same image needs `size` new ones only. Channels are zero up
  * to a multiple of 16. */
 typedef struct {
     float *data;
@@ -146,7 +184,14 @@ void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winogr
                                  psld_const_pixels_avx2 x, const psld_fill_avx2 *fill, winograd_ring *ring,
                                  ptrdiff_t row, const winograd_target *target);
 
-/* One panel of U, [36][round8(inputs)][16]. */
+/* Outputs of a tile along each axis. An image of 4 x 4 has but one tile of F(4 x 4), which leaves U, 36 numbers for 9
+ * weights, to be read for a single row of each product: there F(2 x 2) does 1.8 times the products with 0.44 of U. */
+static inline ptrdiff_t winograd_size(const psld_conv_shape_avx2 *shape)
+{
+    return shape->out_height <= 4 && shape->out_width <= 4 ? 2 : 4;
+}
+
+/* One panel of U, [points][round8(inputs)][16], from logical weights. */
 void psld_winograd_panel_avx2(const psld_conv_shape_avx2 *shape, int mirrored, const float *weights, ptrdiff_t panel,
                               float *u);
 
