@@ -471,6 +471,26 @@ PSLD_API psld_status psld_precision_recall(const psld_array *generated, const ps
 PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,
                                              size_t directions, uint64_t seed, double *distance);
 
+typedef struct psld_likelihood_options {
+    double tolerance; /* of the probability flow, relative and absolute */
+    double eps;       /* where the flow starts: the density is that of t = eps at the data */
+    int exact;     /* 1: the exact divergence, 0: Hutchinson's estimate, -1: exact where it costs at most 16 products */
+    size_t probes; /* random directions of the estimate a sample */
+    size_t ode_group; /* consecutive samples that share their steps */
+    size_t batch;     /* rows a call of the source; results do not depend on it */
+    uint64_t seed;    /* of the auxiliary variables and of the directions */
+    psld_progress_fn progress;
+    void *progress_user;
+} psld_likelihood_options;
+/* Tolerance 1e-5, eps 1e-5, exact where cheap, else one direction, groups of 16, batch 1024. */
+PSLD_API void psld_likelihood_defaults(psld_likelihood_options *options);
+/* log p(x) in nats of `count` points x [count][dim] under the model, by its probability flow; sample numbers first,
+ * first + 1, ... address the random numbers. With auxiliary variables an estimate whose mean is a lower bound (tight for
+ * an exact score; docs/evaluation.md derives it). `nfe` (may be NULL): evaluations a sample, mean over groups. */
+PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source,
+                                     const psld_likelihood_options *options, uint64_t first, size_t count, size_t dim,
+                                     const double *x, double *log_p, uint64_t *nfe);
+
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Each writes one picture, .svg or .png by the end of the path. */

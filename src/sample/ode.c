@@ -13,23 +13,10 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "sample/dormand_prince.h"
 #include "sample/inpaint.h"
 
-enum { STAGES = 6, SLOPES = STAGES + 1, TRIAL = SLOPES, PACKED = TRIAL + 1, WORK_STATES = PACKED + 1 };
-
-/* Dormand and Prince (1980), table 2: nodes, coefficients (the last row is the solution of order 5), and the
- * difference to the embedded solution of order 4. */
-static const double node[SLOPES] = {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
-static const double coefficient[SLOPES][STAGES] = {
-    {0},
-    {1.0 / 5},
-    {3.0 / 40, 9.0 / 40},
-    {44.0 / 45, -56.0 / 15, 32.0 / 9},
-    {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
-    {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
-    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
-static const double error_weight[SLOPES] = {-71.0 / 57600,    0,           71.0 / 16695, -71.0 / 1920,
-                                            17253.0 / 339200, -22.0 / 525, 1.0 / 40};
+enum { STAGES = PSLD_DP_STAGES, SLOPES = PSLD_DP_SLOPES, TRIAL = SLOPES, PACKED = TRIAL + 1, WORK_STATES = PACKED + 1 };
 
 typedef struct group {
     size_t begin, count; /* states of the batch */
@@ -212,10 +199,10 @@ static void combine_stage(const ode_solver *ode, group *g)
     memset(out, 0, n * sizeof(double));
     for (int j = 0; j < ode->stage; j++) {
         const double *slope = room(ode, j) + offset;
-        for (size_t i = 0; i < n; i++) out[i] += coefficient[ode->stage][j] * slope[i];
+        for (size_t i = 0; i < n; i++) out[i] += psld_dp_coefficient[ode->stage][j] * slope[i];
     }
     for (size_t i = 0; i < n; i++) out[i] = z[i] + g->h_tried * out[i];
-    g->s_evaluated = g->s + node[ode->stage] * g->h_tried;
+    g->s_evaluated = g->s + psld_dp_node[ode->stage] * g->h_tried;
     if (ode->stage == STAGES) memcpy(room(ode, TRIAL) + offset, out, n * sizeof(double));
 }
 
@@ -232,7 +219,7 @@ static double error_norm(const ode_solver *ode, const group *g)
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double error = 0, scale = ode->tolerance + ode->tolerance * fmax(fabs(z[i]), fabs(tried[i]));
-        for (int j = 0; j < SLOPES; j++) error += error_weight[j] * room(ode, j)[offset + i];
+        for (int j = 0; j < SLOPES; j++) error += psld_dp_error[j] * room(ode, j)[offset + i];
         error *= g->h_tried / scale;
         sum += error * error;
     }
