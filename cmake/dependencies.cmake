@@ -4,7 +4,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PSLD_PC_MODULES cairo libpng yaml-0.1 jansson zlib openblas lapacke)
+set(PSLD_PC_MODULES cairo libpng libjpeg libwebp libwebpdemux libarchive yaml-0.1 jansson zlib openblas lapacke)
 set(PSLD_LINK_LIBRARIES Threads::Threads m)
 foreach(module ${PSLD_PC_MODULES})
     pkg_check_modules(${module} REQUIRED IMPORTED_TARGET GLOBAL ${module})

@@ -55,7 +55,8 @@ PSLD_API const char *psld_version(void);
 
 typedef enum psld_log_level { PSLD_LOG_INFO = 0, PSLD_LOG_WARNING = 1 } psld_log_level;
 
-/* Receives what the library has to say while it works. Without one (the default, or NULL) it is silent. */
+/* Receives what the library has to say while it works, a line at a time but maybe from a thread of the library. Without
+ * one (the default, or NULL) it is silent. */
 typedef void (*psld_log_fn)(void *user, psld_log_level level, const char *line);
 PSLD_API void psld_log_to(psld_log_fn log, void *user);
 
@@ -421,6 +422,72 @@ typedef void (*psld_tensor_fn)(void *user, const char *name, const char *type, i
 PSLD_API psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, void *user);
 /* From one format to another by the end of the new name, tensors as they are: for files without a configuration. */
 PSLD_API psld_status psld_tensors_convert(const char *from, const char *to);
+
+/* ---- Images ------------------------------------------------------------------------------------------------------ */
+
+/* PNG, JPEG or WebP, told apart by their first bytes, as u8 [channels, height, width] with 1 (grey) or 3 channels
+ * (docs/data.md says what becomes of 16 bits, transparency, CMYK, orientation and animations). */
+PSLD_API psld_status psld_image_load(const char *path, psld_array **image);
+/* Writes a PNG of u8 [channels, height, width], channels 1 or 3. */
+PSLD_API psld_status psld_image_save(const psld_array *image, const char *path);
+/* Writes one PNG of many images u8 [n, channels, height, width], row by row, `columns` beside each other (0: as nearly
+ * square as can be); n >= 1. */
+PSLD_API psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path);
+/* From the numbers of models to pixels: float32 in [-1, 1], any shape; v becomes (v + 1) 127.5, rounded, or cut off
+ * with `floor`; what lies outside becomes 0 or 255. */
+PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images);
+
+/* ---- Data: sets to train on and to compare with ------------------------------------------------------------------ */
+
+typedef struct psld_data psld_data;
+
+typedef struct psld_data_options {
+    size_t size;                /* height and width that images are brought to; 0: as they are, which must be alike */
+    int channels;               /* 1 grey, 3 colour, 0 as they are */
+    int stretch;                /* 0: the largest square in the middle is taken, 1: the whole, out of proportion */
+    int test;                   /* 1: the test part of sets that come with one (MNIST, CIFAR) */
+    const char *const *classes; /* their names in the order of the labels, or NULL: by name */
+    size_t class_count;
+    int strict;            /* 1: a broken image is an error, not passed over */
+    size_t memory;         /* bytes of decoded images kept in memory; the others go to a file without a name ... */
+    const char *cache_dir; /* ... in this folder; NULL: the system's for temporary files */
+} psld_data_options;
+
+/* As they are, classes by name, 1 GiB. */
+PSLD_API void psld_data_defaults(psld_data_options *options);
+
+/* Opens a folder of images (PNG, JPEG, WebP; subfolders are classes), a tar, compressed tar or zip of one, CIFAR-10 or
+ * -100 (binary or pickled files, their folder or archive), IDX (MNIST; plain or .gz, or the folder of its files), .npy
+ * or .npz (u8 images, float vectors), or an endless toy set "toy:NAME". Images are decoded when they are read. NULL
+ * options are the defaults. */
+PSLD_API psld_status psld_data_open(const char *path, const psld_data_options *options, psld_data **data);
+PSLD_API void psld_data_free(psld_data *data);
+
+/* What it is, in a few words: "folder of images". */
+PSLD_API const char *psld_data_kind(const psld_data *data);
+PSLD_API uint64_t psld_data_count(const psld_data *data);
+/* Shape of an item: its rank, and its sizes in `shape`; images [channels, height, width]. */
+PSLD_API int psld_data_shape(const psld_data *data, size_t shape[PSLD_MAX_RANK]);
+/* Whether items are images of u8; else they are numbers. */
+PSLD_API int psld_data_is_image(const psld_data *data);
+/* Classes, their names (index < classes), and how many items each has (0 for endless sets). */
+PSLD_API size_t psld_data_classes(const psld_data *data);
+PSLD_API const char *psld_data_class(const psld_data *data, size_t index);
+PSLD_API uint64_t psld_data_class_count(const psld_data *data, size_t index);
+/* Broken images met so far, and files passed over when the set was opened. */
+PSLD_API uint64_t psld_data_skipped(const psld_data *data);
+
+/* Items by their numbers (< count) into x [n][shape]: images as v / 127.5 - 1; labels into `label` unless it is NULL,
+ * -1 where there is none. A broken image is named in the log, once, and its number stands for the next good one.
+ * psld_data_read_u8 gives the pixels of images. One call at a time. */
+PSLD_API psld_status psld_data_read(psld_data *data, size_t n, const uint64_t *index, float *x, int32_t *label);
+PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t *index, uint8_t *pixels,
+                                       int32_t *label);
+/* Reads every image once, so that psld_data_skipped counts all that are broken. */
+PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
+/* Toy sets, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_toy_name(int index);
+PSLD_API const char *psld_toy_summary(int index);
 
 /* ---- Evaluation -------------------------------------------------------------------------------------------------- */
 

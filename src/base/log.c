@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -20,7 +21,11 @@ void psld_log(psld_log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    /* Threads that work ahead have something to say, too: one line at a time. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
     log_fn(log_user, level, line);
+    pthread_mutex_unlock(&lock);
 }
 
 psld_status psld_progress(psld_progress_fn progress, void *user, uint64_t done, uint64_t total)

@@ -18,6 +18,9 @@ enum psld_purpose {
     PSLD_FOR_DROPOUT = 6,     /* which elements a network drops; step: optimisation step and number of the dropout */
     PSLD_FOR_WEIGHTS = 7,     /* initial weights; step: number of the parameter */
     PSLD_FOR_DIRECTION = 8,   /* directions of projections */
+    PSLD_FOR_ORDER = 16,      /* order of the data; sample: epoch */
+    PSLD_FOR_FLIP = 17,       /* which samples are mirrored; sample: number of the training sample */
+    PSLD_FOR_TOY = 18,        /* toy data; sample: number of the item, step: of the set */
     PSLD_FOR_PROBE = 30,      /* directions along which a divergence is measured */
     PSLD_FOR_AUXILIARY = 31,  /* auxiliary variables that data are given for their likelihood */
     PSLD_FOR_DEQUANTISE = 32, /* where in its cell a pixel's value lies */

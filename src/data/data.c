@@ -1,0 +1,413 @@
+/* A data set in front of its items: shape, classes, cache, and what is broken.
+ *
+ * Invariants
+ *   1. Each image is decoded once and kept as planes [channels][height][width] of the set's shape, unless it costs
+ *      nothing to make (no decoding, no fitting).
+ *   2. Whether an image is broken is a property of the file: number i stands for the first good image at or after i
+ *      (cyclically), whichever thread meets it first. */
+#include "data/data.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/threads.h"
+#include "data/cache.h"
+#include "data/items.h"
+
+enum {
+    LOOKS = 16, /* images that are looked at to tell grey from colour */
+    TEXT_SIZE = 1024,
+};
+
+struct psld_data {
+    char *path;
+    psld_items *items;
+    psld_data_options options; /* pointers in it are not used after opening */
+    int rank;
+    size_t shape[PSLD_MAX_RANK];
+    size_t dim;
+    psld_cache *cache;  /* NULL: images cost nothing, or items are numbers */
+    int32_t *new_label; /* [items->class_count] where the caller gave an order of classes, or NULL */
+    char **classes;     /* names in the caller's order, or NULL */
+    uint64_t *sizes;    /* [classes] items of each */
+    atomic_ullong skipped;
+    float values[256]; /* v / 127.5 - 1 */
+};
+
+void psld_data_defaults(psld_data_options *options)
+{
+    *options = (psld_data_options){.memory = (size_t)1 << 30};
+}
+
+/* ---- Items ------------------------------------------------------------------------------------------------------- */
+
+size_t psld_data_dim(const psld_data *data)
+{
+    return data->dim;
+}
+
+int psld_data_is_image(const psld_data *data)
+{
+    return data->items->ops->image != NULL;
+}
+
+static int32_t label_of(const psld_data *data, uint64_t index)
+{
+    int32_t label = data->items->ops->label(data->items, index);
+    return label >= 0 && data->new_label ? data->new_label[label] : label;
+}
+
+/* Makes an image: reads, decodes, brings it to the shape of the set. */
+static psld_status make_image(psld_data *data, uint64_t index, uint8_t *pixels)
+{
+    psld_image image = {0};
+    int channels = (int)data->shape[0];
+    size_t height = data->shape[1], width = data->shape[2];
+    PSLD_TRY(data->items->ops->image(data->items, index, &image));
+    psld_status status = PSLD_OK;
+    if (data->options.size == 0 && (image.width != width || image.height != height))
+        status = psld_fail(PSLD_BAD_ARGUMENT,
+                           "%s: image %" PRIu64 " has %zu x %zu pixels, others %zu x %zu; a size to "
+                           "bring all of them to must be given",
+                           data->path, index, image.width, image.height, width, height);
+    else
+        status = psld_image_fit(&image, channels, width, height, data->options.stretch, pixels);
+    psld_image_release(&image);
+    return status;
+}
+
+/* What is wrong with one file is not wrong with the others. */
+static int is_broken(psld_status status)
+{
+    return status == PSLD_BAD_INPUT || status == PSLD_IO;
+}
+
+/* Counts and names an image that cannot be read. */
+static void note_broken(psld_data *data)
+{
+    atomic_fetch_add(&data->skipped, 1);
+    psld_log(PSLD_LOG_WARNING, "skipped %s", psld_error_text());
+}
+
+/* The image of exactly this number; a status of is_broken when there is none. `pixels` has room for it. */
+static psld_status get_image(psld_data *data, uint64_t index, uint8_t *pixels)
+{
+    if (!data->cache) return make_image(data, index, pixels);
+    psld_cache_state state = psld_cache_begin(data->cache, index);
+    if (state == PSLD_CACHE_KEPT) return psld_cache_get(data->cache, index, pixels);
+    if (state == PSLD_CACHE_BROKEN) return psld_fail(PSLD_BAD_INPUT, "%s: a broken image", data->path);
+    psld_status status = make_image(data, index, pixels);
+    if (is_broken(status) && !data->options.strict) note_broken(data);
+    psld_cache_end(data->cache, index,
+                   status == PSLD_OK                            ? PSLD_CACHE_KEPT
+                   : is_broken(status) && !data->options.strict ? PSLD_CACHE_BROKEN
+                                                                : PSLD_CACHE_ABSENT,
+                   pixels);
+    return status;
+}
+
+/* The first good image at or after this number. */
+static psld_status find_image(psld_data *data, uint64_t index, uint8_t *pixels, uint64_t *found)
+{
+    uint64_t count = data->items->count;
+    for (uint64_t tried = 0; tried < count; tried++) {
+        *found = (index + tried) % count;
+        psld_status status = get_image(data, *found, pixels);
+        if (status == PSLD_OK || !is_broken(status) || data->options.strict) return status;
+    }
+    return psld_fail(PSLD_BAD_INPUT, "%s: none of the %" PRIu64 " images can be read", data->path, count);
+}
+
+static void mirror(uint8_t *pixels, size_t rows, size_t width)
+{
+    for (size_t y = 0; y < rows; y++, pixels += width)
+        for (size_t i = 0, j = width - 1; i < j; i++, j--) {
+            uint8_t swap = pixels[i];
+            pixels[i] = pixels[j];
+            pixels[j] = swap;
+        }
+}
+
+static psld_status fetch_item(psld_data *data, uint64_t index, int flip, float *x, int32_t *label)
+{
+    uint64_t found = index;
+    if (!psld_data_is_image(data)) {
+        PSLD_TRY(data->items->ops->numbers(data->items, index, x));
+    } else {
+        /* The pixels go to the last quarter of x, from where they are spread forward: each is read before a number is
+         * written over it. */
+        uint8_t *pixels = (uint8_t *)x + data->dim * (sizeof *x - 1);
+        PSLD_TRY(find_image(data, index, pixels, &found));
+        if (flip) mirror(pixels, data->shape[0] * data->shape[1], data->shape[2]);
+        for (size_t i = 0; i < data->dim; i++) x[i] = data->values[pixels[i]];
+    }
+    if (label) *label = label_of(data, found);
+    return PSLD_OK;
+}
+
+int psld_data_is_costly(const psld_data *data)
+{
+    return data->cache != NULL;
+}
+
+void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels)
+{
+    if (data->cache && !psld_cache_has(data->cache, index)) (void)get_image(data, index, pixels);
+}
+
+/* ---- Reading many ------------------------------------------------------------------------------------------------ */
+
+typedef struct reading {
+    psld_data *data;
+    const uint64_t *index;
+    const uint8_t *flip; /* or NULL */
+    float *x;
+    uint8_t *pixels; /* instead of x */
+    int32_t *label;
+    pthread_mutex_t lock;
+    psld_status status; /* of the first item that failed, and its text */
+    size_t failed;
+    char text[TEXT_SIZE];
+} reading;
+
+static psld_status read_item(reading *r, size_t i)
+{
+    psld_data *data = r->data;
+    uint64_t found = r->index[i];
+    int32_t *label = r->label ? r->label + i : NULL;
+    if (r->x) return fetch_item(data, found, r->flip && r->flip[i], r->x + i * data->dim, label);
+    PSLD_TRY(find_image(data, found, r->pixels + i * data->dim, &found));
+    if (label) *label = label_of(data, found);
+    return PSLD_OK;
+}
+
+static void read_range(void *context, size_t begin, size_t end)
+{
+    reading *r = context;
+    for (size_t i = begin; i < end; i++) {
+        psld_status status = read_item(r, i);
+        if (status == PSLD_OK) continue;
+        pthread_mutex_lock(&r->lock);
+        if (r->status == PSLD_OK || i < r->failed) {
+            r->status = status;
+            r->failed = i;
+            snprintf(r->text, sizeof r->text, "%s", psld_error_text());
+        }
+        pthread_mutex_unlock(&r->lock);
+        return;
+    }
+}
+
+static psld_status read_many(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
+                             uint8_t *pixels, int32_t *label)
+{
+    for (size_t i = 0; i < n; i++)
+        if (index[i] >= data->items->count)
+            return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no item %" PRIu64 ", only %" PRIu64, data->path, index[i],
+                             data->items->count);
+    reading r = {.data = data, .index = index, .flip = flip, .x = x, .pixels = pixels, .label = label};
+    pthread_mutex_init(&r.lock, NULL);
+    psld_parallel(n, data->cache ? 1 : 64, read_range, &r);
+    pthread_mutex_destroy(&r.lock);
+    return r.status == PSLD_OK ? PSLD_OK : psld_fail(r.status, "%s", r.text);
+}
+
+psld_status psld_data_read(psld_data *data, size_t n, const uint64_t *index, float *x, int32_t *label)
+{
+    return read_many(data, n, index, NULL, x, NULL, label);
+}
+
+psld_status psld_data_fetch(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
+                            int32_t *label)
+{
+    return read_many(data, n, index, flip, x, NULL, label);
+}
+
+psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t *index, uint8_t *pixels, int32_t *label)
+{
+    if (!psld_data_is_image(data)) return psld_fail(PSLD_BAD_ARGUMENT, "%s: no images, but numbers", data->path);
+    return read_many(data, n, index, NULL, NULL, pixels, label);
+}
+
+psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user)
+{
+    enum { BATCH = 256 };
+    uint64_t index[BATCH], count = data->items->count;
+    if (!data->cache) return PSLD_OK;
+    uint8_t *pixels = psld_alloc(BATCH, data->dim);
+    if (!pixels) return PSLD_NO_MEMORY;
+    psld_status status = PSLD_OK;
+    for (uint64_t done = 0; done < count && status == PSLD_OK; done += BATCH) {
+        size_t n = count - done < BATCH ? (size_t)(count - done) : BATCH;
+        for (size_t i = 0; i < n; i++) index[i] = done + i;
+        status = psld_progress(progress, user, done, count);
+        if (status == PSLD_OK) status = psld_data_read_u8(data, n, index, pixels, NULL);
+    }
+    psld_release(pixels);
+    return status;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+/* The sizes of a set of images: of the first that can be looked at, in colour when any of a few is. */
+static psld_status find_shape(psld_data *data)
+{
+    const psld_items *items = data->items;
+    psld_image image = {0}, first = {0};
+    char why[TEXT_SIZE] = "";
+    uint64_t stride = items->count / LOOKS > 0 ? items->count / LOOKS : 1, step = stride;
+    for (uint64_t i = 0; i < items->count; i += step) {
+        psld_status status = items->ops->look(items, i, &image);
+        if (status != PSLD_OK && !is_broken(status)) return status;
+        if (status != PSLD_OK && !*why) snprintf(why, sizeof why, "%s", psld_error_text());
+        if (status == PSLD_OK && !first.width) first = image;
+        if (status == PSLD_OK && image.channels > first.channels) first.channels = image.channels;
+        step = first.width ? stride : 1; /* any image will do to begin with */
+    }
+    if (!first.width) return psld_fail(PSLD_BAD_INPUT, "%s: no image can be read; the first: %s", data->path, why);
+    data->rank = 3;
+    data->shape[0] = (size_t)(data->options.channels ? data->options.channels : first.channels);
+    data->shape[1] = data->options.size ? data->options.size : first.height;
+    data->shape[2] = data->options.size ? data->options.size : first.width;
+    int as_stored = data->shape[1] == first.height && data->shape[2] == first.width;
+    data->dim = data->shape[0] * data->shape[1] * data->shape[2];
+    if (!items->costly && as_stored) return PSLD_OK;
+    return psld_cache_create(items->count, data->dim, data->options.memory, data->options.cache_dir, &data->cache);
+}
+
+/* Where each of the set's own classes is in the order given. */
+static psld_status order_classes(psld_data *data)
+{
+    const psld_data_options *o = &data->options;
+    const psld_items *items = data->items;
+    if (!o->classes) return PSLD_OK;
+    data->new_label = psld_alloc(items->class_count, sizeof *data->new_label);
+    data->classes = psld_alloc(o->class_count, sizeof *data->classes);
+    if (!data->new_label || !data->classes) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < o->class_count; i++)
+        if (!(data->classes[i] = psld_copy_text(o->classes[i]))) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < items->class_count; i++) {
+        size_t at = 0;
+        while (at < o->class_count && strcmp(o->classes[at], items->classes[i]) != 0) at++;
+        if (at == o->class_count)
+            return psld_fail(PSLD_BAD_INPUT, "%s: its class %s is not among those given", data->path,
+                             items->classes[i]);
+        data->new_label[i] = (int32_t)at;
+    }
+    return PSLD_OK;
+}
+
+static psld_status count_classes(psld_data *data)
+{
+    size_t classes = psld_data_classes(data);
+    data->sizes = psld_alloc(classes, sizeof *data->sizes);
+    if (!data->sizes) return PSLD_NO_MEMORY;
+    for (uint64_t i = 0; classes && !data->items->endless && i < data->items->count; i++) {
+        int32_t label = label_of(data, i);
+        if (label >= 0) data->sizes[label]++;
+    }
+    return PSLD_OK;
+}
+
+static psld_status check_options(const char *path, const psld_data_options *o)
+{
+    if (o->channels != 0 && o->channels != 1 && o->channels != 3)
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: %d channels, expected 1 (grey), 3 (colour) or 0", path, o->channels);
+    if (o->size > 0 && o->size > PSLD_IMAGE_MAX_PIXELS / o->size)
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: images of %zu x %zu pixels are more than can be had", path, o->size,
+                         o->size);
+    return PSLD_OK;
+}
+
+static psld_status open_data(psld_data *data, const char *path)
+{
+    data->path = psld_copy_text(path);
+    if (!data->path) return PSLD_NO_MEMORY;
+    PSLD_TRY(check_options(path, &data->options));
+    PSLD_TRY(psld_items_open(path, &data->options, &data->items));
+    if (data->options.strict && data->items->skipped)
+        return psld_fail(PSLD_BAD_INPUT, "%s: %" PRIu64 " names in it lead out of it", path, data->items->skipped);
+    atomic_store(&data->skipped, data->items->skipped);
+    for (int v = 0; v < 256; v++) data->values[v] = (float)(v / 127.5 - 1);
+    if (psld_data_is_image(data)) {
+        PSLD_TRY(find_shape(data));
+    } else {
+        data->rank = data->items->rank;
+        data->dim = 1;
+        for (int i = 0; i < data->rank; i++) data->dim *= data->shape[i] = data->items->shape[i];
+    }
+    PSLD_TRY(order_classes(data));
+    return count_classes(data);
+}
+
+psld_status psld_data_open(const char *path, const psld_data_options *options, psld_data **data)
+{
+    *data = NULL;
+    psld_data *d = psld_alloc(1, sizeof *d);
+    if (!d) return PSLD_NO_MEMORY;
+    psld_data_defaults(&d->options);
+    if (options) d->options = *options;
+    psld_status status = open_data(d, path);
+    if (status != PSLD_OK) {
+        psld_data_free(d);
+        return status;
+    }
+    *data = d;
+    return PSLD_OK;
+}
+
+void psld_data_free(psld_data *data)
+{
+    if (!data) return;
+    for (size_t i = 0; data->classes && i < data->options.class_count; i++) psld_release(data->classes[i]);
+    psld_release(data->classes);
+    psld_release(data->new_label);
+    psld_release(data->sizes);
+    psld_cache_free(data->cache);
+    psld_items_free(data->items);
+    psld_release(data->path);
+    psld_release(data);
+}
+
+/* ---- What it is -------------------------------------------------------------------------------------------------- */
+
+const char *psld_data_kind(const psld_data *data)
+{
+    return data->items->kind;
+}
+
+uint64_t psld_data_count(const psld_data *data)
+{
+    return data->items->count;
+}
+
+int psld_data_shape(const psld_data *data, size_t shape[PSLD_MAX_RANK])
+{
+    memcpy(shape, data->shape, sizeof data->shape);
+    return data->rank;
+}
+
+size_t psld_data_classes(const psld_data *data)
+{
+    return data->classes ? data->options.class_count : data->items->class_count;
+}
+
+const char *psld_data_class(const psld_data *data, size_t index)
+{
+    return data->classes ? data->classes[index] : data->items->classes[index];
+}
+
+uint64_t psld_data_class_count(const psld_data *data, size_t index)
+{
+    return data->sizes[index];
+}
+
+uint64_t psld_data_skipped(const psld_data *data)
+{
+    return (uint64_t)atomic_load(&data->skipped);
+}

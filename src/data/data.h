@@ -1,0 +1,20 @@
+/* A data set, inside the library. */
+#ifndef PSLD_DATA_DATA_H
+#define PSLD_DATA_DATA_H
+
+#include "base/status.h"
+
+/* Numbers in an item. */
+size_t psld_data_dim(const psld_data *data);
+
+/* As psld_data_read, items mirrored where flip [n] (may be NULL) is 1. */
+psld_status psld_data_fetch(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
+                            int32_t *label);
+
+/* Whether reading an item for the first time takes so long that it should be done ahead. */
+int psld_data_is_costly(const psld_data *data);
+/* Decodes an item so that reading it costs little; `pixels` has room for an item. Any thread. What fails now fails again
+ * when the item is read. */
+void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels);
+
+#endif

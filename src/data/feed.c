@@ -1,0 +1,151 @@
+/* The plan of what to decode ahead is a sequence: entry q is sample base + q / n * stride + q % n, that is n samples of
+ * each call to come. Threads take the next entry of it until `ahead` are done; each call of psld_feed_take that comes
+ * where it was expected moves the plan on by n entries, so that every sample is looked at once. */
+#include "data/feed.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "data/data.h"
+#include "data/order.h"
+
+enum { MAX_FEED_THREADS = 8 };
+
+typedef struct plan {
+    uint64_t base, stride;
+    size_t n;
+    size_t next, end; /* entries */
+} plan;
+
+struct psld_feed {
+    psld_data *data;
+    psld_feed_options options;
+    uint64_t count;  /* samples of an epoch */
+    uint64_t *index; /* of the samples that are taken */
+    uint8_t *flips;
+    size_t index_capacity, flips_capacity;
+    uint64_t last; /* first sample of the last call, once there was one */
+    int began;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    plan plan;
+    int stop;
+    pthread_t threads[MAX_FEED_THREADS];
+    int thread_count;
+};
+
+uint64_t psld_feed_item(const psld_feed *feed, uint64_t sample, int *flip)
+{
+    const psld_feed_options *o = &feed->options;
+    uint64_t all = psld_data_count(feed->data);
+    uint64_t item = psld_order_at(o->seed, sample / feed->count, feed->count, sample % feed->count);
+    if (feed->count < all) item = psld_order_at(o->seed, PSLD_ORDER_OF_SPLIT, all, o->begin + item);
+    uint16_t coin = 0;
+    if (o->flip) psld_random_short(o->seed, PSLD_FOR_FLIP, sample, 0, 0, 1, &coin);
+    *flip = coin & 1;
+    return item;
+}
+
+/* ---- Ahead ------------------------------------------------------------------------------------------------------- */
+
+/* The next sample to prepare; 0 when the feed ends. */
+static int next_sample(psld_feed *feed, uint64_t *sample)
+{
+    plan *p = &feed->plan;
+    pthread_mutex_lock(&feed->lock);
+    while (!feed->stop && p->next == p->end) pthread_cond_wait(&feed->wake, &feed->lock);
+    int go_on = !feed->stop;
+    if (go_on) {
+        *sample = p->base + p->next / p->n * p->stride + p->next % p->n;
+        p->next++;
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return go_on;
+}
+
+static void *prepare(void *context)
+{
+    psld_feed *feed = context;
+    uint64_t sample = 0;
+    int flip = 0;
+    uint8_t *pixels = psld_alloc(psld_data_dim(feed->data), 1);
+    if (!pixels) return NULL; /* whoever takes the samples decodes them */
+    while (next_sample(feed, &sample)) psld_data_prepare(feed->data, psld_feed_item(feed, sample, &flip), pixels);
+    psld_release(pixels);
+    return NULL;
+}
+
+/* What to do while the samples first ... first + n - 1 are used. */
+static void make_plan(psld_feed *feed, uint64_t first, size_t n)
+{
+    plan *p = &feed->plan;
+    if (feed->thread_count == 0) return;
+    uint64_t stride = feed->began && first > feed->last ? first - feed->last : n;
+    pthread_mutex_lock(&feed->lock);
+    int as_expected = feed->began && p->n == n && p->stride == stride && p->base == first;
+    size_t done = as_expected && p->next > n ? p->next - n : 0;
+    *p = (plan){.base = first + stride, .stride = stride, .n = n, .next = done, .end = feed->options.ahead};
+    pthread_cond_broadcast(&feed->wake);
+    pthread_mutex_unlock(&feed->lock);
+    feed->last = first;
+    feed->began = 1;
+}
+
+/* ---- From outside ------------------------------------------------------------------------------------------------ */
+
+psld_status psld_feed_create(psld_data *data, const psld_feed_options *options, psld_feed **feed)
+{
+    *feed = NULL;
+    assert(options->begin < options->end && options->end <= psld_data_count(data));
+    psld_feed *f = psld_alloc(1, sizeof *f);
+    if (!f) return PSLD_NO_MEMORY;
+    f->data = data;
+    f->options = *options;
+    f->options.flip = options->flip && psld_data_is_image(data);
+    f->count = options->end - options->begin;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->wake, NULL);
+    int threads = options->threads ? options->threads : psld_threads_get();
+    if (!psld_data_is_costly(data) || options->ahead == 0) threads = 0;
+    /* A thread that cannot be made is done without. */
+    while (f->thread_count < threads && f->thread_count < MAX_FEED_THREADS &&
+           pthread_create(&f->threads[f->thread_count], NULL, prepare, f) == 0)
+        f->thread_count++;
+    *feed = f;
+    return PSLD_OK;
+}
+
+void psld_feed_free(psld_feed *feed)
+{
+    if (!feed) return;
+    pthread_mutex_lock(&feed->lock);
+    feed->stop = 1;
+    pthread_cond_broadcast(&feed->wake);
+    pthread_mutex_unlock(&feed->lock);
+    for (int i = 0; i < feed->thread_count; i++) pthread_join(feed->threads[i], NULL);
+    pthread_cond_destroy(&feed->wake);
+    pthread_mutex_destroy(&feed->lock);
+    psld_release(feed->index);
+    psld_release(feed->flips);
+    psld_release(feed);
+}
+
+psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, int32_t *label)
+{
+    void *index = feed->index, *flips = feed->flips;
+    if (n == 0) return PSLD_OK;
+    psld_status status = psld_grow(&index, &feed->index_capacity, n, sizeof *feed->index);
+    feed->index = index;
+    if (status == PSLD_OK) status = psld_grow(&flips, &feed->flips_capacity, n, 1);
+    feed->flips = flips;
+    if (status != PSLD_OK) return status;
+    for (size_t i = 0; i < n; i++) {
+        int flip = 0;
+        feed->index[i] = psld_feed_item(feed, first + i, &flip);
+        feed->flips[i] = (uint8_t)flip;
+    }
+    make_plan(feed, first, n);
+    return psld_data_fetch(feed->data, n, feed->index, feed->flips, x, label);
+}

@@ -1,0 +1,113 @@
+/* Images as arrays [channels, height, width]: the public calls. */
+#include <math.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "io/image.h"
+#include "io/map.h"
+
+/* Between the images of a grid, and around them. */
+enum { GAP = 2, GAP_COLOUR = 255 };
+
+static psld_status check_images(const psld_array *images, int rank, const char *shape, const char *path)
+{
+    if (images->type != PSLD_U8 || images->rank != rank)
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected u8 %s to write", path, shape);
+    size_t channels = images->shape[rank - 3];
+    if (channels != 1 && channels != 3)
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected images of 1 or 3 channels, not of %zu", path, channels);
+    if (images->count == 0) return psld_fail(PSLD_BAD_ARGUMENT, "%s: an image without pixels", path);
+    return PSLD_OK;
+}
+
+/* Between [channels][height][width] and [height][width][channels], whose rows may be `stride` pixels long. */
+static void interleave(const uint8_t *planes, size_t channels, size_t height, size_t width, size_t stride, uint8_t *to)
+{
+    for (size_t c = 0; c < channels; c++)
+        for (size_t y = 0; y < height; y++)
+            for (size_t x = 0; x < width; x++) to[(y * stride + x) * channels + c] = *planes++;
+}
+
+psld_status psld_image_load(const char *path, psld_array **image)
+{
+    *image = NULL;
+    psld_map map;
+    psld_image decoded = {0};
+    psld_array *array = NULL;
+    PSLD_TRY(psld_map_open(path, &map));
+    psld_status status = psld_image_decode(map.bytes, map.size, path, &decoded);
+    psld_map_close(&map);
+    if (status != PSLD_OK) return status;
+    const size_t shape[3] = {(size_t)decoded.channels, decoded.height, decoded.width};
+    status = psld_array_create(PSLD_U8, 3, shape, &array);
+    if (status == PSLD_OK)
+        status = psld_image_fit(&decoded, decoded.channels, decoded.width, decoded.height, 1, array->data);
+    psld_image_release(&decoded);
+    if (status != PSLD_OK) {
+        psld_array_free(array);
+        return status;
+    }
+    *image = array;
+    return PSLD_OK;
+}
+
+psld_status psld_image_save(const psld_array *image, const char *path)
+{
+    PSLD_TRY(check_images(image, 3, "[channels, height, width]", path));
+    size_t channels = image->shape[0], height = image->shape[1], width = image->shape[2];
+    uint8_t *pixels = psld_alloc(image->count, 1);
+    if (!pixels) return psld_fail_in(PSLD_NO_MEMORY, "%s", path);
+    interleave(image->data, channels, height, width, width, pixels);
+    psld_status status = psld_image_write(path, width, height, (int)channels, pixels);
+    psld_release(pixels);
+    return status;
+}
+
+/* The sizes of the whole grid; 0 when they cannot be counted. */
+static size_t grid_pixels(size_t rows, size_t columns, size_t height, size_t width, size_t *all_high, size_t *all_wide)
+{
+    size_t pixels = 0;
+    if (__builtin_add_overflow(height, GAP, &height) || __builtin_mul_overflow(rows, height, all_high) ||
+        __builtin_add_overflow(*all_high, GAP, all_high))
+        return 0;
+    if (__builtin_add_overflow(width, GAP, &width) || __builtin_mul_overflow(columns, width, all_wide) ||
+        __builtin_add_overflow(*all_wide, GAP, all_wide))
+        return 0;
+    return __builtin_mul_overflow(*all_high, *all_wide, &pixels) ? 0 : pixels;
+}
+
+psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path)
+{
+    PSLD_TRY(check_images(images, 4, "[n, channels, height, width]", path));
+    size_t n = images->shape[0], channels = images->shape[1], height = images->shape[2], width = images->shape[3];
+    if (columns == 0) columns = (size_t)ceil(sqrt((double)n));
+    if (columns > n) columns = n;
+    size_t high = 0, wide = 0, pixels = grid_pixels((n + columns - 1) / columns, columns, height, width, &high, &wide);
+    if (pixels == 0) return psld_fail(PSLD_BAD_ARGUMENT, "%s: a grid of too many pixels", path);
+    uint8_t *canvas = psld_alloc(pixels, channels);
+    if (!canvas) return psld_fail_in(PSLD_NO_MEMORY, "%s", path);
+    for (size_t i = 0; i < pixels * channels; i++) canvas[i] = GAP_COLOUR;
+    for (size_t i = 0; i < n; i++) {
+        size_t top = GAP + i / columns * (height + GAP), left = GAP + i % columns * (width + GAP);
+        const uint8_t *planes = (const uint8_t *)images->data + i * channels * height * width;
+        interleave(planes, channels, height, width, wide, canvas + (top * wide + left) * channels);
+    }
+    psld_status status = psld_image_write(path, wide, high, (int)channels, canvas);
+    psld_release(canvas);
+    return status;
+}
+
+psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images)
+{
+    *images = NULL;
+    if (x->type != PSLD_F32) return psld_fail(PSLD_BAD_ARGUMENT, "pixels are made of float32 numbers alone");
+    PSLD_TRY(psld_array_create(PSLD_U8, x->rank, x->shape, images));
+    const float *from = x->data;
+    uint8_t *to = (*images)->data;
+    double half = floor ? 0 : 0.5;
+    for (size_t i = 0; i < x->count; i++) {
+        double v = ((double)from[i] + 1) * 127.5;
+        to[i] = v >= 255 ? 255 : v > 0 ? (uint8_t)(v + half) : 0; /* not-a-number is 0, too */
+    }
+    return PSLD_OK;
+}
