@@ -26,6 +26,8 @@ static void walk(const psld_node *node, int depth)
     check_failure(psld_node_text(node, &text));
     check_failure(psld_node_number(node, numbers));
     check_failure(psld_node_integer(node, -3, 1000, &integer));
+    check_failure(psld_node_integer(node, -3, INT64_MAX, &integer));
+    check_failure(psld_node_integer(node, INT64_MIN, 1000, &integer));
     check_failure(psld_node_flag(node, &flag));
     check_failure(psld_node_numbers(node, 2, numbers));
     check_failure(psld_node_matrix(node, 2, 2, numbers));

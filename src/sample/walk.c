@@ -46,17 +46,10 @@ static void draw_numbers(const affine_job *job, uint64_t sample, size_t first, s
         psld_random_normal(options->seed, job->purpose, sample, job->step, first, count, out);
 }
 
-/* Noise of coordinates begin ... begin + width - 1 for each variable. A small state is drawn in one go, since its
- * variables share blocks of the generator. */
+/* Noise of coordinates begin ... begin + width - 1 for each variable. */
 static void draw_noise(const affine_job *job, uint64_t sample, size_t begin, size_t width, double noise[][CHUNK])
 {
     size_t k = job->walk->k, dim = job->walk->dim;
-    if (k * dim <= CHUNK) {
-        double all[CHUNK];
-        draw_numbers(job, sample, 0, k * dim, all);
-        for (size_t b = 0; b < k; b++) memcpy(noise[b], all + b * dim, dim * sizeof(double));
-        return;
-    }
     for (size_t b = 0; b < k; b++)
         if (job->draws[b]) draw_numbers(job, sample, b * dim + begin, width, noise[b]);
 }
@@ -86,9 +79,50 @@ static void affine_state(const affine_job *job, size_t i)
     }
 }
 
+/* Several small states side by side, so that rows are long enough to be worth a loop: row a of state g begins at
+ * [a][g dim]. */
+static void gather(size_t rows, size_t dim, size_t count, const double *states, double side_by_side[][CHUNK])
+{
+    for (size_t g = 0; g < count; g++)
+        for (size_t a = 0; a < rows; a++)
+            for (size_t j = 0; j < dim; j++) side_by_side[a][g * dim + j] = *states++;
+}
+
+static void scatter(size_t rows, size_t dim, size_t count, double side_by_side[][CHUNK], double *states)
+{
+    for (size_t g = 0; g < count; g++)
+        for (size_t a = 0; a < rows; a++)
+            for (size_t j = 0; j < dim; j++) *states++ = side_by_side[a][g * dim + j];
+}
+
+/* The same sums in the same order as in affine_state, for states i ... i + count - 1. */
+static void affine_group(const affine_job *job, size_t i, size_t count)
+{
+    const psld_walk *walk = job->walk;
+    size_t k = walk->k, dim = walk->dim, state = k * dim, width = count * dim;
+    double sum[PSLD_MAX_K][CHUNK], in[PSLD_MAX_K][CHUNK], noise[CHUNK];
+    if (job->base) gather(k, dim, count, job->base + i * state, sum);
+    for (size_t a = 0; !job->base && a < k; a++) memset(sum[a], 0, width * sizeof(double));
+    gather(k, dim, count, job->z + i * state, in);
+    add_product(k, k, job->affine->state, in[0], CHUNK, width, sum);
+    gather(walk->predicted, dim, count, walk->eps + i * walk->predicted * dim, in);
+    add_product(k, walk->predicted, job->affine->eps, in[0], CHUNK, width, sum);
+    if (job->any_noise) {
+        for (size_t g = 0; g < count; g++) draw_numbers(job, walk->first + i + g, 0, state, noise + g * state);
+        gather(k, dim, count, noise, in);
+        add_product(k, k, job->affine->noise, in[0], CHUNK, width, sum);
+    }
+    scatter(k, dim, count, sum, job->out + i * state);
+}
+
 static void affine_range(void *context, size_t begin, size_t end)
 {
-    for (size_t i = begin; i < end; i++) affine_state(context, i);
+    const affine_job *job = context;
+    size_t group = CHUNK / (job->walk->k * job->walk->dim);
+    if (group < 2)
+        for (size_t i = begin; i < end; i++) affine_state(job, i);
+    else
+        for (size_t i = begin; i < end; i += group) affine_group(job, i, end - i < group ? end - i : group);
 }
 
 void psld_walk_affine(const psld_walk *walk, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,
