@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -383,6 +384,24 @@ double cli_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+const char *cli_duration(double seconds, char text[CLI_DURATION])
+{
+    static const struct unit {
+        const char *large, *small;
+        double size, part;
+    } units[] = {{"d", "h", 86400, 3600}, {"h", "min", 3600, 60}, {"min", "s", 60, 1}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const struct unit *u = &units[i];
+        if (seconds < u->size) continue;
+        double large = floor(seconds / u->size);
+        snprintf(text, CLI_DURATION, "%.0f %s %.0f %s", large, u->large, floor((seconds - large * u->size) / u->part),
+                 u->small);
+        return text;
+    }
+    snprintf(text, CLI_DURATION, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
+    return text;
+}
+
 void cli_progress_begin(cli_progress *progress, const char *what)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
@@ -396,13 +415,14 @@ void cli_progress_begin(cli_progress *progress, const char *what)
 int cli_progress_report(void *user, uint64_t done, uint64_t total)
 {
     cli_progress *progress = user;
+    char text[CLI_DURATION];
     double now = cli_seconds(), part = total ? (double)done / (double)total : 0;
     if (interrupted) return 1;
     if (!isatty(STDERR_FILENO) || now - progress->shown < 0.1) return 0;
     progress->shown = now;
     double left = part > 0 ? (now - progress->began) * (1 - part) / part : 0;
     fprintf(stderr, "\r%s %3.0f %%", progress->what, 100 * part);
-    if (part > 0 && now - progress->began > 1) fprintf(stderr, ", %.0f s left  ", left);
+    if (part > 0 && now - progress->began > 1) fprintf(stderr, ", %s left    ", cli_duration(left, text));
     fflush(stderr);
     return 0;
 }
@@ -427,6 +447,35 @@ psld_status cli_model_open(cli_model *m, const char *const *words, int count, ps
     snprintf(as_config, sizeof as_config, "%s", psld_error_text());
     psld_status status = psld_model_open(words[0], &m->options, model);
     return status == PSLD_OK || strstr(psld_error_text(), "mixture") == NULL ? status : cli_bad_input("%s", as_config);
+}
+
+/* Where this program lies, without its own name; "." where the system does not say. */
+static void program_folder(char folder[CLI_PATH])
+{
+    ssize_t length = readlink("/proc/self/exe", folder, CLI_PATH - 1);
+    folder[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    else
+        strcpy(folder, ".");
+}
+
+int cli_shipped_model(const char *name, char path[CLI_PATH])
+{
+    static const char *const from_program[] = {"models", PSLD_BIN_TO_MODELS};
+    char own[CLI_PATH];
+    const char *given = getenv("PSLD_MODELS");
+    if (given && *given) {
+        int length = snprintf(path, CLI_PATH, "%s/%s", given, name);
+        return length < CLI_PATH && access(path, R_OK) == 0;
+    }
+    program_folder(own);
+    for (int i = 0; i < 2; i++) {
+        int length = snprintf(path, CLI_PATH, "%s/%s/%s", own, from_program[i], name);
+        if (length < CLI_PATH && access(path, R_OK) == 0) return 1;
+    }
+    return 0;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

@@ -76,6 +76,9 @@ int cli_progress_report(void *progress, uint64_t done, uint64_t total);
 void cli_progress_end(cli_progress *progress);
 
 double cli_seconds(void);
+/* "12 s", "3 min 20 s", "2 h 15 min", "4 d 3 h"; returns `text`. */
+enum { CLI_DURATION = 48 };
+const char *cli_duration(double seconds, char text[CLI_DURATION]);
 
 /* The options that opening a model takes, for the tables of commands that open one. CLI_MODEL_OPTIONS needs a
  * cli_model m. */
@@ -98,6 +101,11 @@ typedef struct cli_model {
 /* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no
  * exact model is a configuration: its network gets initial weights. */
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model);
+
+/* The path of a model that comes with the program: in the folder $PSLD_MODELS, in `models` beside the program (as in a
+ * build), or in the share/psld/models that it was installed with, wherever that was moved to. 0 when there is none. */
+enum { CLI_PATH = 4096 };
+int cli_shipped_model(const char *name, char path[CLI_PATH]);
 
 /* JSON: a number, or null where JSON has none; a k x k matrix; printing with all digits. */
 json_t *cli_json_number(double number);

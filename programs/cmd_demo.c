@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "demo.h"
 
 enum { RECIPES = 3, SAMPLERS = 3, BUDGETS = 5, COMPONENTS = 8, SAMPLES = 8000, SHOWN = 1500, DIRECTIONS = 32 };
 
@@ -28,10 +28,10 @@ typedef struct demo {
     uint64_t done;
 } demo;
 
-static const char *file_in(const demo *d, const char *name)
+const char *demo_file(const char *folder, const char *name)
 {
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/%s", d->folder, name);
+    static char path[DEMO_PATH];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
 
@@ -115,7 +115,7 @@ static psld_status compare_one(demo *d, int r, int s, int b)
     snprintf(name, sizeof name, "samples-%d-%s.png", r, sampler_names[s]);
     snprintf(title, sizeof title, "%s, %s, %llu evaluations", recipe_names[r], sampler_names[s],
              (unsigned long long)nfe);
-    return psld_plot_points(d->mixture, d->samples->data, SHOWN, title, file_in(d, name));
+    return psld_plot_points(d->mixture, d->samples->data, SHOWN, title, demo_file(d->folder, name));
 }
 
 static psld_status compare_all(demo *d)
@@ -138,7 +138,7 @@ static psld_status plot_comparison(const demo *d)
     }
     return psld_plot_curves("distance from the exact distribution", "evaluations of the score",
                             "sliced Wasserstein distance", 1, 1, curves, RECIPES * SAMPLERS,
-                            file_in(d, "distance.png"));
+                            demo_file(d->folder, "distance.png"));
 }
 
 /* ---- Output ------------------------------------------------------------------------------------------------------ */
@@ -160,13 +160,14 @@ static void print_table(const demo *d, FILE *out)
 
 static psld_status write_page(const demo *d)
 {
-    const char *path = file_in(d, "index.html");
+    const char *path = demo_file(d->folder, "index.html");
     FILE *out = fopen(path, "w");
     if (!out) return cli_bad_input("%s: cannot write: %s", path, strerror(errno));
     fprintf(out,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>psld demo</title><style>\n"
             "body{font-family:sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222;line-height:1.5}\n"
-            "img{max-width:100%%}.grid{display:grid;grid-template-columns:repeat(3,1fr);gap:.5rem}\n"
+            "img{max-width:100%%}img.pixels{width:100%%;image-rendering:pixelated}figure{margin:0}.grid{display:grid;"
+            "grid-template-columns:repeat(3,1fr);gap:.5rem}\n"
             "pre{background:#f6f6f6;padding:1rem;overflow:auto}\n</style></head><body>\n"
             "<h1>psld demo</h1>\n<p>Three members of the family of diffusion processes: the variance-preserving SDE, "
             "critically damped\n"
@@ -188,7 +189,9 @@ static psld_status write_page(const demo *d)
             "apart.</p>\n<pre>\n",
             SAMPLES, d->floor);
     print_table(d, out);
-    fprintf(out, "</pre>\n</body></html>\n");
+    fprintf(out, "</pre>\n");
+    demo_digits_page(out);
+    fprintf(out, "</body></html>\n");
     return fclose(out) == 0 ? PSLD_OK : cli_bad_input("%s: cannot write: %s", path, strerror(errno));
 }
 
@@ -205,11 +208,13 @@ static psld_status run_demo(demo *d)
     psld_status status = make_folder(d->folder);
     if (status == PSLD_OK) status = prepare(d);
     if (status == PSLD_OK)
-        status = psld_plot_recipes((const psld_recipe *const *)d->recipes, RECIPES, file_in(d, "recipes.png"));
+        status =
+            psld_plot_recipes((const psld_recipe *const *)d->recipes, RECIPES, demo_file(d->folder, "recipes.png"));
     cli_progress_begin(&d->progress, "sampling");
     if (status == PSLD_OK) status = compare_all(d);
     cli_progress_end(&d->progress);
     if (status == PSLD_OK) status = plot_comparison(d);
+    if (status == PSLD_OK) status = demo_digits(d->folder);
     return status == PSLD_OK ? write_page(d) : status;
 }
 
@@ -234,6 +239,8 @@ static int run(const cli_command *command, int argc, char **argv)
                "(two exact sets of this size are %.3f apart)\n\n",
                SAMPLES, d.floor);
         print_table(&d, stdout);
+        printf("\n");
+        demo_digits_print(stdout);
         printf("\n%.0f s. Pictures: %s/index.html\n", cli_seconds() - began, d.folder);
     }
     for (int r = 0; r < RECIPES; r++) psld_recipe_free(d.recipes[r]);
@@ -246,11 +253,15 @@ static int run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_demo = {
     .name = "demo",
-    .summary = "shows what the program can do, on built-in data, in well under a minute",
+    .summary = "shows what the program can do, on built-in data, in about a minute",
     .usage = "[-o FOLDER]",
     .description = "Designs three processes, samples a 2-D mixture of Gaussians under each with em, sscs and ode at "
                    "several budgets, compares\n"
-                   "the samples with the exact distribution, and writes a page of pictures.",
+                   "the samples with the exact distribution, draws digits from the model that comes with the program, "
+                   "and writes a page of\n"
+                   "pictures.\n\n"
+                   "The model is looked for in $PSLD_MODELS, in `models` beside the program, and where `make install` "
+                   "puts it.",
     .examples = "  psld demo\n  psld demo -o /tmp/look\n",
     .run = run,
 };

@@ -47,9 +47,13 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
+/* What is said again, as by each of many calls, is said once. */
 static void print_log(void *user, psld_log_level level, const char *line)
 {
+    static char last[1024];
     (void)user;
+    if (strcmp(line, last) == 0) return;
+    snprintf(last, sizeof last, "%s", line);
     cli_complain("%s%s", level == PSLD_LOG_WARNING ? "warning: " : "", line);
 }
 

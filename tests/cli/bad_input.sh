@@ -240,9 +240,9 @@ if [ "$(id -u)" -ne 0 ]; then
     refuses 1 "locked/x.svg: cannot write: Permission denied" recipe psld --plot locked/x.svg
     chmod u+w locked
 fi
-refuses 2 "-o: expected a name that ends in .npy, .png or .svg" sample m.yaml -o x.txt
-refuses 2 "-o: expected a name that ends in .npy, .png or .svg" sample m.yaml -o .npy
-refuses 2 "-o: expected a name that ends in .npy, .png or .svg" sample m.yaml -o ""
+refuses 2 "-o: expected a name that ends in .npy, .npz, .png or .svg, or a folder" sample m.yaml -o x.txt
+refuses 2 "-o: expected a name that ends in .npy, .npz, .png or .svg, or a folder" sample m.yaml -o .npy
+refuses 2 "-o: expected a name that ends in .npy, .npz, .png or .svg, or a folder" sample m.yaml -o ""
 refuses 2 'found "two?lines"' sample m.yaml -o $'two\nlines'
 cat >three.yaml <<'EOF'
 mixture: {weights: [1], means: [[0, 0, 0]], scales: [1]}

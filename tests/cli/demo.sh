@@ -3,12 +3,25 @@
 set -eu
 . "$(dirname "$0")/lib.bash"
 
+# A tiny network stands for the model that comes with the program.
+cat >net.yaml <<'EOF'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+EOF
+mkdir "$logs/models" "$logs/none"
+quietly convert net.yaml "$logs/models/digits.safetensors"
+rm net.yaml
+export PSLD_MODELS="$logs/models"
+
 check "runs, says where the page is, and every file that the page names is there"
 quietly demo -o page
 says "page/index.html"
 says "em"
 says "sscs"
 says "ode"
+says "64 digits"
+for sampler in em sscs ode; do grep -q "digits-$sampler.png" page/index.html || fail "no digits by $sampler"; done
 [ -s page/index.html ] || fail "no index.html"
 grep -q '</html>' page/index.html || fail "index.html has no end"
 files=$(grep -oE '(src|href)="[^"#:]+"' page/index.html | cut -d '"' -f 2 | sort -u)

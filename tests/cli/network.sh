@@ -80,4 +80,4 @@ cmp one.npy five.npy || fail "samples differ between batches"
 quietly info one.npy --json
 python 'assert j["shape"] == [5, 1, 8, 8], j'
 refuses 1 "exact models" sample net.safetensors -n 5 --nfe 4 --start exact -o x.npy
-refuses 2 "2-D" sample net.safetensors -n 5 --nfe 4 -o x.png
+refuses 2 ".png" sample net.safetensors -n 5 --nfe 4 -o x.svg

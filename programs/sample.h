@@ -1,0 +1,46 @@
+/* psld sample in parts: cmd_sample.c has the options and the order of things, sample_file.c and sample_folder.c the
+ * outputs, sample_estimate.c what it would cost. */
+#ifndef PSLD_PROGRAMS_SAMPLE_H
+#define PSLD_PROGRAMS_SAMPLE_H
+
+#include "cli.h"
+
+typedef struct sample_request {
+    const char *model_path, *out, *z0, *start, *quantize, *trajectory_path;
+    cli_model model;
+    long n, nfe, batch, corrector, ode_group;
+    double tolerance;
+    int state, json, estimate;
+    psld_sample_options options;
+} sample_request;
+
+/* A model and what is to be drawn from it. */
+typedef struct sample_job {
+    const sample_request *request;
+    psld_sample_options options;
+    psld_model *model;
+    psld_array *start; /* states to begin with, float64 [n][k * dim], or NULL */
+    size_t n, dim, k;
+    int rank;
+    size_t shape[PSLD_MAX_RANK]; /* of one sample */
+    /* result */
+    size_t made; /* samples that are in the output */
+    uint64_t nfe;
+    double seconds;
+} sample_job;
+
+/* Samples as pictures, not as points: channels x height x width, grey or colour. */
+int sample_is_image(const sample_job *job);
+
+/* psld_model_draw for samples first ... first + count - 1 of the job, with progress: `before` of the job's samples are
+ * there already. */
+psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t before, psld_samples_fn take, void *user);
+
+/* Each draws all samples and writes them. When interrupted, what was drawn is written, and PSLD_CANCELLED returned. */
+psld_status sample_to_file(sample_job *job);
+psld_status sample_to_folder(sample_job *job);
+
+/* Measures a few evaluations and prints what the whole would take. */
+psld_status sample_estimate(sample_job *job);
+
+#endif

@@ -1,0 +1,92 @@
+/* What sampling would take: a short walk is timed, steps and noise and all, and the rest is multiplication. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "sample.h"
+
+typedef struct estimate {
+    size_t batch, bytes;
+    uint64_t nfe;
+    double each, seconds; /* of one evaluation of one sample; of the whole */
+} estimate;
+
+static psld_status ignore_samples(void *user, uint64_t first, const psld_array *x)
+{
+    (void)user, (void)first, (void)x;
+    return PSLD_OK;
+}
+
+/* Seconds of a walk of about `nfe` evaluations, which then says how many they were. */
+static psld_status time_walk(const sample_job *job, const psld_sample_options *options, size_t samples, uint64_t *nfe,
+                             double *seconds)
+{
+    double began = cli_seconds();
+    psld_status status = psld_model_draw(job->model, options, 0, samples, NULL, 0, ignore_samples, NULL, nfe);
+    *seconds = cli_seconds() - began;
+    return status;
+}
+
+/* An adaptive sampler says only by walking how many evaluations it needs; one sample is asked. */
+static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
+{
+    double seconds;
+    psld_sample_options options = job->options;
+    *nfe = (uint64_t)options.nfe;
+    if (strcmp(options.sampler, "ode") != 0) return PSLD_OK;
+    options.progress = NULL;
+    return time_walk(job, &options, 1, nfe, &seconds);
+}
+
+static psld_status measure(const sample_job *job, estimate *e)
+{
+    psld_sample_options options = job->options;
+    uint64_t evaluations = 0;
+    double seconds = 0, best = 1e300;
+    options.progress = NULL;
+    if (strcmp(options.sampler, "ode") == 0) options.sampler = "euler-ode";
+    e->batch = options.batch < job->n ? options.batch : job->n;
+    int enough = 4 * (1 + options.corrector) + 3;
+    if (options.nfe > enough) options.nfe = enough;
+    for (int repetition = 0; repetition < 3; repetition++) { /* the first plans and warms up */
+        psld_status status = time_walk(job, &options, e->batch, &evaluations, &seconds);
+        if (status != PSLD_OK) return status;
+        if (repetition > 0 && seconds < best) best = seconds;
+    }
+    e->each = best / ((double)evaluations * (double)e->batch);
+    return PSLD_OK;
+}
+
+static int print_json(const sample_job *job, const estimate *e)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "n", json_integer((json_int_t)job->n));
+    json_object_set_new(object, "nfe", json_integer((json_int_t)e->nfe));
+    json_object_set_new(object, "batch", json_integer((json_int_t)e->batch));
+    json_object_set_new(object, "seconds_per_evaluation", cli_json_number(e->each));
+    json_object_set_new(object, "seconds", cli_json_number(e->seconds));
+    json_object_set_new(object, "peak_bytes", json_integer((json_int_t)e->bytes));
+    return cli_json_print(object);
+}
+
+psld_status sample_estimate(sample_job *job)
+{
+    estimate e = {0};
+    char whole[CLI_DURATION];
+    struct rusage usage;
+    psld_status status = measure(job, &e);
+    if (status == PSLD_OK) status = count_evaluations(job, &e.nfe);
+    if (status != PSLD_OK) return status;
+    getrusage(RUSAGE_SELF, &usage);
+    /* a folder is written as it goes; a file is kept until the end */
+    int keeps = job->request->out && cli_ends_in(job->request->out, ".npy|.npz|.png|.svg");
+    e.bytes = (size_t)usage.ru_maxrss * 1024 + (keeps ? job->n * job->dim * sizeof(float) : 0);
+    e.seconds = e.each * (double)e.nfe * (double)job->n;
+    job->nfe = e.nfe;
+    if (job->request->json) return print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
+    printf("%zu samples, %llu evaluations each: %s with batches of %zu and %d threads (%.3g ms an evaluation), %.0f MB "
+           "of memory\n",
+           job->n, (unsigned long long)e.nfe, cli_duration(e.seconds, whole), e.batch, psld_threads_get(), 1e3 * e.each,
+           (double)e.bytes / 1e6);
+    return PSLD_OK;
+}

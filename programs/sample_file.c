@@ -1,0 +1,109 @@
+/* Samples into one file: arrays, a grid of pictures, or a plot of points, written when all are there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sample.h"
+
+typedef struct collection {
+    sample_job *job;
+    psld_array *all; /* [n, channels, ...] */
+} collection;
+
+static psld_status collect(void *user, uint64_t first, const psld_array *x)
+{
+    const collection *c = user;
+    size_t each = x->count / x->shape[0];
+    memcpy((float *)c->all->data + first * each, x->data, x->count * sizeof(float));
+    c->job->made = first + x->shape[0];
+    return PSLD_OK;
+}
+
+static psld_status create_all(const sample_job *job, psld_array **all)
+{
+    size_t shape[PSLD_MAX_RANK] = {job->n};
+    for (int i = 0; i < job->rank; i++) shape[i + 1] = job->shape[i] * (i == 0 && job->request->state ? job->k : 1);
+    return psld_array_create(PSLD_F32, job->rank + 1, shape, all);
+}
+
+static psld_status to_pixels(const sample_job *job, const psld_array *x, psld_array **pixels)
+{
+    return psld_images_from_data(x, strcmp(job->request->quantize, "floor") == 0, pixels);
+}
+
+/* [n, c, h, w] -> [n, h, w, c] */
+static psld_status channels_last(const psld_array *in, psld_array **out)
+{
+    size_t channels = in->shape[1], pixels = in->shape[2] * in->shape[3];
+    size_t shape[4] = {in->shape[0], in->shape[2], in->shape[3], channels};
+    psld_status status = psld_array_create(PSLD_U8, 4, shape, out);
+    if (status != PSLD_OK) return status;
+    const unsigned char *from = in->data;
+    unsigned char *to = (*out)->data;
+    for (size_t i = 0; i < in->shape[0]; i++)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t p = 0; p < pixels; p++) to[(i * pixels + p) * channels + c] = *from++;
+    return PSLD_OK;
+}
+
+/* Pictures as published tools for evaluation read them, unsigned bytes [n, h, w, c]; anything else as it is. */
+static psld_status write_npz(const sample_job *job, const psld_array *x)
+{
+    static const char *const name = "arr_0";
+    psld_array *pixels = NULL, *last = NULL;
+    const psld_array *written = x;
+    psld_status status = PSLD_OK;
+    if (sample_is_image(job) && !job->request->state) {
+        status = to_pixels(job, x, &pixels);
+        if (status == PSLD_OK) status = channels_last(pixels, &last);
+        written = last;
+    }
+    if (status == PSLD_OK) status = psld_npz_save(job->request->out, 1, &name, &written);
+    psld_array_free(pixels);
+    psld_array_free(last);
+    return status;
+}
+
+static psld_status write_grid(const sample_job *job, const psld_array *x)
+{
+    psld_array *pixels = NULL;
+    psld_status status = to_pixels(job, x, &pixels);
+    if (status == PSLD_OK) status = psld_image_grid(pixels, 0, job->request->out);
+    psld_array_free(pixels);
+    return status;
+}
+
+static psld_status write_plot(const sample_job *job, const psld_array *x)
+{
+    char title[160];
+    psld_array *points = NULL;
+    snprintf(title, sizeof title, "%s, %s, %llu evaluations", psld_recipe_get(psld_model_recipe(job->model))->name,
+             job->options.sampler, (unsigned long long)job->nfe);
+    psld_status status = psld_array_convert(x, PSLD_F64, &points);
+    if (status == PSLD_OK)
+        status = psld_plot_points(psld_model_mixture(job->model), points->data, x->shape[0], title, job->request->out);
+    psld_array_free(points);
+    return status;
+}
+
+static psld_status write_samples(const sample_job *job, const psld_array *x)
+{
+    const char *out = job->request->out;
+    if (cli_ends_in(out, ".npy")) return psld_array_save(x, out);
+    if (cli_ends_in(out, ".npz")) return write_npz(job, x);
+    return sample_is_image(job) ? write_grid(job, x) : write_plot(job, x);
+}
+
+psld_status sample_to_file(sample_job *job)
+{
+    collection c = {job, NULL};
+    psld_status status = create_all(job, &c.all);
+    if (status == PSLD_OK) status = sample_draw(job, 0, job->n, 0, collect, &c);
+    if (status == PSLD_OK || (status == PSLD_CANCELLED && job->made > 0)) {
+        c.all->count = c.all->count / c.all->shape[0] * job->made;
+        c.all->shape[0] = job->made;
+        psld_status written = write_samples(job, c.all);
+        if (written != PSLD_OK) status = written;
+    }
+    psld_array_free(c.all);
+    return status;
+}

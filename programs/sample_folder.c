@@ -1,0 +1,184 @@
+/* Samples into a folder, a picture each, named by their number, as they are drawn.
+ *
+ * The folder also has samples.json, which says how its pictures are made. Who asks for the same again gets what is
+ * missing, with the same bits as if it had never been stopped; who asks for something else is refused. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sample.h"
+
+enum { PATH_ROOM = 4096 };
+
+#define MANIFEST "samples.json"
+
+/* ---- The manifest ------------------------------------------------------------------------------------------------ */
+
+/* FNV-1a, to tell files of start states apart. */
+static json_t *fingerprint_of(const psld_array *array)
+{
+    char text[32];
+    uint64_t hash = 0xcbf29ce484222325u;
+    const unsigned char *bytes = array->data;
+    for (size_t i = 0; i < array->count * sizeof(double); i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    return json_string(text);
+}
+
+/* Everything that the bits of a picture depend on. */
+static json_t *describe(const sample_job *job)
+{
+    const psld_sample_options *o = &job->options;
+    char model[32];
+    int adaptive = strcmp(o->sampler, "ode") == 0;
+    json_t *d = json_object();
+    snprintf(model, sizeof model, "%016llx", (unsigned long long)psld_model_fingerprint(job->model));
+    json_object_set_new(d, "model", json_string(model));
+    json_object_set_new(d, "process", json_string(psld_recipe_get(psld_model_recipe(job->model))->name));
+    json_object_set_new(d, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
+    json_object_set_new(d, "sampler", json_string(o->sampler));
+    if (adaptive) {
+        json_object_set_new(d, "tol", json_real(o->tolerance));
+        json_object_set_new(d, "ode-group", json_integer((json_int_t)o->ode_group));
+    } else {
+        json_object_set_new(d, "grid", json_string(o->grid));
+        json_object_set_new(d, "nfe", json_integer(o->nfe));
+    }
+    json_object_set_new(d, "eps", json_real(o->eps));
+    json_object_set_new(d, "denoise", json_boolean(o->denoise));
+    json_object_set_new(d, "corrector", json_integer(o->corrector));
+    if (o->corrector) json_object_set_new(d, "corrector-size", json_real(o->corrector_size));
+    json_object_set_new(d, "quantize", json_string(job->request->quantize));
+    json_object_set_new(d, "z0", job->start ? fingerprint_of(job->start) : json_null());
+    return d;
+}
+
+/* PSLD_OK when both say the same; otherwise the first key that differs is named. */
+static psld_status compare(const char *folder, const json_t *has, json_t *wanted)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(wanted, key, value)
+    {
+        const json_t *other = json_object_get(has, key);
+        if (other && json_equal(other, value)) continue;
+        char *a = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL, *b = json_dumps(value, JSON_ENCODE_ANY);
+        psld_status status =
+            cli_bad_input("%s: has samples of another kind (%s: %s there, %s now); give another folder", folder, key,
+                          a ? a : "not given", b ? b : "?");
+        free(a);
+        free(b);
+        return status;
+    }
+    if (json_object_size(has) == json_object_size(wanted)) return PSLD_OK;
+    return cli_bad_input("%s: %s is not of this version; give another folder", folder, MANIFEST);
+}
+
+/* Under its own name only when it is whole. */
+static psld_status write_manifest(const char *folder, const json_t *description)
+{
+    char path[PATH_ROOM], part[PATH_ROOM];
+    snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);
+    snprintf(part, sizeof part, "%s/.%s.tmp", folder, MANIFEST);
+    if (json_dump_file(description, part, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0 && rename(part, path) == 0)
+        return PSLD_OK;
+    psld_status status = cli_bad_input("%s: cannot write: %s", path, strerror(errno));
+    unlink(part);
+    return status;
+}
+
+static int is_empty(const char *folder)
+{
+    int found = 0;
+    DIR *dir = opendir(folder);
+    if (!dir) return 0;
+    for (const struct dirent *entry = readdir(dir); entry && !found; entry = readdir(dir))
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(dir);
+    return !found;
+}
+
+/* Makes the folder, or finds that it is for the same samples. */
+static psld_status claim_folder(const sample_job *job, json_t *description)
+{
+    const char *folder = job->request->out;
+    char path[PATH_ROOM];
+    json_error_t error;
+    if (snprintf(path, sizeof path, "%s/.%s.tmp", folder, MANIFEST) >= (int)sizeof path)
+        return cli_bad_input("%s: the name is too long", folder);
+    if (mkdir(folder, 0777) == 0) return write_manifest(folder, description);
+    if (errno != EEXIST) return cli_bad_input("%s: cannot make this folder: %s", folder, strerror(errno));
+    snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);
+    if (access(path, F_OK) != 0) {
+        if (is_empty(folder)) return write_manifest(folder, description);
+        return cli_bad_input("%s: has files but no %s; give a new or empty folder", folder, MANIFEST);
+    }
+    json_t *has = json_load_file(path, 0, &error);
+    if (!has) return cli_bad_input("%s: line %d: %s", path, error.line, error.text);
+    psld_status status =
+        json_is_object(has) ? compare(folder, has, description) : cli_bad_input("%s: expected an object", path);
+    json_decref(has);
+    return status;
+}
+
+/* ---- Pictures ---------------------------------------------------------------------------------------------------- */
+
+static const char *picture_path(const sample_job *job, uint64_t sample, char path[PATH_ROOM])
+{
+    snprintf(path, PATH_ROOM, "%s/%06llu.png", job->request->out, (unsigned long long)sample);
+    return path;
+}
+
+static int is_there(const sample_job *job, uint64_t sample)
+{
+    char path[PATH_ROOM];
+    return access(picture_path(job, sample, path), F_OK) == 0;
+}
+
+static psld_status save_pictures(void *user, uint64_t first, const psld_array *x)
+{
+    sample_job *job = user;
+    psld_array *pixels = NULL;
+    psld_status status = psld_images_from_data(x, strcmp(job->request->quantize, "floor") == 0, &pixels);
+    size_t each = status == PSLD_OK ? pixels->count / pixels->shape[0] : 0;
+    for (size_t i = 0; status == PSLD_OK && i < x->shape[0]; i++) {
+        char path[PATH_ROOM];
+        psld_array one = {.type = PSLD_U8, .rank = 3, .count = each, .data = (unsigned char *)pixels->data + i * each};
+        memcpy(one.shape, pixels->shape + 1, 3 * sizeof *one.shape);
+        if (is_there(job, first + i)) continue;
+        status = psld_image_save(&one, picture_path(job, first + i, path));
+        if (status == PSLD_OK) job->made++;
+    }
+    psld_array_free(pixels);
+    return status;
+}
+
+/* Draws each run of samples that are not there. A run begins where a group of samples does that step together. */
+static psld_status draw_missing(sample_job *job)
+{
+    size_t group = strcmp(job->options.sampler, "ode") == 0 ? job->options.ode_group : 1;
+    psld_status status = PSLD_OK;
+    for (size_t i = 0; i < job->n; i++) job->made += (size_t)is_there(job, i);
+    for (size_t first = 0; first < job->n && status == PSLD_OK;) {
+        while (first < job->n && is_there(job, first)) first++;
+        size_t end = first;
+        while (end < job->n && !is_there(job, end)) end++;
+        if (first == end) break;
+        size_t begin = first / group * group;
+        status = sample_draw(job, begin, end - begin, job->made, save_pictures, job);
+        first = end;
+    }
+    return status;
+}
+
+psld_status sample_to_folder(sample_job *job)
+{
+    json_t *description = describe(job);
+    psld_status status = claim_folder(job, description);
+    json_decref(description);
+    return status == PSLD_OK ? draw_missing(job) : status;
+}
