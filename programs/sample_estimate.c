@@ -38,23 +38,33 @@ static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
     return time_walk(job, &options, 1, nfe, &seconds);
 }
 
+/* Seconds an evaluation of one sample, by a walk of about `nfe` evaluations. */
+static psld_status measure_once(const sample_job *job, psld_sample_options options, int nfe, size_t batch, double *each,
+                                double *seconds)
+{
+    uint64_t evaluations = 0;
+    if (options.nfe > nfe) options.nfe = nfe;
+    psld_status status = time_walk(job, &options, batch, &evaluations, seconds);
+    if (status == PSLD_OK) *each = *seconds / ((double)evaluations * (double)batch);
+    return status;
+}
+
+/* The first walk plans the network and touches all memory that it will need. Where even that was slow it is not worth
+ * the wait to measure again. */
 static psld_status measure(const sample_job *job, estimate *e)
 {
     psld_sample_options options = job->options;
-    uint64_t evaluations = 0;
-    double seconds = 0, best = 1e300;
+    double seconds = 0, each = 0;
+    int steps = 1 + options.corrector;
     options.progress = NULL;
     if (strcmp(options.sampler, "ode") == 0) options.sampler = "euler-ode";
     e->batch = options.batch < job->n ? options.batch : job->n;
-    int enough = 4 * (1 + options.corrector) + 3;
-    if (options.nfe > enough) options.nfe = enough;
-    for (int repetition = 0; repetition < 3; repetition++) { /* the first plans and warms up */
-        psld_status status = time_walk(job, &options, e->batch, &evaluations, &seconds);
-        if (status != PSLD_OK) return status;
-        if (repetition > 0 && seconds < best) best = seconds;
+    psld_status status = measure_once(job, options, steps + 2, e->batch, &e->each, &seconds);
+    for (int i = 0; i < 2 && status == PSLD_OK && seconds < 1; i++) {
+        status = measure_once(job, options, 4 * steps + 3, e->batch, &each, &seconds);
+        if (each < e->each) e->each = each;
     }
-    e->each = best / ((double)evaluations * (double)e->batch);
-    return PSLD_OK;
+    return status;
 }
 
 static int print_json(const sample_job *job, const estimate *e)

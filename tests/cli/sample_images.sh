@@ -28,9 +28,8 @@ samplers=$("$psld" sample --choices --sampler)
 [ "$(wc -l <<<"$samplers")" -ge 5 ] || fail "samplers: $samplers"
 for model in grey colour; do
     for sampler in $samplers; do
-        # shellcheck disable=SC2046
-        for how in "--batch 1" "--batch 4" "--threads 1" "--threads 2" "--batch 1000 --threads=1"; do
-            # shellcheck disable=SC2086
+        for how in "--batch 1 --threads 1" "--batch 4 --threads 2" "--batch 1000"; do
+            # shellcheck disable=SC2046,SC2086
             quietly sample $model.safetensors --sampler "$sampler" $(budget "$sampler") $how -n 7 --seed 5 -o now.npy
             [ -e "$model-$sampler.npy" ] || cp now.npy "$model-$sampler.npy"
             cmp now.npy "$model-$sampler.npy" || fail "$model $sampler $how: other bits"
@@ -113,7 +112,7 @@ refuses 1 "absent/x: cannot make this folder" sample grey.safetensors --nfe 4 -n
 check "stopped by a signal: what was drawn is kept, and the same command goes on"
 stop() { # OUT: starts sampling, stops it when something can be there
     local code=0
-    "$psld" sample grey.safetensors --nfe 400 -n 60 --batch 4 --threads 1 -o "$1" >"$logs/out" 2>"$logs/err" &
+    "$psld" sample grey.safetensors --nfe 150 -n 60 --batch 4 --threads 1 -o "$1" >"$logs/out" 2>"$logs/err" &
     local pid=$!
     for _ in $(seq 300); do
         [ -e "${2:-/nonexistent}" ] && break
@@ -130,8 +129,8 @@ stop part part/000003.png || code=$?
 grep -q "^psld: interrupted: part has [0-9]* of 60 samples; the same command goes on$" "$logs/err" || fail "$(cat "$logs/err")"
 have=$(find part -name '*.png' | wc -l)
 if [ "$have" -lt 4 ] || [ "$have" -ge 60 ]; then fail "$have pictures"; fi
-quietly sample grey.safetensors --nfe 400 -n $((have + 2)) -o part
-quietly sample grey.safetensors --nfe 400 -n $((have + 2)) -o whole
+quietly sample grey.safetensors --nfe 150 -n $((have + 2)) -o part
+quietly sample grey.safetensors --nfe 150 -n $((have + 2)) -o whole
 diff -r part whole || fail "other pictures after an interruption"
 
 check "killed: no half pictures, and the same command goes on"
@@ -156,9 +155,9 @@ cmp strips.png again.png || fail "strips depend on the batch"
 
 check "--estimate writes nothing"
 mkdir quiet && cd quiet
-quietly sample ../grey.safetensors -n 50000 --estimate
+quietly sample ../grey.safetensors -n 50000 --batch 64 --estimate
 says "50000 samples, 250 evaluations each"
-quietly sample ../grey.safetensors -n 50000 --nfe 100 --estimate --json -o x
+quietly sample ../grey.safetensors -n 50000 --batch 64 --nfe 100 --estimate --json -o x
 python "assert j['n'] == 50000 and j['nfe'] == 100 and j['seconds'] > 0 and j['peak_bytes'] > 1e6, j"
 quietly sample ../grey.safetensors -n 5 --sampler ode --tol 0.1 --estimate --json
 python "assert j['nfe'] > 5 and abs(j['seconds'] - 5 * j['nfe'] * j['seconds_per_evaluation']) < 1e-9, j"
