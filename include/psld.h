@@ -255,6 +255,58 @@ PSLD_API psld_status psld_classifier_evaluate(psld_classifier *classifier, size_
 PSLD_API psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier,
                                        size_t label, double scale, psld_source **source);
 
+/* ---- Restoration: linear inverse problems ------------------------------------------------------------------------ */
+
+/* Names and one-line summaries of what can be undone, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_task_name(int index);
+PSLD_API const char *psld_task_summary(int index);
+
+/* A linear measurement A of data. psld_task_defaults: super-resolution, factor 4, blur 2, all else 0. */
+typedef struct psld_task {
+    const char *name; /* from psld_task_name */
+    int rank;         /* of the data: 1, or 3 with channels first */
+    size_t shape[PSLD_MAX_RANK];
+    size_t factor;              /* super-resolution: pixels a side of a block (vectors: of a stretch) */
+    double blur;                /* deblur: deviation in pixels */
+    const unsigned char *known; /* inpaint: [dim], 1 where known */
+    const double *matrix;       /* linear: [rows][dim] */
+    size_t rows;
+} psld_task;
+
+PSLD_API void psld_task_defaults(psld_task *task);
+
+typedef struct psld_operator psld_operator;
+
+/* Copies what it needs. */
+PSLD_API psld_status psld_operator_create(const psld_task *task, psld_operator **op);
+PSLD_API void psld_operator_free(psld_operator *op);
+/* Shape of a measurement: its rank, and its sizes in `shape`. */
+PSLD_API int psld_operator_shape(const psld_operator *op, size_t shape[PSLD_MAX_RANK]);
+/* y = A x + noise n, the normal numbers n being those of a seed for measurement `number`. */
+PSLD_API psld_status psld_operator_measure(const psld_operator *op, const double *x, double noise, uint64_t seed,
+                                           uint64_t number, double *y);
+
+/* Names and one-line summaries of methods, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_restore_name(int index);
+PSLD_API const char *psld_restore_summary(int index);
+
+typedef struct psld_restore_options {
+    const char *method; /* a name from psld_restore_name */
+    double noise;       /* deviation of the noise in y; 0: none */
+    double scale;       /* of the gradient; 1 is Bayes' rule */
+    int iterations;     /* posterior: at most so many products with the covariance an evaluation, */
+    double tolerance;   /* and fewer when the residual has fallen by this factor */
+} psld_restore_options;
+
+/* posterior, noise 0, scale 1, 8 iterations, tolerance 1e-4. */
+PSLD_API void psld_restore_defaults(psld_restore_options *options);
+
+/* A source with the score of `base` given y = A x_0 + noise. All methods but "diffused" differentiate `base`; so wrap
+ * guidance around restoration, not the other way. `base` is borrowed; the rest is copied but for the operator, which
+ * must outlive the source too. */
+PSLD_API psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, const psld_operator *op,
+                                         const double *y, const psld_restore_options *options, psld_source **source);
+
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
 /* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim

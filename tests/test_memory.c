@@ -161,6 +161,51 @@ static psld_status guide_source(void)
     return status;
 }
 
+/* One task with every kind of table, by one method. */
+static psld_status restore_source(const char *task_name, const char *method)
+{
+    psld_task task;
+    psld_restore_options options;
+    psld_operator *op = NULL;
+    psld_source *base = NULL, *made = NULL;
+    const unsigned char known[2] = {1, 0};
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4], y[2] = {0};
+    const double x[2] = {0.5, -0.5}, matrix[2] = {1, 2};
+    psld_task_defaults(&task);
+    psld_restore_defaults(&options);
+    task.name = task_name;
+    task.rank = 1;
+    task.shape[0] = 2;
+    task.known = known;
+    task.matrix = matrix;
+    task.rows = 1;
+    options.method = method;
+    psld_status status = psld_operator_create(&task, &op);
+    if (status == PSLD_OK) status = psld_operator_measure(op, x, 0.1, 0, 0, y);
+    if (status == PSLD_OK) status = psld_source_mixture(mixture, recipe, &base);
+    if (status == PSLD_OK) status = psld_source_restore(base, recipe, op, y, &options, &made);
+    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    psld_source_free(made);
+    psld_source_free(base);
+    psld_operator_free(op);
+    return status;
+}
+
+static psld_status restore_inpaint(void)
+{
+    return restore_source("inpaint", "posterior");
+}
+
+static psld_status restore_deblur(void)
+{
+    return restore_source("deblur", "diffused");
+}
+
+static psld_status restore_linear(void)
+{
+    return restore_source("linear", "isotropic");
+}
+
 static psld_status predict_with_many_components(void)
 {
     static double weights[300], means[600], scales[300];
@@ -442,6 +487,9 @@ static void every_public_call(void **state)
     exhaust("source_mixture", create_exact_source);
     exhaust("classifier_callback", create_own_classifier);
     exhaust("source_guide", guide_source);
+    exhaust("source_restore, inpaint", restore_inpaint);
+    exhaust("source_restore, deblur", restore_deblur);
+    exhaust("source_restore, linear", restore_linear);
     exhaust("source_predict, many components", predict_with_many_components);
     exhaust("source_denoise", denoise);
     exhaust("mixture_draw", draw_mixture);
