@@ -467,6 +467,15 @@ PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, i
                                               size_t *bytes);
 /* The plan for a batch as text, one line a step. Free with psld_text_free. */
 PSLD_API psld_status psld_model_plan(psld_model *model, size_t batch, char **text);
+/* The same with the time of each step, and the times summed by kernel, the slowest first: of the quickest of
+ * `repetitions` evaluations of at most psld_model_batch samples. *count comes as the room in `kinds`. */
+typedef struct psld_kernel_time {
+    char kernel[PSLD_NAME_SIZE];
+    size_t steps;
+    double seconds, flops; /* a sample */
+} psld_kernel_time;
+PSLD_API psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions, psld_kernel_time *kinds,
+                                        size_t *count, char **text);
 PSLD_API void psld_text_free(char *text);
 
 /* What a file of tensors holds, whatever it belongs to: called once for each, in the order of the file. */

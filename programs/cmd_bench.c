@@ -12,7 +12,43 @@ typedef struct request {
     cli_model model;
 } request;
 
-static int report(const request *r, psld_model *model, double seconds, size_t bytes)
+enum { KINDS = 64 };
+
+typedef struct profile {
+    psld_kernel_time kinds[KINDS];
+    size_t count;
+    char *plan;
+} profile;
+
+static void print_kinds(const profile *p)
+{
+    double sum = 0;
+    for (size_t i = 0; i < p->count; i++) sum += p->kinds[i].seconds;
+    printf("\nkernel                   steps  ms a sample    share   GFLOP/s\n");
+    for (size_t i = 0; i < p->count; i++) {
+        const psld_kernel_time *k = &p->kinds[i];
+        printf("%-24s %5zu  %11.3f  %5.1f %%", k->kernel, k->steps, 1e3 * k->seconds, 100 * k->seconds / sum);
+        if (k->flops > 0) printf("  %8.1f", k->flops / k->seconds / 1e9);
+        printf("\n");
+    }
+}
+
+static json_t *json_kinds(const profile *p)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->count; i++) {
+        const psld_kernel_time *k = &p->kinds[i];
+        json_t *item = json_object();
+        json_object_set_new(item, "kernel", json_string(k->kernel));
+        json_object_set_new(item, "steps", json_integer((json_int_t)k->steps));
+        json_object_set_new(item, "seconds_per_image", cli_json_number(k->seconds));
+        json_object_set_new(item, "gflops", cli_json_number(k->flops / k->seconds / 1e9));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+static int report(const request *r, psld_model *model, double seconds, size_t bytes, const profile *p)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -24,6 +60,7 @@ static int report(const request *r, psld_model *model, double seconds, size_t by
         printf("batch %ld, %d threads: %.4f s a sample, %.1f GFLOP/s; %.0f MB of weights and activations, %.0f MB "
                "resident\n",
                r->batch, psld_threads_get(), each, flops / each / 1e9, (double)bytes / 1e6, (double)peak / 1e6);
+        if (p->count) print_kinds(p);
         return EXIT_DONE;
     }
     json_t *object = json_object();
@@ -34,26 +71,30 @@ static int report(const request *r, psld_model *model, double seconds, size_t by
     json_object_set_new(object, "threads", json_integer(psld_threads_get()));
     json_object_set_new(object, "batch", json_integer(r->batch));
     json_object_set_new(object, "parameters", json_integer((json_int_t)psld_model_parameters(model)));
+    if (p->count) json_object_set_new(object, "operations", json_kinds(p));
     return cli_json_print(object);
 }
 
 static psld_status bench(const request *r, const char *const *words, int count, int *exit_code)
 {
     psld_model *model = NULL;
-    double seconds;
-    size_t bytes;
+    double seconds = 0;
+    size_t bytes = 0, batch = (size_t)r->batch;
+    profile p = {.count = KINDS};
     cli_model opening = r->model;
     psld_status status = cli_model_open(&opening, words, count, &model);
-    if (status == PSLD_OK && r->plan) {
-        char *text = NULL;
-        status = psld_model_plan(model, (size_t)r->batch, &text);
-        if (status == PSLD_OK) printf("%s", text);
-        psld_text_free(text);
-    } else if (status == PSLD_OK) {
-        status = (r->train ? psld_model_time_training : psld_model_time)(model, (size_t)r->batch, (int)r->repetitions,
-                                                                         &seconds, &bytes);
-        if (status == PSLD_OK) *exit_code = report(r, model, seconds, bytes);
-    }
+    if (status == PSLD_OK && !r->plan)
+        status = (r->train ? psld_model_time_training : psld_model_time)(model, batch, (int)r->repetitions, &seconds,
+                                                                         &bytes);
+    if (status == PSLD_OK && !r->train)
+        status = psld_model_profile(model, batch, (int)r->repetitions, p.kinds, &p.count, &p.plan);
+    else
+        p.count = 0;
+    if (status == PSLD_OK && r->plan)
+        printf("%s", p.plan);
+    else if (status == PSLD_OK)
+        *exit_code = report(r, model, seconds, bytes, &p);
+    psld_text_free(p.plan);
     psld_model_free(model);
     return status;
 }
@@ -67,7 +108,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"batch", 'b', CLI_COUNT, "B", "samples an evaluation (default 1)", &r.batch, NULL},
         {"repetitions", 0, CLI_COUNT, "N", "the best of N is reported (default 5)", &r.repetitions, NULL},
-        {"plan", 0, CLI_FLAG, NULL, "print the plan, one line a step, instead of running it", &r.plan, NULL},
+        {"plan", 0, CLI_FLAG, NULL, "print the plan with the time of each step", &r.plan, NULL},
         {"train", 0, CLI_FLAG, NULL, "a step of training instead of an evaluation", &r.train, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         CLI_MODEL_OPTIONS(r.model),
@@ -77,6 +118,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count < 2 || strcmp(words[0], "net") != 0)
         return cli_wrong_usage(command, "expected net and a model or configuration");
+    if (r.plan && r.train) return cli_wrong_usage(command, "--plan: of an evaluation, not of training");
     if (r.repetitions > 100000) r.repetitions = 100000;
     psld_status status = bench(&r, words + 1, count - 1, &exit_code);
     return status == PSLD_OK ? exit_code : cli_failed(status);
@@ -87,7 +129,8 @@ const cli_command command_bench = {
     .summary = "measures the speed of a network on this machine",
     .usage = "net MODEL|CONFIG [-b BATCH] [options] [key=value ...]",
     .description = "Evaluates a network on made-up states. A configuration without weights gets initial ones: speed "
-                   "does not depend on them.",
+                   "does not depend on them. Of an\n"
+                   "evaluation it also prints where the time goes, kernel by kernel, and with --plan step by step.",
     .examples = "  psld bench net configs/cifar10-psld-39m.yaml -b 8 --json\n"
                 "  psld bench net model.safetensors --plan\n",
     .run = run,

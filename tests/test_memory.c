@@ -380,9 +380,14 @@ static psld_status sample_network(void)
 static psld_status plan_network(void)
 {
     char *text = NULL;
+    psld_kernel_time kinds[8];
+    size_t count = 8;
     psld_model *made;
     psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
     if (status == PSLD_OK) status = psld_model_plan(made, 1, &text);
+    psld_text_free(text);
+    text = NULL;
+    if (status == PSLD_OK) status = psld_model_profile(made, 1, 1, kinds, &count, &text);
     psld_text_free(text);
     psld_model_free(made);
     return status;

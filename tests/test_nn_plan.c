@@ -374,7 +374,7 @@ static void printing(void **state)
     static net n;
     char *text = NULL;
     assert_int_equal(make_net(&n, 2, 0, 0, 0), PSLD_OK);
-    assert_int_equal(psld_plan_text(n.plan, &text), PSLD_OK);
+    assert_int_equal(psld_plan_text(n.plan, NULL, 0, &text), PSLD_OK);
     assert_non_null(strstr(text, "backend reference, batch 2"));
     assert_non_null(strstr(text, "ref_conv_dw"));
     assert_non_null(strstr(text, "6 x 5 x 4"));

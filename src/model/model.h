@@ -33,6 +33,9 @@ struct psld_model {
 
 enum { PSLD_LARGEST_BATCH = 4096 };
 
+/* Makes model->runners[gradient] for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
+psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
+
 /* Numbers in one sample of the data. */
 size_t psld_model_size(const psld_model *model);
 

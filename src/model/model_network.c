@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "kernels/backend.h"
@@ -155,7 +154,7 @@ size_t psld_model_batch(const psld_model *model)
 }
 
 /* A runner for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
-static psld_status prepare_runner(psld_model *model, int gradient, size_t batch)
+psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch)
 {
     size_t most = psld_model_batch(model);
     if (batch > most) batch = most;
@@ -217,7 +216,7 @@ static psld_status differentiate_network(void *user, size_t n, size_t dim, const
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
                          psld_model_size(model));
     PSLD_TRY(grow_rows(rows, gradient, n, in, out));
-    PSLD_TRY(prepare_runner(model, gradient, n));
+    PSLD_TRY(psld_model_prepare(model, gradient, n));
     narrow(z, n * in, rows->z);
     narrow(t, n, rows->t);
     psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .out = rows->eps};
@@ -259,7 +258,7 @@ static psld_status classify_with_network(void *user, size_t n, size_t dim, const
         return psld_fail(PSLD_BAD_ARGUMENT, "classifier: states have %zu numbers a variable, the network takes %zu",
                          dim, in);
     PSLD_TRY(grow_rows(rows, 1, n, in, classes));
-    PSLD_TRY(prepare_runner(model, 1, n));
+    PSLD_TRY(psld_model_prepare(model, 1, n));
     narrow(z, n * in, rows->z);
     narrow(t, n, rows->t);
     for (size_t i = 0; i < n; i++) rows->weight[i] = (float)label[i];
@@ -310,7 +309,7 @@ static psld_status evaluate(psld_model *model, const psld_array *z, const psld_a
     if (gradient && !is_classifier) PSLD_TRY(as_float("grad_out", grad_out, n, out, &e->given));
     PSLD_TRY(make_result(model, n, is_classifier ? 0 : (size_t)config->out_ch, &e->out));
     if (gradient) PSLD_TRY(psld_array_create(PSLD_F32, z->rank, z->shape, &e->grad_z));
-    PSLD_TRY(prepare_runner(model, gradient, n));
+    PSLD_TRY(psld_model_prepare(model, gradient, n));
     psld_runner_data data = {.type = PSLD_F32, .z = e->z->data, .t = e->t->data, .out = e->out->data};
     if (gradient) data.grad_z = e->grad_z->data;
     if (gradient && is_classifier) data.label = e->given->data;
@@ -337,61 +336,6 @@ psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const ps
     *out = e.out;
     if (grad_z) *grad_z = e.grad_z;
     return PSLD_OK;
-}
-
-/* ---- Plans and their cost ---------------------------------------------------------------------------------------- */
-
-double psld_model_flops(psld_model *model)
-{
-    if (!model->network || prepare_runner(model, 0, 1) != PSLD_OK) return 0;
-    return psld_plan_flops(psld_runner_plan(model->runners[0]), 1);
-}
-
-psld_status psld_model_plan(psld_model *model, size_t batch, char **text)
-{
-    *text = NULL;
-    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "plan: this model is no network");
-    PSLD_TRY(prepare_runner(model, 0, batch));
-    return psld_plan_text(psld_runner_plan(model->runners[0]), text);
-}
-
-void psld_text_free(char *text)
-{
-    psld_release(text);
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
-{
-    if (!model->source || !model->network) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
-    if (batch < 1 || batch > PSLD_LARGEST_BATCH)
-        return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to %d, found %zu", PSLD_LARGEST_BATCH, batch);
-    size_t dim = psld_model_size(model), in = dim * (size_t)model->recipe->spec.k,
-           out = dim * (size_t)model->recipe->predicted;
-    double *room = psld_alloc(batch, (in + out + 1) * sizeof *room);
-    if (!room) return PSLD_NO_MEMORY;
-    double *z = room, *t = z + batch * in, *eps = t + batch;
-    for (size_t i = 0; i < batch * in; i++) z[i] = sin((double)i);
-    for (size_t i = 0; i < batch; i++) t[i] = 0.5;
-    psld_status status = predict_with_network(model, batch, dim, z, t, eps); /* plans, and warms the caches */
-    *seconds = (double)INFINITY;
-    for (int r = 0; r < repetitions && status == PSLD_OK; r++) {
-        double began = seconds_now();
-        status = predict_with_network(model, batch, dim, z, t, eps);
-        *seconds = fmin(*seconds, seconds_now() - began);
-    }
-    if (status == PSLD_OK) {
-        const psld_plan *plan = psld_runner_plan(model->runners[0]);
-        *bytes = (plan->arena + plan->parameters + plan->packed) * plan->element;
-    }
-    psld_release(room);
-    return status;
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

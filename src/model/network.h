@@ -105,6 +105,8 @@ psld_status psld_runner_open(const psld_network *network, const psld_runner_opti
 psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
                                int poison, psld_runner **runner);
 void psld_runner_changed(psld_runner *runner);
+/* See psld_exec_time. */
+void psld_runner_time(psld_runner *runner, double *seconds);
 void psld_runner_free(psld_runner *runner);
 
 /* All arrays are of `type`, PSLD_F32 or PSLD_F64: z [n][in_ch][size][size], t [n], grad_out as the output or, with

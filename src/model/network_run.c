@@ -202,6 +202,11 @@ void psld_runner_changed(psld_runner *runner)
     psld_exec_changed(runner->exec);
 }
 
+void psld_runner_time(psld_runner *runner, double *seconds)
+{
+    psld_exec_time(runner->exec, seconds);
+}
+
 const void *psld_runner_gradients(const psld_runner *runner)
 {
     return runner->gradients;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/threads.h"
 
 struct psld_exec {
@@ -16,6 +17,7 @@ struct psld_exec {
     int fresh;    /* ... from the parameters as they are now */
     int poison;
     size_t faults;
+    double *seconds; /* [step_count], or NULL: nobody asks */
 };
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
@@ -119,12 +121,19 @@ void psld_exec_run(psld_exec *exec, int n, const psld_run *run)
     const psld_plan *plan = exec->plan;
     assert(n >= 1 && n <= plan->batch);
     for (size_t i = 0; i < plan->step_count; i++) {
+        double began = exec->seconds ? psld_seconds() : 0;
         run_step(exec, &plan->steps[i], n, run);
+        if (exec->seconds) exec->seconds[i] += psld_seconds() - began;
         if (!exec->poison) continue;
         exec->faults += count_faults(exec, &plan->steps[i].out, n);
         poison_dead(exec, (int)i);
     }
     exec->fresh = 1;
+}
+
+void psld_exec_time(psld_exec *exec, double *seconds)
+{
+    exec->seconds = seconds;
 }
 
 void psld_exec_changed(psld_exec *exec)

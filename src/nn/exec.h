@@ -23,6 +23,9 @@ void psld_exec_run(psld_exec *exec, int n, const psld_run *run);
 /* Reads an output of the last run: [n][c][h][w], or a dense tensor as it is (n is then not looked at). */
 void psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_type type, void *data);
 
+/* From now on a run adds the seconds of each step to seconds[step], [plan->step_count]; NULL: no more. */
+void psld_exec_time(psld_exec *exec, double *seconds);
+
 /* The parameters have changed: weights that the plan keeps in packed form are packed again at the next run. */
 void psld_exec_changed(psld_exec *exec);
 

@@ -91,7 +91,12 @@ psld_status psld_plan_check(const psld_plan *plan);
 /* Multiplications and additions of a run with n samples. */
 double psld_plan_flops(const psld_plan *plan, int n);
 
-/* The plan as a table, one line a step. Release with psld_release. */
-psld_status psld_plan_text(const psld_plan *plan, char **text);
+/* The plan as a table, one line a step; with `seconds`, [step_count] of a run with n samples, what each took. Release
+ * with psld_release. */
+psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, char **text);
+
+/* Steps of a run with n samples summed by kernel, the slowest first, a sample; returns how many there are, at most
+ * `room`. */
+size_t psld_plan_kinds(const psld_plan *plan, const double *seconds, int n, size_t room, psld_kernel_time *kinds);
 
 #endif

@@ -1,6 +1,8 @@
 /* Plans as text. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -69,12 +71,13 @@ static void put_finish(writer *w, const psld_step *step)
         if (step->attributes.conv.finish >> i & 1) put(w, " +%s", names[i]);
 }
 
-static void put_step(writer *w, const psld_plan *plan, size_t i)
+static void put_step(writer *w, const psld_plan *plan, size_t i, const double *seconds, int n)
 {
     const psld_step *step = &plan->steps[i];
     char shape[64];
     put(w, "%5zu  %-18s %-22s %9.3f  ", i, step->kernel.name, shape_text(step->out.shape, shape, sizeof shape),
         step_flops(step) * 1e-6);
+    if (seconds) put(w, "%9.3f %8.1f  ", seconds[i] * 1e3, step_flops(step) * n / fmax(seconds[i], 1e-12) * 1e-9);
     put_place(w, plan, &step->out);
     put(w, " <-");
     for (int j = 0; j < step->inputs; j++) {
@@ -89,7 +92,7 @@ static void put_step(writer *w, const psld_plan *plan, size_t i)
     put(w, "\n");
 }
 
-psld_status psld_plan_text(const psld_plan *plan, char **text)
+psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, char **text)
 {
     writer w = {0};
     put(&w, "backend %s, batch %d, %zu steps, %.3f Gflop a sample\n", plan->backend->name, plan->batch,
@@ -97,12 +100,53 @@ psld_status psld_plan_text(const psld_plan *plan, char **text)
     put(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n",
         (double)(plan->arena * plan->element) * 1e-6, (double)(plan->bound * plan->element) * 1e-6,
         (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->packed * plan->element) * 1e-6);
-    put(&w, " step  kernel             result a sample           Mflop  place in bytes\n");
-    for (size_t i = 0; i < plan->step_count; i++) put_step(&w, plan, i);
+    put(&w, " step  kernel             result a sample           Mflop  %splace in bytes\n",
+        seconds ? "       ms   Gflop/s  " : "");
+    for (size_t i = 0; i < plan->step_count; i++) put_step(&w, plan, i, seconds, n);
     if (w.status != PSLD_OK) {
         psld_release(w.text);
         w.text = NULL;
     }
     *text = w.text;
     return w.status;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    double x = ((const psld_kernel_time *)a)->seconds, y = ((const psld_kernel_time *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+/* Convolutions of different sizes are different work. */
+static void kind_name(const psld_step *step, char name[PSLD_NAME_SIZE])
+{
+    int is_conv = step->op == PSLD_OP_CONV || step->op == PSLD_OP_CONV_DX;
+    if (is_conv && step->out.shape.h * step->out.shape.w == 1)
+        snprintf(name, PSLD_NAME_SIZE, "%s, linear", step->kernel.name);
+    else if (is_conv)
+        snprintf(name, PSLD_NAME_SIZE, "%s %d x %d", step->kernel.name, step->attributes.conv.kernel[0],
+                 step->attributes.conv.kernel[1]);
+    else
+        snprintf(name, PSLD_NAME_SIZE, "%s", step->kernel.name);
+}
+
+size_t psld_plan_kinds(const psld_plan *plan, const double *seconds, int n, size_t room, psld_kernel_time *kinds)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        char name[PSLD_NAME_SIZE];
+        size_t k = 0;
+        kind_name(&plan->steps[i], name);
+        while (k < count && strcmp(kinds[k].kernel, name) != 0) k++;
+        if (k == room) continue;
+        if (k == count) {
+            kinds[count] = (psld_kernel_time){0};
+            memcpy(kinds[count++].kernel, name, sizeof name);
+        }
+        kinds[k].steps++;
+        kinds[k].seconds += seconds[i] / n;
+        kinds[k].flops += step_flops(&plan->steps[i]);
+    }
+    qsort(kinds, count, sizeof *kinds, by_seconds);
+    return count;
 }

@@ -1,17 +1,10 @@
 /* How long a step of training takes, on made-up data: for `psld bench`. */
 #include <math.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "model/model.h"
 #include "train/trainer.h"
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static psld_status time_steps(psld_trainer *trainer, const psld_network_config *config, int batch, int repetitions,
                               double *seconds)
@@ -27,9 +20,9 @@ static psld_status time_steps(psld_trainer *trainer, const psld_network_config *
     psld_status status = psld_trainer_step(trainer, batch, 0, z, t, eps, &loss, &norm);
     *seconds = (double)INFINITY;
     for (int r = 0; r < repetitions && status == PSLD_OK; r++) {
-        double began = seconds_now();
+        double began = psld_seconds();
         status = psld_trainer_step(trainer, batch, 0, z, t, eps, &loss, &norm);
-        *seconds = fmin(*seconds, seconds_now() - began);
+        *seconds = fmin(*seconds, psld_seconds() - began);
     }
     psld_release(room);
     return status;

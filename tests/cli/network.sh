@@ -25,8 +25,11 @@ done
 check "bench"
 quietly bench net net.yaml -b 2 --repetitions 1 --json
 python 'assert j["seconds_per_image"] > 0 and j["gflops"] > 0 and j["peak_bytes"] > 1e6 and j["threads"] >= 1'
+python 'assert any("conv 3 x 3" in o["kernel"] for o in j["operations"]), j
+assert 0 < sum(o["seconds_per_image"] for o in j["operations"]) < 10, j'
 quietly bench net net.yaml --plan
 says conv
+says "ms   Gflop/s"
 quietly bench net net.yaml model.nf=16 --repetitions 1
 says parameters
 
