@@ -550,6 +550,63 @@ PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress,
 PSLD_API const char *psld_toy_name(int index);
 PSLD_API const char *psld_toy_summary(int index);
 
+/* ---- Training ---------------------------------------------------------------------------------------------------- */
+
+typedef struct psld_training psld_training;
+
+typedef struct psld_training_options {
+    const char *config;           /* YAML (docs/training.md has the keys), or NULL: chosen for the data */
+    const char *data;             /* what to train on; NULL: data.path of the configuration */
+    const char *const *overrides; /* "key.key=value" each */
+    size_t override_count;
+    const char *init; /* a model whose weights to start from, or NULL */
+    int classifier;   /* without a configuration: 1 chooses a classifier of noisy data */
+} psld_training_options;
+
+PSLD_API void psld_training_defaults(psld_training_options *options);
+
+/* Opens a run in a folder, which is made if it is not there. A folder that has a run already goes on with it, bit for
+ * bit as if it had never stopped, and needs neither config nor data; another configuration is refused. NULL: a run that
+ * writes nothing. One process at a time. */
+PSLD_API psld_status psld_training_open(const char *folder, const psld_training_options *options,
+                                        psld_training **training);
+/* What was not saved is lost. */
+PSLD_API void psld_training_free(psld_training *training);
+
+typedef struct psld_training_report {
+    uint64_t step, steps; /* taken, and to be taken in all */
+    uint64_t samples;     /* of a step */
+    double loss;          /* mean over the step */
+    double norm;          /* of its gradient, before clipping */
+    double rate;          /* learning rate */
+    double seconds;       /* that it took */
+    double held_out;      /* loss of the averaged weights on held-out data; NaN when it was not measured */
+    double accuracy;      /* the same for classifiers: part of labels that were right */
+} psld_training_report;
+
+/* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the
+ * loss is not finite; the last checkpoint is then still there. */
+PSLD_API psld_status psld_training_step(psld_training *training, psld_training_report *report);
+/* A checkpoint, and model.safetensors. */
+PSLD_API psld_status psld_training_save(psld_training *training);
+
+/* Steps until the end, telling `watch` (or NULL) of each. When it returns other than 0, a checkpoint is written and the
+ * call returns PSLD_CANCELLED. */
+typedef int (*psld_training_fn)(void *user, const psld_training_report *report);
+PSLD_API psld_status psld_training_run(psld_training *training, psld_training_fn watch, void *user);
+
+PSLD_API uint64_t psld_training_steps(const psld_training *training);
+/* The model as it is now, with averaged weights: borrowed, and changed by steps. */
+PSLD_API psld_model *psld_training_model(psld_training *training);
+/* The data; the configuration with every key, as YAML. Borrowed. */
+PSLD_API const psld_data *psld_training_data(const psld_training *training);
+PSLD_API const char *psld_training_config(const psld_training *training);
+/* Bytes of working memory, the data's not counted. */
+PSLD_API size_t psld_training_bytes(const psld_training *training);
+
+/* Keys of configurations with their defaults and what they mean, 0 <= index; 0 past the last. */
+PSLD_API int psld_training_key(int index, const char **name, const char **initial, const char **help);
+
 /* ---- Evaluation -------------------------------------------------------------------------------------------------- */
 
 /* Metrics compare features: what a network says of an image, a row of numbers each. Arrays of features are [n, d] of

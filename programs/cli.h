@@ -19,7 +19,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command command_bench, command_convert, command_demo, command_info, command_recipe, command_sample,
-    command_score;
+    command_score, command_train;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */

@@ -234,7 +234,7 @@ static void make_training(training *m, int batch)
     m->t = psld_graph_input(m->graph, 1, 1, 1);
     assert_int_equal(psld_network_build(&m->network->config, m->graph, m->z, m->t, &out), PSLD_OK);
     m->eps = psld_graph_input(m->graph, s.c, s.h, s.w);
-    m->loss = psld_nn_loss(m->graph, out, m->eps, 2);
+    m->loss = psld_nn_loss(m->graph, out, m->eps, PSLD_NONE, 2);
     m->seed = psld_graph_input(m->graph, 1, 1, 1);
     size_t count = m->graph->parameter_count;
     for (size_t i = 0; i < count; i++) by[i] = m->graph->parameters[i].id;

@@ -415,7 +415,7 @@ static void refusals(void **state)
     expect_failure((psld_nn_reshape(graph, x, 7, 7, 1), graph), "as many numbers");
     expect_failure((psld_nn_dropout(graph, x, 1), graph), "rate");
     expect_failure((psld_nn_entropy(graph, x, v), graph), "one label");
-    expect_failure((psld_nn_loss(graph, x, x, 3), graph), "power");
+    expect_failure((psld_nn_loss(graph, x, x, PSLD_NONE, 3), graph), "power");
     expect_failure((psld_nn_resample(graph, x, 2, 1, 0, taps, 0, twice), graph), "1 to 16 taps");
     expect_failure((psld_nn_positional(graph, x, 4), graph), "one time");
     expect_failure((psld_graph_parameter(graph, "w", 2, shape, PSLD_INIT_ONES, 1), graph), "two shapes");

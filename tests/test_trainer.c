@@ -25,7 +25,7 @@ static void adam_formula(void **state)
     float *buffers[5];
     double w = 0.3, m = 0.1, v = 0.02, average = 0.2, g = -0.7;
     const float start[5] = {-0.7f, 0.3f, 0.1f, 0.02f, 0.2f};
-    psld_adam adam = {1e-2, 0.9, 0.999, 1e-8, 0.01, 0.5, 0.95, 7};
+    psld_adam adam = {1e-2, 0.9, 0.999, 1e-8, 0.01, 0.5, 0.95, 0.9, 7};
     for (int b = 0; b < 5; b++) {
         buffers[b] = malloc(COUNT * sizeof(float));
         for (size_t i = 0; i < COUNT; i++) buffers[b][i] = start[b];
@@ -34,7 +34,7 @@ static void adam_formula(void **state)
     double clipped = 0.5 * g + 0.01 * w;
     m = 0.9 * m + 0.1 * clipped;
     v = 0.999 * v + 0.001 * clipped * clipped;
-    w -= 1e-2 / (1 - pow(0.9, 7)) * m / (sqrt(v / (1 - pow(0.999, 7))) + 1e-8);
+    w = 0.9 * w - 1e-2 / (1 - pow(0.9, 7)) * m / (sqrt(v / (1 - pow(0.999, 7))) + 1e-8);
     average = 0.95 * average + 0.05 * w;
     for (size_t i = 0; i < COUNT; i += 777) {
         assert_true(fabs((double)buffers[1][i] - w) < 1e-7 && fabs((double)buffers[2][i] - m) < 1e-7);

@@ -55,8 +55,8 @@ typedef enum psld_op {
     PSLD_OP_DROPOUT,    /* (x): x / (1 - rate) or 0; its own adjoint */
     PSLD_OP_POSITIONAL, /* (t): sin and cos of t at frequencies 1 ... 1e-4 */
     PSLD_OP_FOURIER,    /* (t, w): sin and cos of 2 pi w log t */
-    PSLD_OP_LOSS,       /* (a, b): [n][1], mean of |a - b|^p over a sample */
-    PSLD_OP_LOSS_DX,    /* (a, b, dy): by a */
+    PSLD_OP_LOSS,       /* (a, b[, metric]): [n][1], mean of |a - b|^p over a sample */
+    PSLD_OP_LOSS_DX,    /* (a, b, dy[, metric]): by a */
     PSLD_OP_ENTROPY,    /* (logits, label): [n][1], -log softmax(logits)[label] */
     PSLD_OP_ENTROPY_DX, /* (logits, label, dy): by the logits */
     PSLD_OPS
@@ -120,7 +120,8 @@ typedef union psld_attributes {
         int number; /* which dropout of the network this is: part of the address of its random numbers */
     } dropout;
     struct {
-        int power; /* 1 or 2 */
+        int power;     /* 1 or 2 */
+        int variables; /* of the metric; 0: there is none */
     } loss;
 } psld_attributes;
 

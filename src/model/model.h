@@ -45,4 +45,11 @@ psld_status psld_model_read_exact(const psld_node *root, const char *process, ps
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model);
 
+/* The network of a configuration with initial weights of `seed`. */
+psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);
+/* The network of a model on n samples: eps or logits into `out`. */
+psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out);
+/* To be told when somebody has changed the weights of model->network. */
+void psld_model_changed(psld_model *model);
+
 #endif

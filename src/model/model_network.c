@@ -125,6 +125,22 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     return PSLD_OK;
 }
 
+psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model)
+{
+    psld_model_options options;
+    psld_model_defaults(&options);
+    *model = NULL;
+    psld_model *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status = build(NULL, NULL, yaml, &options, seed, made);
+    if (status != PSLD_OK) {
+        psld_model_free(made);
+        return status;
+    }
+    *model = made;
+    return PSLD_OK;
+}
+
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model)
 {
@@ -315,6 +331,19 @@ static psld_status evaluate(psld_model *model, const psld_array *z, const psld_a
     if (gradient && is_classifier) data.label = e->given->data;
     if (gradient && !is_classifier) data.grad_out = e->given->data;
     return psld_runner_run(model->runners[gradient], n, &data);
+}
+
+psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out)
+{
+    PSLD_TRY(psld_model_prepare(model, 0, n));
+    psld_runner_data data = {.type = PSLD_F32, .z = z, .t = t, .out = out};
+    return psld_runner_run(model->runners[0], n, &data);
+}
+
+void psld_model_changed(psld_model *model)
+{
+    for (int i = 0; i < 2; i++)
+        if (model->runners[i]) psld_runner_changed(model->runners[i]);
 }
 
 psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,

@@ -48,8 +48,9 @@ psld_id psld_nn_dropout(psld_graph *graph, psld_id x, double rate);
 /* Embeddings of times [n][1]: `channels` of them, or twice as many as the vector w has. No gradient. */
 psld_id psld_nn_positional(psld_graph *graph, psld_id t, int channels);
 psld_id psld_nn_fourier(psld_graph *graph, psld_id t, psld_id w);
-/* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. */
-psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, int power);
+/* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. With a metric [n][p * p] (or PSLD_NONE) channels are p
+ * variables one behind the other, and the square of their error e at a place is e' M e. No gradient by the metric. */
+psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, psld_id metric, int power);
 /* -log softmax(logits)[label]: [n][1]; labels [n][1] hold whole numbers. */
 psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label);
 

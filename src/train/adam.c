@@ -23,12 +23,12 @@ static void update_range(void *context, size_t begin, size_t end)
     float clip = (float)a->clip, decay = (float)a->decay, beta1 = (float)a->beta1, beta2 = (float)a->beta2;
     float step = (float)(a->rate / (1 - pow(a->beta1, (double)a->step)));
     float root = (float)(1 / sqrt(1 - pow(a->beta2, (double)a->step))), epsilon = (float)a->epsilon,
-          ema = (float)a->ema;
+          ema = (float)a->ema, shrink = (float)a->shrink;
     for (size_t i = begin; i < end; i++) {
         float g = clip * job->g[i] + decay * job->w[i];
         job->m[i] = beta1 * job->m[i] + (1 - beta1) * g;
         job->v[i] = beta2 * job->v[i] + (1 - beta2) * g * g;
-        job->w[i] -= step * job->m[i] / (sqrtf(job->v[i]) * root + epsilon);
+        job->w[i] = shrink * job->w[i] - step * job->m[i] / (sqrtf(job->v[i]) * root + epsilon);
         if (job->average) job->average[i] = ema * job->average[i] + (1 - ema) * job->w[i];
     }
 }
@@ -38,8 +38,8 @@ void psld_adam_update(const psld_adam *adam, size_t count, const float *g, float
     adam_job job = {.adam = adam, .g = g, .w = w, .m = m, .v = v, .average = average, .count = count};
 #if defined(__x86_64__)
     if (psld_cpu_has_avx2()) {
-        const psld_adam_avx2 fast = {adam->rate,  adam->beta1, adam->beta2, adam->epsilon,
-                                     adam->decay, adam->clip,  adam->ema,   adam->step};
+        const psld_adam_avx2 fast = {adam->rate, adam->beta1, adam->beta2,  adam->epsilon, adam->decay,
+                                     adam->clip, adam->ema,   adam->shrink, adam->step};
         psld_adam_avx2_8(&fast, (ptrdiff_t)count, g, w, m, v, average);
         return;
     }

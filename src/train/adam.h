@@ -6,10 +6,11 @@
 
 /*     g' = clip g + decay w
  *     m = beta1 m + (1 - beta1) g',    v = beta2 v + (1 - beta2) g'^2
- *     w -= rate / (1 - beta1^step)  m / (sqrt(v / (1 - beta2^step)) + epsilon)
- *     average = ema average + (1 - ema) w */
+ *     w = shrink w - rate / (1 - beta1^step)  m / (sqrt(v / (1 - beta2^step)) + epsilon)
+ *     average = ema average + (1 - ema) w
+ * decay is Adam's, shrink = 1 - rate decay that of AdamW; either is 0 or 1 where there is none. */
 typedef struct psld_adam {
-    double rate, beta1, beta2, epsilon, decay, clip, ema;
+    double rate, beta1, beta2, epsilon, decay, clip, ema, shrink;
     long step; /* 1 for the first */
 } psld_adam;
 

@@ -1,31 +1,43 @@
 #include "train/trainer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/threads.h"
 #include "nn/exec.h"
 #include "nn/gradient.h"
 #include "nn/ops.h"
 #include "train/adam.h"
 
+/* Parameters that are trained and lie side by side. */
+typedef struct run_of_weights {
+    size_t first, count;
+} run_of_weights;
+
 struct psld_trainer {
     psld_trainer_options options;
     psld_network *network;
     psld_graph *graph;
-    psld_id z, t, eps, seed, loss; /* seed: what each sample's loss counts in the mean */
+    psld_id z, t, target, metric, out, seed, loss; /* seed: what each sample's loss counts in the sum */
     psld_plan *plan;
     psld_exec *exec;
-    float *gradients, *m, *v, *average; /* [parameter_elements] each */
+    float *gradients, *m, *v; /* [parameter_elements] each */
+    float *sum;               /* of the gradients of pieces; NULL: there is but one piece */
+    float *average, *own_average;
+    run_of_weights *runs;
+    size_t run_count;
     double *chunks;
     float *seeds, *losses; /* [batch] */
+    int pending;           /* pieces since the last update */
     long steps;
 };
 
 void psld_trainer_defaults(psld_trainer_options *options)
 {
     memset(options, 0, sizeof *options);
-    options->batch = 1;
+    options->batch = options->pieces = 1;
     options->power = 2;
     options->rate = 2e-4;
     options->beta1 = 0.9;
@@ -36,22 +48,35 @@ void psld_trainer_defaults(psld_trainer_options *options)
     options->ema = 0.9999;
 }
 
+static void add_loss(psld_trainer *r)
+{
+    psld_shape s = psld_graph_shape(r->graph, r->out);
+    r->metric = PSLD_NONE;
+    if (r->options.entropy) {
+        r->target = psld_graph_input(r->graph, 1, 1, 1);
+        r->loss = psld_nn_entropy(r->graph, r->out, r->target);
+    } else {
+        int variables = r->options.metric;
+        r->target = psld_graph_input(r->graph, s.c, s.h, s.w);
+        if (variables) r->metric = psld_graph_input(r->graph, variables * variables, 1, 1);
+        r->loss = psld_nn_loss(r->graph, r->out, r->target, r->metric, r->options.power);
+    }
+    r->seed = psld_graph_input(r->graph, 1, 1, 1);
+}
+
 /* The network's graph with a loss behind it, differentiated by all that is trained. */
 static psld_status make_plan(psld_trainer *r)
 {
-    psld_id out;
     psld_shape in = psld_graph_shape(r->network->graph, r->network->z);
     PSLD_TRY(psld_graph_create(&r->graph));
     r->z = psld_graph_input(r->graph, in.c, in.h, in.w);
     r->t = psld_graph_input(r->graph, 1, 1, 1);
-    PSLD_TRY(psld_network_build(&r->network->config, r->graph, r->z, r->t, &out));
-    psld_shape s = psld_graph_shape(r->graph, out);
-    r->eps = psld_graph_input(r->graph, s.c, s.h, s.w);
-    r->loss = psld_nn_loss(r->graph, out, r->eps, r->options.power);
-    r->seed = psld_graph_input(r->graph, 1, 1, 1);
+    PSLD_TRY(psld_network_build(&r->network->config, r->graph, r->z, r->t, &r->out));
+    add_loss(r);
+    PSLD_TRY(psld_graph_status(r->graph));
     size_t limit = r->graph->parameter_count, count = 0;
     psld_id *by = psld_alloc(limit, sizeof *by), *gradient = psld_alloc(limit, sizeof *gradient);
-    psld_plan_output *outputs = psld_alloc(limit + 1, sizeof *outputs);
+    psld_plan_output *outputs = psld_alloc(limit + 2, sizeof *outputs);
     psld_status status = by && gradient && outputs ? PSLD_OK : PSLD_NO_MEMORY;
     for (size_t i = 0; status == PSLD_OK && i < limit; i++) {
         if (!r->graph->parameters[i].trained) continue;
@@ -62,8 +87,9 @@ static psld_status make_plan(psld_trainer *r)
     if (status == PSLD_OK) {
         for (size_t i = 0; i < count; i++) outputs[i].id = gradient[i];
         outputs[count] = (psld_plan_output){r->loss, PSLD_NONE};
+        outputs[count + 1] = (psld_plan_output){r->out, PSLD_NONE};
         psld_plan_options plan = {r->options.backend, r->options.batch, PSLD_PASS_ALL, 0};
-        status = psld_plan_create(r->graph, &plan, outputs, count + 1, &r->plan);
+        status = psld_plan_create(r->graph, &plan, outputs, count + 2, &r->plan);
     }
     psld_release(by);
     psld_release(gradient);
@@ -71,18 +97,41 @@ static psld_status make_plan(psld_trainer *r)
     return status;
 }
 
+/* What is not trained is not touched: decay would shrink it. */
+static psld_status find_runs(psld_trainer *r)
+{
+    const psld_graph *graph = r->graph;
+    r->runs = psld_alloc(graph->parameter_count, sizeof *r->runs);
+    if (!r->runs) return PSLD_NO_MEMORY;
+    int open = 0;
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        const psld_parameter *p = &graph->parameters[i];
+        if (p->trained && !open) r->runs[r->run_count++].first = p->offset;
+        open = p->trained;
+        if (open) r->runs[r->run_count - 1].count = p->offset + p->count - r->runs[r->run_count - 1].first;
+    }
+    return PSLD_OK;
+}
+
 static psld_status make_buffers(psld_trainer *r)
 {
     size_t count = r->plan->parameters, batch = (size_t)r->options.batch;
+    int own = r->options.ema > 0 && !r->options.average;
     r->gradients = psld_alloc(count, sizeof(float));
     r->m = psld_alloc(count, sizeof(float));
     r->v = psld_alloc(count, sizeof(float));
-    r->average = r->options.ema > 0 ? psld_copy_bytes(r->network->weights, count * sizeof(float)) : NULL;
+    r->sum = r->options.pieces > 1 ? psld_alloc(count, sizeof(float)) : NULL;
+    r->own_average = own ? psld_alloc(count, sizeof(float)) : NULL;
+    r->average = r->options.ema > 0 ? own ? r->own_average : r->options.average : NULL;
     r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
     r->seeds = psld_alloc(batch, sizeof(float));
     r->losses = psld_alloc(batch, sizeof(float));
-    int all = r->gradients && r->m && r->v && (r->average || r->options.ema <= 0) && r->chunks && r->seeds && r->losses;
-    return all ? psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec) : PSLD_NO_MEMORY;
+    int all = r->gradients && r->m && r->v && (r->sum || r->options.pieces <= 1) && (r->own_average || !own) &&
+              r->chunks && r->seeds && r->losses;
+    if (!all) return PSLD_NO_MEMORY;
+    if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
+    PSLD_TRY(find_runs(r));
+    return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
 }
 
 psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer)
@@ -111,43 +160,95 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->gradients);
     psld_release(trainer->m);
     psld_release(trainer->v);
-    psld_release(trainer->average);
+    psld_release(trainer->sum);
+    psld_release(trainer->own_average);
+    psld_release(trainer->runs);
     psld_release(trainer->chunks);
     psld_release(trainer->seeds);
     psld_release(trainer->losses);
     psld_release(trainer);
 }
 
-/* Clips and takes the step: the rate of step k, from 0, is rate min(k / warmup, 1). */
-static void update(psld_trainer *r, double norm)
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
+
+double psld_trainer_rate(const psld_trainer_options *o, long step)
 {
-    const psld_trainer_options *o = &r->options;
-    double rise = o->warmup > 0 && r->steps < o->warmup ? (double)r->steps / (double)o->warmup : 1;
-    psld_adam adam = {o->rate * rise, o->beta1, o->beta2, o->epsilon, o->decay, 1, o->ema, r->steps + 1};
-    if (o->clip > 0 && norm > o->clip) adam.clip = o->clip / (norm + 1e-6);
-    psld_adam_update(&adam, r->plan->parameters, r->gradients, r->network->weights, r->m, r->v, r->average);
-    r->steps++;
+    if (step < o->warmup) return o->rate * (double)step / (double)o->warmup;
+    if (o->cosine <= o->warmup) return o->rate;
+    double part = (double)(step - o->warmup) / (double)(o->cosine - o->warmup);
+    return o->rate * (part < 1 ? 0.5 + 0.5 * cos(acos(-1) * part) : 0);
 }
 
-psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, const float *z, const float *t, const float *eps,
-                              double *loss, double *norm)
+double psld_trainer_rate_now(const psld_trainer *r)
 {
-    psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = first, .training = 1};
+    return psld_trainer_rate(&r->options, r->steps);
+}
+
+static void add_range(void *context, size_t begin, size_t end)
+{
+    psld_trainer *r = context;
+    for (size_t i = begin; i < end; i++) r->sum[i] += r->gradients[i];
+}
+
+float *psld_trainer_gradient(psld_trainer *r)
+{
+    return r->sum ? r->sum : r->gradients;
+}
+
+void psld_trainer_add(psld_trainer *r, const psld_piece *piece)
+{
+    psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = piece->first, .training = 1};
+    assert(r->pending < r->options.pieces);
+    psld_exec_set(r->exec, r->z, piece->n, PSLD_F32, piece->z);
+    psld_exec_set(r->exec, r->t, piece->n, PSLD_F32, piece->t);
+    psld_exec_set(r->exec, r->target, piece->n, PSLD_F32, piece->target);
+    if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, piece->n, PSLD_F32, piece->metric);
+    psld_exec_set(r->exec, r->seed, piece->n, PSLD_F32, piece->weight);
+    psld_exec_run(r->exec, piece->n, &run);
+    psld_exec_get(r->exec, r->loss, piece->n, PSLD_F32, piece->loss);
+    if (piece->out) psld_exec_get(r->exec, r->out, piece->n, PSLD_F32, piece->out);
+    if (r->sum && r->pending == 0) memset(r->sum, 0, r->plan->parameters * sizeof(float));
+    if (r->sum) psld_parallel(r->plan->parameters, 1 << 14, add_range, r);
+    r->pending++;
+}
+
+psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
+{
+    const psld_trainer_options *o = &r->options;
+    const float *g = psld_trainer_gradient(r);
+    r->pending = 0;
+    *norm = sqrt(psld_adam_sum_squares(r->plan->parameters, g, r->chunks));
+    if (!isfinite(loss) || !isfinite(*norm))
+        return psld_fail(PSLD_NOT_FINITE, "step %ld: the loss is %g and the norm of its gradient %g", r->steps + 1,
+                         loss, *norm);
+    double rate = psld_trainer_rate_now(r);
+    psld_adam adam = {rate, o->beta1, o->beta2, o->epsilon, o->adamw ? 0 : o->decay, 1, o->ema, 1, r->steps + 1};
+    if (o->adamw) adam.shrink = 1 - rate * o->decay;
+    if (o->clip > 0 && *norm > o->clip) adam.clip = o->clip / (*norm + 1e-6);
+    for (size_t i = 0; i < r->run_count; i++) {
+        size_t at = r->runs[i].first;
+        psld_adam_update(&adam, r->runs[i].count, g + at, r->network->weights + at, r->m + at, r->v + at,
+                         r->average ? r->average + at : NULL);
+    }
+    r->steps++;
+    return PSLD_OK;
+}
+
+psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, const float *z, const float *t,
+                              const float *target, double *loss, double *norm)
+{
+    psld_piece piece = {
+        .n = n, .first = first, .z = z, .t = t, .target = target, .weight = r->seeds, .loss = r->losses};
     for (int i = 0; i < n; i++) r->seeds[i] = 1 / (float)n;
-    psld_exec_set(r->exec, r->z, n, PSLD_F32, z);
-    psld_exec_set(r->exec, r->t, n, PSLD_F32, t);
-    psld_exec_set(r->exec, r->eps, n, PSLD_F32, eps);
-    psld_exec_set(r->exec, r->seed, n, PSLD_F32, r->seeds);
-    psld_exec_run(r->exec, n, &run);
-    psld_exec_get(r->exec, r->loss, n, PSLD_F32, r->losses);
+    psld_trainer_add(r, &piece);
     *loss = 0;
     for (int i = 0; i < n; i++) *loss += (double)r->losses[i] / n;
-    *norm = sqrt(psld_adam_sum_squares(r->plan->parameters, r->gradients, r->chunks));
-    if (!isfinite(*loss) || !isfinite(*norm))
-        return psld_fail(PSLD_NOT_FINITE, "step %ld: the loss is %g and the norm of its gradient %g", r->steps, *loss,
-                         *norm);
-    update(r, *norm);
-    return PSLD_OK;
+    return psld_trainer_update(r, *loss, norm);
+}
+
+psld_trainer_state psld_trainer_state_of(psld_trainer *r)
+{
+    return (psld_trainer_state){r->plan->parameters, r->m, r->v, r->average, &r->steps};
 }
 
 long psld_trainer_steps(const psld_trainer *trainer)
@@ -162,5 +263,6 @@ const float *psld_trainer_average(const psld_trainer *trainer)
 
 size_t psld_trainer_bytes(const psld_trainer *r)
 {
-    return ((r->average ? 5 : 4) * r->plan->parameters + r->plan->arena) * sizeof(float);
+    size_t copies = (size_t)(4 + (r->average != NULL) + (r->sum != NULL));
+    return (copies * r->plan->parameters + r->plan->arena) * sizeof(float);
 }

@@ -1,7 +1,7 @@
-/* One optimisation step after another on a score network: loss, gradient, clipping, Adam, moving average.
+/* One optimisation step after another on a network: loss, gradient, clipping, Adam, moving average.
  *
  * The caller draws data, times and noise and forms z_t; the trainer knows neither files nor processes. Weights are
- * updated in the network itself. */
+ * updated in the network itself. A step is any number of pieces, whose gradients add up, and an update. */
 #ifndef PSLD_TRAIN_TRAINER_H
 #define PSLD_TRAIN_TRAINER_H
 
@@ -9,12 +9,18 @@
 
 typedef struct psld_trainer_options {
     const psld_backend *backend;
-    int batch;                                 /* samples a step, at most */
-    int power;                                 /* of the loss: 2 or 1 */
+    int batch;                                 /* samples a piece, at most */
+    int pieces;                                /* more than one: gradients of pieces are added up */
+    int entropy;                               /* the target is a label, the loss -log p(label) */
+    int power;                                 /* else the target is eps: of the loss, 2 or 1 */
+    int metric;                                /* power 2: the error is measured by a matrix for each sample */
     double rate, beta1, beta2, epsilon, decay; /* Adam; decay of weights */
+    int adamw;                                 /* decay shrinks the weights instead of joining the gradient */
     long warmup;                               /* steps over which the rate rises from 0 */
+    long cosine;                               /* steps in all, over which it then falls to 0; 0: it stays */
     double clip;                               /* largest norm of the gradient; 0: any */
     double ema;                                /* of the moving average; 0: none is kept */
+    float *average;                            /* where it is kept (borrowed), or NULL: in memory of its own */
     uint64_t seed;                             /* of dropout */
 } psld_trainer_options;
 
@@ -27,10 +33,43 @@ typedef struct psld_trainer psld_trainer;
 psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer);
 void psld_trainer_free(psld_trainer *trainer);
 
-/* One step on n <= batch samples: z [n][in_ch][size][size], t [n], eps as the network's output. `first`: global
- * number of the first sample, for dropout. Gives the mean loss and the norm of the gradient before clipping. */
+/* Samples of a step and what is known of them. */
+typedef struct psld_piece {
+    int n;               /* <= batch */
+    uint64_t first;      /* number of the first in the step, for dropout */
+    const float *z, *t;  /* [n][in_ch][size][size], [n] */
+    const float *target; /* [n][out_ch][size][size], or labels [n] */
+    const float *metric; /* [n][p * p], see psld_nn_loss */
+    const float *weight; /* [n]: what the loss of each counts in the sum */
+    float *loss;         /* [n]: filled, each without its weight */
+    float *out;          /* what the network says, or NULL: not wanted */
+} psld_piece;
+
+/* Adds the gradient of sum(weight loss) over the piece to what the step has so far. */
+void psld_trainer_add(psld_trainer *trainer, const psld_piece *piece);
+/* What the pieces since the last update add up to, at the offsets of the network's weights. */
+float *psld_trainer_gradient(psld_trainer *trainer);
+/* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
+ * changed: PSLD_NOT_FINITE. */
+psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
+
+/* A step of one piece with equal weights: its mean loss, and the norm. */
 psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, const float *z, const float *t,
-                              const float *eps, double *loss, double *norm);
+                              const float *target, double *loss, double *norm);
+
+/* All that a trainer is between two steps, beside the network's weights: to be saved, and set from what was saved. The
+ * arrays have `count` numbers at the offsets of the weights; average is NULL where there is none. */
+typedef struct psld_trainer_state {
+    size_t count;
+    float *m, *v, *average;
+    long *steps;
+} psld_trainer_state;
+psld_trainer_state psld_trainer_state_of(psld_trainer *trainer);
+
+/* The rate of step k, from 0: rises linearly over warm-up, then stays or follows the cosine. */
+double psld_trainer_rate(const psld_trainer_options *options, long step);
+/* That of the step to come. */
+double psld_trainer_rate_now(const psld_trainer *trainer);
 
 /* Steps taken; the moving average (NULL: none), at the offsets of the network's weights; bytes of all buffers. */
 long psld_trainer_steps(const psld_trainer *trainer);

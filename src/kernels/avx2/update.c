@@ -60,7 +60,7 @@ typedef struct {
     ptrdiff_t count;
     const float *g;
     float *w, *m, *v, *average;
-    float beta1, beta2, other1, other2, rate, root, epsilon, decay, clip, ema, other_ema;
+    float beta1, beta2, other1, other2, rate, root, epsilon, decay, clip, ema, other_ema, shrink;
 } adam_job;
 
 V8_INLINE void adam8(const adam_job *a, const float *g, float *w, float *m, float *v, float *average)
@@ -70,7 +70,7 @@ V8_INLINE void adam8(const adam_job *a, const float *g, float *w, float *m, floa
     const v8 first = v8_fma(v8_set(a->beta1), v8_load(m), v8_mul(v8_set(a->other1), slope));
     const v8 second = v8_fma(v8_set(a->beta2), v8_load(v), v8_mul(v8_set(a->other2), v8_mul(slope, slope)));
     const v8 size = v8_fma(_mm256_sqrt_ps(second), v8_set(a->root), v8_set(a->epsilon));
-    const v8 next = v8_fnma(v8_set(a->rate), _mm256_div_ps(first, size), weight);
+    const v8 next = v8_fnma(v8_set(a->rate), _mm256_div_ps(first, size), v8_mul(v8_set(a->shrink), weight));
     v8_store(m, first);
     v8_store(v, second);
     v8_store(w, next);
@@ -113,6 +113,7 @@ void psld_adam_avx2_8(const psld_adam_avx2 *adam, ptrdiff_t count, const float *
     job.root = (float)(1 / sqrt(1 - pow(adam->beta2, (double)adam->step)));
     job.epsilon = (float)adam->epsilon, job.decay = (float)adam->decay, job.clip = (float)adam->clip;
     job.ema = (float)adam->ema, job.other_ema = (float)(1 - adam->ema);
+    job.shrink = (float)adam->shrink;
     psld_parallel((size_t)((count + CHUNK - 1) / CHUNK), 4, adam_range, &job);
 }
 

@@ -11,10 +11,10 @@ double psld_sum_squares_avx2(ptrdiff_t count, const float *x, double *scratch);
 
 /*     g' = clip g + decay w
  *     m = beta1 m + (1 - beta1) g',    v = beta2 v + (1 - beta2) g'^2
- *     w -= rate / (1 - beta1^step)  m / (sqrt(v / (1 - beta2^step)) + epsilon)
+ *     w = shrink w - rate / (1 - beta1^step)  m / (sqrt(v / (1 - beta2^step)) + epsilon)
  *     average = ema average + (1 - ema) w */
 typedef struct psld_adam_avx2 {
-    double rate, beta1, beta2, epsilon, decay, clip, ema;
+    double rate, beta1, beta2, epsilon, decay, clip, ema, shrink;
     long step; /* 1 for the first */
 } psld_adam_avx2;
 

@@ -11,17 +11,52 @@ static void put_number(const psld_operand *out, int n, double value)
     y[0] = (real)value;
 }
 
-/* mean |a - b|^power */
+/* The errors of all variables at one place of a pixel: the work of both kernels. Without a metric there is one variable,
+ * and it counts once. */
+typedef struct loss_work {
+    int power, variables, each; /* channels of a variable */
+    const real *metric;
+    double error[PSLD_MAX_K];
+} loss_work;
+
+static loss_work loss_begin(const psld_call *call, int n)
+{
+    int variables = call->attributes->loss.variables, channels = call->in[0].shape.c;
+    loss_work w = {.power = call->attributes->loss.power, .variables = variables ? variables : 1};
+    w.each = channels / w.variables;
+    if (variables) w.metric = pixel_at(&call->in[call->inputs - 1], n, 0, 0);
+    return w;
+}
+
+static void loss_look(loss_work *w, const real *a, const real *b, int place)
+{
+    for (int v = 0; v < w->variables; v++)
+        w->error[v] = (double)a[v * w->each + place] - (double)b[v * w->each + place];
+}
+
+/* Half the derivative of the square by the error of variable v. */
+static double loss_weighed(const loss_work *w, int v)
+{
+    double sum = 0;
+    if (!w->metric) return w->error[v];
+    for (int i = 0; i < w->variables; i++)
+        sum += ((double)w->metric[v * w->variables + i] + (double)w->metric[i * w->variables + v]) * w->error[i];
+    return sum / 2;
+}
+
+/* mean |a - b|^power, or of the square by the metric */
 static void run_loss(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->in[0].shape;
     for (int n = (int)begin; n < (int)end; n++) {
+        loss_work w = loss_begin(call, n);
         double sum = 0;
         for (int i = 0; i < pixels_of(s); i++) {
             const real *a = numbered_pixel(&call->in[0], n, i), *b = numbered_pixel(&call->in[1], n, i);
-            for (int c = 0; c < s.c; c++) {
-                double d = fabs((double)a[c] - (double)b[c]);
-                sum += call->attributes->loss.power == 2 ? d * d : d;
+            for (int place = 0; place < w.each; place++) {
+                loss_look(&w, a, b, place);
+                for (int v = 0; v < w.variables; v++)
+                    sum += w.power == 2 ? w.error[v] * loss_weighed(&w, v) : fabs(w.error[v]);
             }
         }
         put_number(&call->out, n, sum / ((double)s.c * pixels_of(s)));
@@ -36,10 +71,15 @@ static void run_loss_dx(const psld_call *call, size_t begin, size_t end)
         int n = (int)(task / pixels), i = (int)(task % pixels);
         const real *a = numbered_pixel(&call->in[0], n, i), *b = numbered_pixel(&call->in[1], n, i);
         double by = (double)pixel_at(&call->in[2], n, 0, 0)[0] / ((double)s.c * (double)pixels);
+        loss_work w = loss_begin(call, n);
         real *out = numbered_pixel(&call->out, n, i);
-        for (int c = 0; c < s.c; c++) {
-            double d = (double)a[c] - (double)b[c];
-            out[c] = (real)(by * (call->attributes->loss.power == 2 ? 2 * d : (d > 0) - (d < 0)));
+        for (int place = 0; place < w.each;
+             place++) { /* out may be a or b: all of a place is read before it is written */
+            loss_look(&w, a, b, place);
+            for (int v = 0; v < w.variables; v++) {
+                double d = loss_weighed(&w, v);
+                out[v * w.each + place] = (real)(by * (w.power == 2 ? 2 * d : (d > 0) - (d < 0)));
+            }
         }
         clear_lanes(out, s.c, (ptrdiff_t)psld_lanes(s.c));
     }

@@ -1,0 +1,261 @@
+/* psld train: from data, or a configuration, to a model in the folder of a run. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+typedef struct request {
+    psld_training_options options;
+    const char *run;
+    int clean, estimate, json, keys;
+} request;
+
+/* ---- Signals: the step is finished first ------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int number)
+{
+    asked_to_stop = number;
+}
+
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
+
+typedef struct progress {
+    double began, shown;
+    uint64_t first;            /* step that this process began with */
+    double loss, norm, weight; /* sums since the last line */
+    double held_out;
+    int terminal;
+} progress;
+
+static void print_duration(double seconds, char *text, size_t room)
+{
+    if (seconds < 100)
+        snprintf(text, room, "%.0f s", seconds);
+    else if (seconds < 100 * 60)
+        snprintf(text, room, "%.0f min", seconds / 60);
+    else if (seconds < 48 * 3600)
+        snprintf(text, room, "%.1f h", seconds / 3600);
+    else
+        snprintf(text, room, "%.1f days", seconds / 86400);
+}
+
+static void show(progress *p, const psld_training_report *r, double now)
+{
+    char left[32], held[48] = "";
+    double steps = (double)(r->step - p->first), each = (now - p->began) / steps;
+    print_duration(each * (double)(r->steps - r->step), left, sizeof left);
+    if (!isnan(p->held_out)) snprintf(held, sizeof held, " (held out %.4g)", p->held_out);
+    fprintf(stderr, "%sstep %llu of %llu, loss %.4g%s, rate %.3g, gradient %.3g, %.3g samples/s, %s left%s",
+            p->terminal ? "\r" : "", (unsigned long long)r->step, (unsigned long long)r->steps, p->loss / p->weight,
+            held, r->rate, p->norm / p->weight, (double)r->samples / each, left, p->terminal ? "\033[K" : "\n");
+    fflush(stderr);
+    p->shown = now;
+    p->loss = p->norm = p->weight = 0;
+}
+
+static int on_step(void *user, const psld_training_report *r)
+{
+    progress *p = user;
+    double now = cli_seconds(), pause = p->terminal ? 0.5 : now - p->began < 60 ? 10 : 60;
+    p->loss += r->loss;
+    p->norm += r->norm;
+    p->weight++;
+    if (!isnan(r->held_out)) p->held_out = r->held_out;
+    if (now - p->shown >= pause || r->step == r->steps || asked_to_stop) show(p, r, now);
+    return asked_to_stop != 0;
+}
+
+/* ---- What is about to be done ------------------------------------------------------------------------------------ */
+
+static void describe(psld_training *training, const request *r)
+{
+    size_t shape[PSLD_MAX_RANK];
+    const psld_data *data = psld_training_data(training);
+    psld_model *model = psld_training_model(training);
+    int rank = psld_model_shape(model, shape), chosen = !r->options.config && r->options.data;
+    fprintf(stderr, "data: %llu items of", (unsigned long long)psld_data_count(data));
+    for (int i = 0; i < rank; i++) fprintf(stderr, "%s%zu", i ? " x " : " ", shape[i]);
+    fprintf(stderr, " (%s)\nmodel: %s, %.2fM parameters, recipe %s%s\n", psld_data_kind(data),
+            psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network",
+            (double)psld_model_parameters(model) / 1e6, psld_recipe_get(psld_model_recipe(model))->name,
+            chosen ? ", chosen for these data; as key=value anything can be changed:" : "");
+    if (chosen) fprintf(stderr, "%s", psld_training_config(training));
+    if (psld_training_steps(training) > 0)
+        fprintf(stderr, "going on after step %llu\n", (unsigned long long)psld_training_steps(training));
+}
+
+/* ---- Estimate ---------------------------------------------------------------------------------------------------- */
+
+/* A few steps on the clock, of a run that writes nothing. */
+static psld_status estimate(psld_training *training, const request *r)
+{
+    enum { STEPS = 4 };
+    psld_training_report report;
+    double best = (double)INFINITY;
+    char whole[32];
+    for (int i = 0; i < STEPS; i++) {
+        psld_status status = psld_training_step(training, &report);
+        if (status != PSLD_OK) return status;
+        best = fmin(best, report.seconds);
+    }
+    double seconds = best * (double)report.steps;
+    size_t bytes = psld_training_bytes(training);
+    if (r->json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "seconds_per_step", cli_json_number(best));
+        json_object_set_new(object, "seconds", cli_json_number(seconds));
+        json_object_set_new(object, "steps", json_integer((json_int_t)report.steps));
+        json_object_set_new(object, "samples_per_second", cli_json_number((double)report.samples / best));
+        json_object_set_new(object, "bytes", json_integer((json_int_t)bytes));
+        cli_json_print(object);
+        return PSLD_OK;
+    }
+    print_duration(seconds, whole, sizeof whole);
+    printf("%.4g s a step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data\n",
+           best, (unsigned long long)report.samples, (double)report.samples / best, whole,
+           (unsigned long long)report.steps, (double)bytes / 1e6);
+    return PSLD_OK;
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------- */
+
+static int report_end(psld_status status, const request *r, psld_training *training)
+{
+    if (status == PSLD_CANCELLED) {
+        fprintf(stderr, "psld: stopped after step %llu; the same command, or psld train -o %s, goes on from there\n",
+                (unsigned long long)psld_training_steps(training), r->run);
+        return asked_to_stop ? 128 + asked_to_stop : EXIT_FAILED;
+    }
+    if (status == PSLD_NOT_FINITE) {
+        cli_complain("%s; the last checkpoint in %s/checkpoints is good: a smaller train.lr or train.clip may help",
+                     psld_error_text(), r->run);
+        return EXIT_FAILED;
+    }
+    return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
+}
+
+static int print_summary(const request *r, const psld_training *training, const progress *p)
+{
+    if (!r->json) return EXIT_DONE;
+    char path[4096];
+    json_t *object = json_object();
+    snprintf(path, sizeof path, "%s/model.safetensors", r->run);
+    json_object_set_new(object, "model", json_string(path));
+    json_object_set_new(object, "step", json_integer((json_int_t)psld_training_steps(training)));
+    json_object_set_new(object, "held_out", cli_json_number(p->held_out));
+    json_object_set_new(object, "seconds", cli_json_number(cli_seconds() - p->began));
+    return cli_json_print(object);
+}
+
+static int train(const request *r)
+{
+    psld_training *training;
+    psld_status status = psld_training_open(r->estimate ? NULL : r->run, &r->options, &training);
+    if (status != PSLD_OK) return cli_failed(status);
+    describe(training, r);
+    int exit_code;
+    if (r->estimate) {
+        status = estimate(training, r);
+        exit_code = status == PSLD_OK ? EXIT_DONE : cli_failed(status);
+    } else {
+        progress p = {.began = cli_seconds(),
+                      .shown = cli_seconds(),
+                      .first = psld_training_steps(training),
+                      .held_out = (double)NAN,
+                      .terminal = isatty(STDERR_FILENO)};
+        watch_signals();
+        status = psld_training_run(training, on_step, &p);
+        if (p.terminal) fprintf(stderr, "\n");
+        exit_code = report_end(status, r, training);
+        if (exit_code == EXIT_DONE) exit_code = print_summary(r, training, &p);
+    }
+    psld_training_free(training);
+    return exit_code;
+}
+
+static int print_keys(void)
+{
+    const char *name, *initial, *help;
+    for (int i = 0; psld_training_key(i, &name, &initial, &help); i++) printf("%-24s %-10s %s\n", name, initial, help);
+    return EXIT_DONE;
+}
+
+static int is_config(const char *path)
+{
+    struct stat about;
+    return cli_ends_in(path, ".yaml|.yml") && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    request r = {0};
+    const char *words[256];
+    int count, exit_code;
+    psld_training_defaults(&r.options);
+    const cli_option options[] = {
+        {"out", 'o', CLI_FILE, "RUN", "folder of the run; one that is there already goes on", &r.run, NULL},
+        {"data", 0, CLI_FILE, "DATA", "what to train on, instead of data.path of the configuration", &r.options.data,
+         NULL},
+        {"init", 0, CLI_FILE, "MODEL", "start from the weights of another model", &r.options.init, NULL},
+        {"classifier", 0, CLI_FLAG, NULL, "with DATA alone: train a classifier of noisy data", &r.options.classifier,
+         NULL},
+        {"clean", 0, CLI_FLAG, NULL, "the classifier sees data without noise", &r.clean, NULL},
+        {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
+         &r.estimate, NULL},
+        {"keys", 0, CLI_FLAG, NULL, "list the keys of configurations with their defaults", &r.keys, NULL},
+        {"json", 0, CLI_FLAG, NULL, "print one JSON object at the end", &r.json, NULL},
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > 250) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (r.keys) return print_keys();
+    const char **overrides = words;
+    if (count > 0 && (!strchr(words[0], '=') || access(words[0], F_OK) == 0)) {
+        if (is_config(words[0]))
+            r.options.config = words[0];
+        else
+            r.options.data = words[0];
+        overrides++, count--;
+    }
+    if (r.clean) overrides[count++] = "train.clean=true";
+    r.options.overrides = overrides;
+    r.options.override_count = (size_t)count;
+    if (!r.run && !r.estimate) return cli_wrong_usage(command, "where to? Give -o RUN, the folder of the run");
+    if (!r.options.config && !r.options.data && !r.run)
+        return cli_wrong_usage(command, "expected a configuration or data");
+    return train(&r);
+}
+
+const cli_command command_train = {
+    .name = "train",
+    .summary = "trains a network on data, or goes on training it",
+    .usage = "CONFIG|DATA -o RUN [options] [key=value ...]",
+    .description =
+        "CONFIG is a YAML file (configs/ has those of the paper; --keys lists all keys). With DATA alone a network and "
+        "settings\n"
+        "are chosen for it and shown. DATA is a folder or archive of images, MNIST or CIFAR files, .npy or .npz, or "
+        "toy:NAME.\n\n"
+        "RUN gets config.yaml, log.jsonl, loss.png, model.safetensors, checkpoints/ and samples/. The same command "
+        "again, or\n"
+        "psld train -o RUN, goes on where it stopped, bit for bit. Ctrl-C finishes the step and writes a checkpoint.",
+    .examples = "  psld train toy:moons -o moons\n"
+                "  psld train pictures/ -o run train.steps=20000\n"
+                "  psld train configs/cifar10-psld-39m.yaml --data cifar-10-binary.tar.gz -o run train.batch=8\n"
+                "  psld train -o run train.steps=100000\n"
+                "  psld train --classifier pictures/ -o judge\n",
+    .run = run,
+};

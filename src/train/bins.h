@@ -1,0 +1,19 @@
+/* Means of the loss, and of hits, by time: where a network is good and where not. */
+#ifndef PSLD_TRAIN_BINS_H
+#define PSLD_TRAIN_BINS_H
+
+#include <stddef.h>
+
+enum { PSLD_BINS = 10 }; /* of equal width over t in [0, 1] */
+
+typedef struct psld_bins {
+    double loss[PSLD_BINS], hits[PSLD_BINS], count[PSLD_BINS];
+} psld_bins;
+
+/* `hit` may be NULL. */
+void psld_bins_add(psld_bins *bins, size_t n, const double *t, const float *loss, const unsigned char *hit);
+/* Over all bins; NaN when there is nothing in them. */
+double psld_bins_loss(const psld_bins *bins);
+double psld_bins_accuracy(const psld_bins *bins);
+
+#endif

@@ -1,0 +1,32 @@
+/* Checkpoints: all that a run is between two steps, in one safetensors file (docs/training.md has the format).
+ *
+ * A file is written under another name, synced and renamed, so it is whole or not there; a checksum of everything in it
+ * finds what a disk has done to it since. */
+#ifndef PSLD_TRAIN_CHECKPOINT_H
+#define PSLD_TRAIN_CHECKPOINT_H
+
+#include "model/network.h"
+#include "train/trainer.h"
+
+/* What is saved and set: the network's weights and the trainer's state. `prefix` goes before the names of weights
+ * ("score_fn."), and with "ema_" before it before those of the average, as in published checkpoints. */
+typedef struct psld_snapshot {
+    psld_network *network;
+    psld_trainer_state state;
+    const char *config; /* YAML */
+    const char *prefix;
+    double *sums; /* what a run has counted since its last measurement */
+    size_t sum_count;
+} psld_snapshot;
+
+/* Writes folder/step-<steps>.safetensors, then removes all but the newest `keep` of them. */
+psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *folder, int keep);
+
+/* Sets the network and the trainer from the newest checkpoint that is whole; broken ones are named as warnings.
+ * *found is 0 when there is none at all; when there are some but none is whole, it fails. */
+psld_status psld_checkpoint_load(psld_snapshot *snapshot, const char *folder, int *found);
+
+/* The newest by name: its path in `path`, and its step; 0 when there is none. */
+int psld_checkpoint_newest(const char *folder, char *path, size_t room, long *step);
+
+#endif

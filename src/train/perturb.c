@@ -1,0 +1,116 @@
+#include "train/perturb.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+#include "base/random.h"
+#include "base/threads.h"
+
+enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */
+
+typedef struct perturb_job {
+    const psld_perturbation *how;
+    psld_phase phase;
+    uint64_t first;
+    const psld_perturbed *to;
+    atomic_int failed;
+} perturb_job;
+
+/* The kernel of one sample: z = mean z_0 + factor eps. */
+typedef struct sample_kernel {
+    double mean[PSLD_MATRIX_SIZE], factor[PSLD_MATRIX_SIZE];
+} sample_kernel;
+
+/* z, and eps of the predicted variables, for coordinates at ... at + count - 1. */
+static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, const sample_kernel *kernel, size_t at,
+                          size_t count)
+{
+    const psld_perturbation *how = job->how;
+    const psld_recipe *recipe = how->recipe;
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = how->dim;
+    double noise[PSLD_MAX_K][PIECE], start[PSLD_MAX_K][PIECE];
+    for (size_t b = 0; b < k; b++)
+        psld_random_normal(how->seed, PSLD_FOR_NOISE, sample, (uint64_t)job->phase, b * dim + at, count, noise[b]);
+    for (size_t j = 0; j < count; j++) start[0][j] = (double)job->to->x[row * dim + at + j];
+    size_t known = how->mode == PSLD_DSM ? k : 1; /* variables whose start is given */
+    for (size_t b = 1; b < known; b++) {
+        double deviation = sqrt(recipe->spec.init[b - 1] * recipe->spec.mass[b - 1]);
+        psld_random_normal(how->seed, PSLD_FOR_MOMENTUM, sample, (uint64_t)job->phase, b * dim + at, count, start[b]);
+        for (size_t j = 0; j < count; j++) start[b][j] *= deviation;
+    }
+    for (size_t a = 0; a < k; a++) {
+        float *z = job->to->z + (row * k + a) * dim + at;
+        for (size_t j = 0; j < count; j++) {
+            double sum = 0;
+            for (size_t b = 0; b < known; b++) sum += kernel->mean[a * k + b] * start[b][j];
+            for (size_t b = 0; b < k; b++) sum += kernel->factor[a * k + b] * noise[b][j];
+            z[j] = (float)sum;
+        }
+    }
+    for (size_t i = 0; job->to->eps && i < predicted; i++) {
+        const double *eps = noise[recipe->order[k - predicted + i]];
+        float *out = job->to->eps + (row * predicted + i) * dim + at;
+        for (size_t j = 0; j < count; j++) out[j] = (float)eps[j];
+    }
+}
+
+/* The block of L^-1 2 beta D L^-T that belongs to the predicted variables. */
+static void fill_metric(const psld_recipe *recipe, double t, const double *inverse, float *metric)
+{
+    int k = recipe->spec.k, predicted = recipe->predicted;
+    double left[PSLD_MATRIX_SIZE], whole[PSLD_MATRIX_SIZE];
+    psld_matrix_multiply(k, inverse, recipe->spec.D, left);
+    psld_matrix_multiply_t(k, left, inverse, whole);
+    for (int i = 0; i < predicted; i++)
+        for (int j = 0; j < predicted; j++) {
+            int row = recipe->order[k - predicted + i], column = recipe->order[k - predicted + j];
+            metric[i * predicted + j] = (float)(2 * psld_beta(recipe, t) * whole[row * k + column]);
+        }
+}
+
+static void copy_clean(const perturb_job *job, size_t row)
+{
+    size_t k = (size_t)job->how->recipe->spec.k, dim = job->how->dim;
+    for (size_t j = 0; j < k * dim; j++) job->to->z[row * k * dim + j] = j < dim ? job->to->x[row * dim + j] : 0;
+    job->to->t[row] = 0;
+}
+
+static int perturb_sample(const perturb_job *job, size_t row)
+{
+    const psld_perturbation *how = job->how;
+    const psld_recipe *recipe = how->recipe;
+    uint64_t sample = job->first + row;
+    double inverse[PSLD_MATRIX_SIZE], u, *t = &job->to->t[row];
+    sample_kernel kernel;
+    if (how->clean) {
+        copy_clean(job, row);
+        return 1;
+    }
+    psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)job->phase, 0, 1, &u);
+    *t = how->eps + (1 - how->eps) * u;
+    if (psld_recipe_kernel(recipe, *t, how->mode, kernel.mean, NULL, NULL) != PSLD_OK) return 0;
+    if (psld_recipe_factor(recipe, *t, how->mode, kernel.factor, inverse) != PSLD_OK) return 0;
+    if (job->to->metric)
+        fill_metric(recipe, *t, inverse, job->to->metric + row * (size_t)(recipe->predicted * recipe->predicted));
+    for (size_t at = 0; at < how->dim; at += PIECE)
+        perturb_piece(job, sample, row, &kernel, at, how->dim - at < PIECE ? how->dim - at : PIECE);
+    return 1;
+}
+
+static void perturb_range(void *context, size_t begin, size_t end)
+{
+    perturb_job *job = context;
+    for (size_t row = begin; row < end; row++)
+        if (!perturb_sample(job, row)) atomic_store(&job->failed, 1);
+}
+
+psld_status psld_perturb(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n,
+                         const psld_perturbed *arrays)
+{
+    perturb_job job = {.how = how, .phase = phase, .first = first, .to = arrays};
+    psld_parallel(n, 1, perturb_range, &job);
+    if (!atomic_load(&job.failed)) return PSLD_OK;
+    return psld_fail(PSLD_NOT_FINITE,
+                     "recipe %s: the kernel has no factor at some time above %g; a larger train.eps helps",
+                     how->recipe->spec.name, how->eps);
+}

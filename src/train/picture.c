@@ -1,0 +1,144 @@
+/* What a run looks like: samples of its averaged weights, and its losses. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/plot.h"
+#include "train/training.h"
+
+/* ---- Samples ----------------------------------------------------------------------------------------------------- */
+
+static psld_status save_images(const psld_array *x, const char *path)
+{
+    psld_array *images;
+    PSLD_TRY(psld_images_from_data(x, 0, &images));
+    psld_status status = psld_image_grid(images, 0, path);
+    psld_array_free(images);
+    return status;
+}
+
+static psld_status save_points(const psld_array *x, const char *title, const char *path)
+{
+    size_t n = x->shape[0];
+    double *points = psld_alloc(2 * n, sizeof *points);
+    if (!points) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        points[i] = (double)((const float *)x->data)[2 * i];
+        points[n + i] = (double)((const float *)x->data)[2 * i + 1];
+    }
+    psld_figure *figure = psld_figure_create(NULL, 1, 1, 360, 360);
+    psld_panel *panel = psld_figure_panel(figure, 0, 0);
+    psld_panel_frame(panel, title, NULL, NULL, PSLD_EQUAL_AXES);
+    psld_panel_points(panel, n, points, points + n, 0, 1, 0.5, NULL);
+    psld_status status = psld_figure_save(figure, path);
+    psld_figure_free(figure);
+    psld_release(points);
+    return status;
+}
+
+psld_status psld_training_picture(psld_training *t)
+{
+    psld_sample_options options;
+    psld_array *x;
+    char name[64], title[64];
+    unsigned long long step = (unsigned long long)psld_training_steps(t);
+    int images = t->model->rank == 3 && (t->model->shape[0] == 1 || t->model->shape[0] == 3);
+    int points = t->model->rank == 1 && t->model->shape[0] == 2;
+    if (t->model->kind != PSLD_SCORE_MODEL || (!images && !points)) return PSLD_OK;
+    psld_sample_defaults(&options);
+    options.sampler = t->settings.train.sampler;
+    options.nfe = (int)t->settings.train.sample_nfe;
+    options.batch = 0;
+    options.seed = (uint64_t)t->settings.seed;
+    psld_model_changed(t->model);
+    PSLD_TRY(psld_model_sample(t->model, &options, 0, (size_t)t->settings.train.sample_count, NULL, 0, &x, NULL));
+    snprintf(name, sizeof name, "samples/step-%09llu.png", step);
+    snprintf(title, sizeof title, "step %llu", step);
+    const char *path = psld_run_folder_file(t->run, name);
+    psld_status status = images ? save_images(x, path) : save_points(x, title, path);
+    psld_array_free(x);
+    return status;
+}
+
+/* ---- Losses ------------------------------------------------------------------------------------------------------ */
+
+enum { POINTS = 400 }; /* of a curve: steps between them are averaged */
+
+typedef struct curve {
+    double x[POINTS], y[POINTS], weight[POINTS];
+    size_t count;
+} curve;
+
+/* Adds a value to the mean of its part of the steps. */
+static void add_value(curve *c, double step, double steps, const json_t *value)
+{
+    size_t at = (size_t)((step - 1) / steps * POINTS);
+    if (!json_is_number(value) || at >= POINTS) return;
+    c->x[at] += step;
+    c->y[at] += json_number_value(value);
+    c->weight[at]++;
+}
+
+static void finish_curve(curve *c)
+{
+    c->count = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        if (c->weight[i] == 0) continue;
+        c->x[c->count] = c->x[i] / c->weight[i];
+        c->y[c->count++] = c->y[i] / c->weight[i];
+    }
+}
+
+static psld_status read_log(const char *path, double steps, curve *loss, curve *held, curve *accuracy)
+{
+    enum { LONGEST_LINE = 1 << 16 };
+    FILE *file = fopen(path, "r");
+    char *line = psld_alloc(LONGEST_LINE, 1);
+    while (line && file && fgets(line, LONGEST_LINE, file)) {
+        json_t *entry = json_loads(line, 0, NULL);
+        double step = json_number_value(json_object_get(entry, "step"));
+        if (step >= 1) {
+            add_value(loss, step, steps, json_object_get(entry, "loss"));
+            add_value(held, step, steps, json_object_get(entry, "held_out"));
+            add_value(accuracy, step, steps, json_object_get(entry, "held_out_accuracy"));
+        }
+        json_decref(entry);
+    }
+    if (file) fclose(file);
+    psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
+    psld_release(line);
+    finish_curve(loss);
+    finish_curve(held);
+    finish_curve(accuracy);
+    return status;
+}
+
+static psld_status draw_losses(const psld_training *t, const curve *curves, const char *path)
+{
+    static const char *const labels[] = {"training", "held out", "accuracy"};
+    int panels = curves[2].count ? 2 : 1;
+    psld_figure *figure = psld_figure_create(NULL, 1, panels, 480, 320);
+    for (int i = 0; i < panels + 1; i++) {
+        psld_panel *panel = psld_figure_panel(figure, 0, i / 2);
+        if (i == 0) psld_panel_frame(panel, t->objective->name, "step", "loss", PSLD_LOG_Y);
+        if (i == 2) psld_panel_frame(panel, "held-out data", "step", "accuracy", 0);
+        if (curves[i].count)
+            psld_panel_curve(panel, curves[i].count, curves[i].x, curves[i].y, i, PSLD_SOLID, labels[i]);
+    }
+    psld_status status = psld_figure_save(figure, path);
+    psld_figure_free(figure);
+    return status;
+}
+
+psld_status psld_training_plot(psld_training *t)
+{
+    curve *curves = psld_alloc(3, sizeof *curves);
+    if (!curves) return PSLD_NO_MEMORY;
+    double steps = (double)psld_training_steps(t);
+    psld_status status = read_log(psld_run_folder_file(t->run, "log.jsonl"), steps, &curves[0], &curves[1], &curves[2]);
+    if (status == PSLD_OK) status = draw_losses(t, curves, psld_run_folder_file(t->run, "loss.png"));
+    psld_release(curves);
+    return status;
+}

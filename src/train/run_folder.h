@@ -1,0 +1,29 @@
+/* The folder of a run: config.yaml, log.jsonl, loss.png, model.safetensors, checkpoints/, samples/, and a lock that
+ * keeps a second process out. docs/training.md describes it. */
+#ifndef PSLD_TRAIN_RUN_FOLDER_H
+#define PSLD_TRAIN_RUN_FOLDER_H
+
+#include "io/yaml.h"
+
+typedef struct psld_run_folder psld_run_folder;
+
+/* Makes the folder if it is not there, takes its lock, and removes what a killed process left half written. */
+psld_status psld_run_folder_open(const char *path, psld_run_folder **run);
+void psld_run_folder_close(psld_run_folder *run);
+
+const char *psld_run_folder_path(const psld_run_folder *run);
+/* The path of something in it: valid until the next call. */
+const char *psld_run_folder_file(psld_run_folder *run, const char *name);
+
+/* config.yaml; *yaml is NULL when there is none. */
+psld_status psld_run_folder_config(psld_run_folder *run, psld_yaml **yaml);
+psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text);
+
+/* Takes back what the log says of steps after `step`, and opens it to go on. */
+psld_status psld_run_folder_log_from(psld_run_folder *run, long step);
+/* Appends a line, newline added. */
+psld_status psld_run_folder_log(psld_run_folder *run, const char *line);
+/* Everything logged so far is on the disk. */
+psld_status psld_run_folder_sync(psld_run_folder *run);
+
+#endif

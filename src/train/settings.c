@@ -1,0 +1,292 @@
+#include "train/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+/* ---- The table of keys ------------------------------------------------------------------------------------------- */
+
+typedef enum key_kind { WHOLE, NUMBER, FLAG, WORD, TEXT, NAMES } key_kind;
+
+typedef struct key_row {
+    const char *section, *name;
+    key_kind kind;
+    size_t offset;
+    double min, max;     /* of numbers */
+    const char *initial; /* its default, as YAML */
+    const char *words;   /* WORD: one of these, separated by '|'; the field gets its position */
+    int may_change;      /* when a run is continued */
+    const char *help;
+} key_row;
+
+#define DATA(field)  offsetof(psld_settings, data.field)
+#define TRAIN(field) offsetof(psld_settings, train.field)
+
+enum { FIXED = 0, FREE = 1 };
+
+static const key_row table[] = {
+    {"data", "path", TEXT, DATA(path), 0, 0, "\"\"", NULL, FIXED, "images, vectors or toy:NAME to learn from"},
+    {"data", "size", WHOLE, DATA(size), 1, 4096, "1", NULL, FIXED, "height and width that images are brought to"},
+    {"data", "channels", WHOLE, DATA(channels), 1, 4096, "1", NULL, FIXED, "1 grey, 3 colour; length of vectors"},
+    {"data", "fit", WORD, DATA(stretch), 0, 0, "crop", "crop|stretch", FIXED, "how images that are not square fit"},
+    {"data", "flip", FLAG, DATA(flip), 0, 0, "false", NULL, FIXED, "mirror half of the images"},
+    {"data", "classes", NAMES, DATA(classes), 0, 0, "[]", NULL, FIXED, "names of classes in the order of their labels"},
+    {"data", "held_out", NUMBER, DATA(held_out), 0, 0.5, "0.01", NULL, FIXED,
+     "part of the data that is not trained on, to measure the loss on"},
+    {"data", "strict", FLAG, DATA(strict), 0, 0, "false", NULL, FREE, "stop at a broken image instead of skipping it"},
+    {"data", "memory", WHOLE, DATA(memory), 0, 1e15, "0", NULL, FREE,
+     "bytes of decoded images kept in memory, the rest goes to the cache; 0: as the data layer likes"},
+    {"data", "cache", TEXT, DATA(cache), 0, 0, "\"\"", NULL, FREE, "folder for decoded images beyond data.memory"},
+    {"train", "loss", WORD, TRAIN(loss), 0, 0, "hsm", "hsm|dsm|cross_entropy", FIXED,
+     "kernel given x_0 alone or all of z_0; cross_entropy for classifiers"},
+    {"train", "weighting", WORD, TRAIN(nll), 0, 0, "fid", "fid|nll", FIXED,
+     "none, or the likelihood weighting (s - s*)' 2 beta D (s - s*)"},
+    {"train", "norm", WORD, TRAIN(l1), 0, 0, "l2", "l2|l1", FIXED, "of the error of eps"},
+    {"train", "reduce", WORD, TRAIN(sum), 0, 0, "mean", "mean|sum", FIXED, "over the elements of a sample"},
+    {"train", "eps", NUMBER, TRAIN(eps), 1e-12, 0.5, "1e-5", NULL, FIXED, "times are uniform in [eps, 1]"},
+    {"train", "clean", FLAG, TRAIN(clean), 0, 0, "false", NULL, FIXED, "classifiers: train on data without noise"},
+    {"train", "batch", WHOLE, TRAIN(batch), 1, 1e6, "128", NULL, FIXED, "samples a step, over all ranks"},
+    {"train", "accumulate", WHOLE, TRAIN(accumulate), 1, 1e6, "1", NULL, FIXED,
+     "pieces in which a rank works through its share of the batch: more pieces, less memory"},
+    {"train", "steps", WHOLE, TRAIN(steps), 1, 1e12, "100000", NULL, FREE, "in all"},
+    {"train", "lr", NUMBER, TRAIN(lr), 0, 1e3, "2e-4", NULL, FIXED, "learning rate"},
+    {"train", "warmup", WHOLE, TRAIN(warmup), 0, 1e12, "5000", NULL, FIXED, "steps over which it rises from 0"},
+    {"train", "schedule", WORD, TRAIN(cosine), 0, 0, "constant", "constant|cosine", FIXED,
+     "of the rate after warm-up: constant, or falling to 0 at train.steps"},
+    {"train", "optimizer", WORD, TRAIN(adamw), 0, 0, "adam", "adam|adamw", FIXED,
+     "adam adds weight_decay to the gradient, adamw shrinks the weights themselves"},
+    {"train", "beta1", NUMBER, TRAIN(beta1), 0, 0.999999, "0.9", NULL, FIXED, "of Adam"},
+    {"train", "beta2", NUMBER, TRAIN(beta2), 0, 0.9999999, "0.999", NULL, FIXED, "of Adam"},
+    {"train", "adam_eps", NUMBER, TRAIN(adam_eps), 1e-30, 1, "1e-8", NULL, FIXED, "of Adam"},
+    {"train", "weight_decay", NUMBER, TRAIN(weight_decay), 0, 10, "0", NULL, FIXED, "see optimizer"},
+    {"train", "clip", NUMBER, TRAIN(clip), 0, 1e30, "1", NULL, FIXED, "largest norm of the gradient; 0: any"},
+    {"train", "ema", NUMBER, TRAIN(ema), 0, 0.9999999, "0.9999", NULL, FIXED,
+     "of the moving average of the weights; 0: none is kept"},
+    {"train", "checkpoint_every", WHOLE, TRAIN(checkpoint_every), 0, 1e12, "1000", NULL, FREE,
+     "steps between checkpoints; 0: at the end alone"},
+    {"train", "keep", WHOLE, TRAIN(keep), 1, 1e6, "2", NULL, FREE, "checkpoints kept"},
+    {"train", "evaluate_every", WHOLE, TRAIN(evaluate_every), 0, 1e12, "500", NULL, FREE,
+     "steps between measurements of the loss on held-out data; 0: never"},
+    {"train", "evaluate_count", WHOLE, TRAIN(evaluate_count), 1, 1e9, "256", NULL, FREE, "held-out samples of each"},
+    {"train", "sample_every", WHOLE, TRAIN(sample_every), 0, 1e12, "5000", NULL, FREE,
+     "steps between pictures of samples; 0: never"},
+    {"train", "sample_count", WHOLE, TRAIN(sample_count), 1, 1e6, "36", NULL, FREE, "samples in a picture"},
+    {"train", "sample_nfe", WHOLE, TRAIN(sample_nfe), 2, 1e6, "50", NULL, FREE, "evaluations for each of them"},
+    {"train", "sampler", TEXT, TRAIN(sampler), 0, 0, "sscs", NULL, FREE, "that draws them"},
+    {"train", "init", TEXT, TRAIN(init), 0, 0, "\"\"", NULL, FIXED, "a model whose weights to start from"},
+    {NULL, "seed", WHOLE, offsetof(psld_settings, seed), 0, 9e18, "0", NULL, FIXED,
+     "of initial weights, order of data, times, noise and dropout"},
+};
+enum { ROWS = sizeof table / sizeof *table, LONGEST_KEY = 64 };
+
+static void full_name(const key_row *row, char name[LONGEST_KEY])
+{
+    snprintf(name, LONGEST_KEY, "%s%s%s", row->section ? row->section : "", row->section ? "." : "", row->name);
+}
+
+int psld_training_key(int index, const char **name, const char **initial, const char **help)
+{
+    static _Thread_local char text[LONGEST_KEY];
+    if (index < 0 || index >= ROWS) return 0;
+    full_name(&table[index], text);
+    *name = text;
+    *initial = table[index].initial;
+    *help = table[index].help;
+    return 1;
+}
+
+/* ---- Defaults ---------------------------------------------------------------------------------------------------- */
+
+static const psld_node *find_row(const psld_yaml *yaml, const key_row *row)
+{
+    const psld_node *map = psld_yaml_root(yaml);
+    if (row->section) map = psld_node_get(map, row->section);
+    return psld_node_get(map, row->name);
+}
+
+psld_status psld_settings_default(psld_yaml *yaml, const char *key, const char *value)
+{
+    char assignment[1024];
+    const psld_node *node = psld_yaml_root(yaml);
+    const char *at = key;
+    while (node && *at) {
+        size_t length = strcspn(at, ".");
+        snprintf(assignment, sizeof assignment, "%.*s", (int)length, at);
+        node = psld_node_get(node, assignment);
+        at += length + (at[length] == '.');
+    }
+    if (node) return PSLD_OK;
+    snprintf(assignment, sizeof assignment, "%s=%s", key, value);
+    return psld_yaml_override(yaml, assignment);
+}
+
+psld_status psld_settings_complete(psld_yaml *yaml)
+{
+    for (int i = 0; i < ROWS; i++) {
+        char name[LONGEST_KEY];
+        full_name(&table[i], name);
+        PSLD_TRY(psld_settings_default(yaml, name, table[i].initial));
+    }
+    return PSLD_OK;
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+static psld_status read_word(const psld_node *node, const key_row *row, int *position)
+{
+    const char *text, *word = row->words;
+    PSLD_TRY(psld_node_text(node, &text));
+    size_t length = strlen(text);
+    for (*position = 0; word; (*position)++) {
+        if (strncmp(word, text, length) == 0 && (word[length] == '|' || word[length] == 0)) return PSLD_OK;
+        word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
+    }
+    return psld_node_fail(node, "expected %s, found \"%s\"", row->words, text);
+}
+
+static psld_status read_number(const psld_node *node, const key_row *row, double *number)
+{
+    PSLD_TRY(psld_node_number(node, number));
+    if (*number >= row->min && *number <= row->max) return PSLD_OK;
+    return psld_node_fail(node, "expected a number from %g to %g, found %g", row->min, row->max, *number);
+}
+
+static psld_status read_names(const psld_node *node, psld_settings *settings)
+{
+    if (psld_node_kind_of(node) != PSLD_NODE_LIST) return psld_node_fail(node, "expected a list of names");
+    settings->data.class_count = psld_node_size(node);
+    settings->data.classes = psld_alloc(settings->data.class_count, sizeof *settings->data.classes);
+    if (!settings->data.classes) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < settings->data.class_count; i++)
+        PSLD_TRY(psld_node_text(psld_node_at(node, i), &settings->data.classes[i]));
+    return PSLD_OK;
+}
+
+static psld_status read_row(const psld_node *node, const key_row *row, psld_settings *settings)
+{
+    void *field = (char *)settings + row->offset;
+    switch (row->kind) {
+    case WHOLE:
+        return psld_node_integer(node, (int64_t)row->min, (int64_t)row->max, field);
+    case NUMBER:
+        return read_number(node, row, field);
+    case FLAG:
+        return psld_node_flag(node, field);
+    case WORD:
+        return read_word(node, row, field);
+    case TEXT:
+        return psld_node_text(node, field);
+    case NAMES:
+        break;
+    }
+    return read_names(node, settings);
+}
+
+static psld_status check_section(const psld_yaml *yaml, const char *section)
+{
+    const char *known[ROWS + 1];
+    const psld_node *map = psld_node_get(psld_yaml_root(yaml), section);
+    int count = 0;
+    for (int i = 0; i < ROWS; i++)
+        if (table[i].section && strcmp(table[i].section, section) == 0) known[count++] = table[i].name;
+    known[count] = NULL;
+    return psld_node_check_keys(map, known);
+}
+
+psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings)
+{
+    static const char *const top[] = {"process", "data", "model", "train", "seed", NULL};
+    memset(settings, 0, sizeof *settings);
+    PSLD_TRY(psld_node_check_keys(psld_yaml_root(yaml), top));
+    if (psld_node_get(psld_yaml_root(yaml), "data")) PSLD_TRY(check_section(yaml, "data"));
+    if (psld_node_get(psld_yaml_root(yaml), "train")) PSLD_TRY(check_section(yaml, "train"));
+    for (int i = 0; i < ROWS; i++) {
+        const psld_node *node = find_row(yaml, &table[i]);
+        psld_status status = node ? read_row(node, &table[i], settings) : PSLD_OK;
+        if (status == PSLD_OK) continue;
+        psld_settings_clear(settings);
+        return status;
+    }
+    return PSLD_OK;
+}
+
+void psld_settings_clear(psld_settings *settings)
+{
+    psld_release(settings->data.classes);
+    settings->data.classes = NULL;
+}
+
+/* ---- Continuing a run -------------------------------------------------------------------------------------------- */
+
+static int may_change(const char *key)
+{
+    for (int i = 0; i < ROWS; i++) {
+        char name[LONGEST_KEY];
+        full_name(&table[i], name);
+        if (strcmp(name, key) == 0) return table[i].may_change;
+    }
+    return 0;
+}
+
+static int same_scalar(const char *a, const char *b)
+{
+    double x, y;
+    if (psld_text_number(a, &x) && psld_text_number(b, &y)) return x == y;
+    return strcmp(a, b) == 0;
+}
+
+/* Whether two trees say the same; in `key` the path to where they do not. */
+static int same_tree(const psld_node *a, const psld_node *b, char *key, size_t room)
+{
+    size_t length = strlen(key);
+    if (!a || !b || psld_node_kind_of(a) != psld_node_kind_of(b)) return may_change(key);
+    if (psld_node_kind_of(a) == PSLD_NODE_SCALAR) {
+        const char *left = "", *right = "";
+        psld_node_text(a, &left);
+        psld_node_text(b, &right);
+        return same_scalar(left, right) || may_change(key);
+    }
+    if (psld_node_kind_of(a) == PSLD_NODE_LIST) {
+        if (psld_node_size(a) != psld_node_size(b)) return may_change(key);
+        for (size_t i = 0; i < psld_node_size(a); i++)
+            if (!same_tree(psld_node_at(a, i), psld_node_at(b, i), key, room)) return 0;
+        return 1;
+    }
+    for (int side = 0; side < 2; side++) {
+        const psld_node *map = side ? b : a;
+        for (size_t i = 0; i < psld_node_size(map); i++) {
+            const char *name = psld_node_key_at(map, i);
+            snprintf(key + length, room - length, "%s%s", length ? "." : "", name);
+            if (!same_tree(psld_node_get(a, name), psld_node_get(b, name), key, room)) return 0;
+        }
+    }
+    key[length] = 0;
+    return 1;
+}
+
+static void show_value(const psld_yaml *yaml, const char *key, char *text, size_t room)
+{
+    const psld_node *node = psld_yaml_root(yaml);
+    const char *value = "a list";
+    for (const char *at = key; node && *at;) {
+        char name[256];
+        size_t length = strcspn(at, ".");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        node = psld_node_get(node, name);
+        at += length + (at[length] == '.');
+    }
+    if (node && psld_node_kind_of(node) == PSLD_NODE_SCALAR) psld_node_text(node, &value);
+    snprintf(text, room, "%.60s", node ? value : "nothing");
+}
+
+psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *folder)
+{
+    char key[512] = "", old[64], new[64];
+    if (same_tree(psld_yaml_root(before), psld_yaml_root(now), key, sizeof key)) return PSLD_OK;
+    show_value(before, key, old, sizeof old);
+    show_value(now, key, new, sizeof new);
+    return psld_fail(PSLD_BAD_INPUT, "%s: is a run of another configuration: %s is %s there and %s now", folder, key,
+                     old, new);
+}

@@ -1,0 +1,49 @@
+/* What a training run is told: one table of keys with defaults and checks, and the configuration with all of them
+ * filled in, which is what a run folder and a model file carry. */
+#ifndef PSLD_TRAIN_SETTINGS_H
+#define PSLD_TRAIN_SETTINGS_H
+
+#include <stdint.h>
+
+#include "io/yaml.h"
+
+typedef enum psld_loss_kind { PSLD_LOSS_HSM, PSLD_LOSS_DSM, PSLD_LOSS_ENTROPY } psld_loss_kind;
+
+/* Fields have the names of their keys; docs/training.md says what each means. */
+typedef struct psld_settings {
+    struct {
+        const char *path, *cache;
+        int64_t size, channels, memory;
+        int stretch, flip, strict; /* fit: crop or stretch */
+        double held_out;
+        const char **classes;
+        size_t class_count;
+    } data;
+    struct {
+        int loss; /* psld_loss_kind */
+        int nll;  /* weighting: fid or nll */
+        int l1;   /* norm: l2 or l1 */
+        int sum;  /* reduce: mean or sum */
+        int clean, adamw, cosine;
+        double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, ema;
+        int64_t batch, accumulate, steps, warmup, keep;
+        int64_t checkpoint_every, sample_every, evaluate_every, evaluate_count, sample_count, sample_nfe;
+        const char *sampler, *init;
+    } train;
+    int64_t seed;
+} psld_settings;
+
+/* Puts the default of every key of the table that is absent into the document. */
+psld_status psld_settings_complete(psld_yaml *yaml);
+/* Reads and checks what a document has; names keys that nobody knows. Fields of absent keys are 0. Texts are borrowed
+ * from it. Release what it allocates with psld_settings_clear. */
+psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings);
+void psld_settings_clear(psld_settings *settings);
+
+/* Fails with the first key in which a run may not be continued by another configuration. */
+psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *folder);
+
+/* Sets "key=value" unless the document has the key. */
+psld_status psld_settings_default(psld_yaml *yaml, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,433 @@
+/* Training runs: opening them, taking steps, and what is written when. */
+#include "train/training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "train/checkpoint.h"
+
+#define MOST_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
+
+void psld_training_defaults(psld_training_options *options)
+{
+    memset(options, 0, sizeof *options);
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static psld_status check_objective(psld_training *t)
+{
+    int classifier = t->model->kind == PSLD_CLASSIFIER;
+    const psld_settings *s = &t->settings;
+    t->objective = classifier ? &psld_objective_classifier : &psld_objective_score;
+    if (classifier != (s->train.loss == PSLD_LOSS_ENTROPY))
+        return psld_fail(PSLD_BAD_INPUT, "train.loss: expected %s for a %s",
+                         classifier ? "cross_entropy" : "hsm or dsm", t->objective->name);
+    if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
+    if (s->train.l1 && s->train.nll)
+        return psld_fail(PSLD_BAD_INPUT, "train.norm: the weighting nll is of squares; expected l2");
+    if (classifier && psld_data_classes(t->data) != psld_model_classes(t->model))
+        return psld_fail(PSLD_BAD_INPUT, "model.n_cls: the data have %zu classes, the classifier %zu",
+                         psld_data_classes(t->data), psld_model_classes(t->model));
+    if (s->train.accumulate > s->train.batch)
+        return psld_fail(PSLD_BAD_INPUT, "train.accumulate: expected at most train.batch = %lld, found %lld",
+                         (long long)s->train.batch, (long long)s->train.accumulate);
+    return PSLD_OK;
+}
+
+/* Weights of another model, by name; everything must fit. */
+static psld_status start_from(const char *path, psld_network *network)
+{
+    psld_model *other;
+    PSLD_TRY(psld_model_open(path, NULL, &other));
+    const psld_graph *to = network->graph, *from = other->network ? other->network->graph : NULL;
+    int same = from && from->parameter_count == to->parameter_count;
+    size_t i = 0;
+    for (; same && i < to->parameter_count; i++) {
+        const psld_parameter *a = &to->parameters[i], *b = &from->parameters[i];
+        same = strcmp(a->name, b->name) == 0 && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
+    }
+    if (same) memcpy(network->weights, other->network->weights, to->parameter_elements * sizeof(float));
+    psld_model_free(other);
+    if (same) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "train.init: %s is another network%s%s", path, i ? ", from here on: " : "",
+                     i ? to->parameters[i - 1].name : "");
+}
+
+/* The network that is trained and the one to use, which has the average if one is kept. */
+static psld_status make_networks(psld_training *t)
+{
+    uint64_t seed = (uint64_t)t->settings.seed;
+    PSLD_TRY(psld_model_from_config(t->yaml, seed, &t->model));
+    if (*t->settings.train.init) PSLD_TRY(start_from(t->settings.train.init, t->model->network));
+    t->network = t->model->network;
+    if (t->settings.train.ema <= 0) return PSLD_OK;
+    PSLD_TRY(psld_network_create(&t->model->network->config, &t->network));
+    memcpy(t->network->weights, t->model->network->weights, t->network->graph->parameter_elements * sizeof(float));
+    return PSLD_OK;
+}
+
+/* Samples of the largest piece. */
+static size_t piece_size(const psld_settings *s)
+{
+    return (size_t)((s->train.batch + s->train.accumulate - 1) / s->train.accumulate);
+}
+
+static psld_status make_trainer(psld_training *t)
+{
+    const psld_settings *s = &t->settings;
+    psld_trainer_options o;
+    psld_trainer_defaults(&o);
+    o.backend = t->model->backend;
+    o.batch = (int)piece_size(s);
+    o.pieces = (int)s->train.accumulate;
+    o.rate = s->train.lr;
+    o.beta1 = s->train.beta1;
+    o.beta2 = s->train.beta2;
+    o.epsilon = s->train.adam_eps;
+    o.decay = s->train.weight_decay;
+    o.adamw = s->train.adamw;
+    o.warmup = (long)s->train.warmup;
+    o.cosine = s->train.cosine ? (long)s->train.steps : 0;
+    o.clip = s->train.clip;
+    o.ema = s->train.ema;
+    o.average = s->train.ema > 0 ? t->model->network->weights : NULL;
+    o.seed = (uint64_t)s->seed;
+    t->objective->set_up(s, t->model, &o);
+    return psld_trainer_create(t->network, &o, &t->trainer);
+}
+
+static psld_status make_batch(psld_training *t)
+{
+    psld_minibatch *b = &t->batch;
+    size_t n = b->capacity = piece_size(&t->settings), dim = psld_model_size(t->model);
+    size_t k = (size_t)t->model->recipe->spec.k, target = t->objective->target_size(t->model);
+    size_t out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target;
+    size_t metric = t->settings.train.nll ? (size_t)(t->model->recipe->predicted * t->model->recipe->predicted) : 0;
+    b->x = psld_alloc(n * dim, sizeof(float));
+    b->label = psld_alloc(n, sizeof *b->label);
+    b->t = psld_alloc(n, sizeof(double));
+    b->time = psld_alloc(n, sizeof(float));
+    b->z = psld_alloc(n * k * dim, sizeof(float));
+    b->target = psld_alloc(n * target, sizeof(float));
+    b->metric = metric ? psld_alloc(n * metric, sizeof(float)) : NULL;
+    b->weight = psld_alloc(n, sizeof(float));
+    b->loss = psld_alloc(n, sizeof(float));
+    b->out = psld_alloc(n * out, sizeof(float));
+    b->hit = psld_alloc(n, 1);
+    t->scale = t->settings.train.sum ? (double)target : 1;
+    for (size_t i = 0; b->weight && i < n; i++) b->weight[i] = (float)(t->scale / (double)t->settings.train.batch);
+    int all = b->x && b->label && b->t && b->time && b->z && b->target && (b->metric || !metric) && b->weight &&
+              b->loss && b->out && b->hit;
+    return all ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+static psld_snapshot snapshot_of(psld_training *t)
+{
+    return (psld_snapshot){.network = t->network,
+                           .state = psld_trainer_state_of(t->trainer),
+                           .config = t->config,
+                           .prefix = t->objective->prefix,
+                           .sums = (double *)&t->bins,
+                           .sum_count = sizeof t->bins / sizeof(double)};
+}
+
+/* Goes on from the newest checkpoint, or begins. */
+static psld_status resume(psld_training *t)
+{
+    char folder[4096];
+    int found = 0;
+    psld_snapshot snapshot = snapshot_of(t);
+    snprintf(folder, sizeof folder, "%s", psld_run_folder_file(t->run, "checkpoints"));
+    PSLD_TRY(psld_checkpoint_load(&snapshot, folder, &found));
+    PSLD_TRY(psld_run_folder_set_config(t->run, t->config));
+    return psld_run_folder_log_from(t->run, psld_trainer_steps(t->trainer));
+}
+
+/* The data are cut in two: places of a fixed shuffle. */
+static psld_status make_feeds(psld_training *t)
+{
+    uint64_t count = psld_data_count(t->data), most = count / 2 < MOST_HELD_OUT ? count / 2 : MOST_HELD_OUT;
+    double wanted = ceil(t->settings.data.held_out * (double)count);
+    uint64_t held = wanted < (double)most ? (uint64_t)wanted : most;
+    psld_feed_options train = {.seed = (uint64_t)t->settings.seed,
+                               .flip = t->settings.data.flip,
+                               .begin = held,
+                               .end = count,
+                               .ahead = 2 * t->batch.capacity};
+    psld_feed_options held_out = {.seed = train.seed, .end = held};
+    t->feed_count[PSLD_PHASE_TRAIN] = count - held;
+    t->feed_count[PSLD_PHASE_HELD_OUT] = held;
+    PSLD_TRY(psld_feed_create(t->data, &train, &t->feeds[PSLD_PHASE_TRAIN]));
+    return held ? psld_feed_create(t->data, &held_out, &t->feeds[PSLD_PHASE_HELD_OUT]) : PSLD_OK;
+}
+
+static psld_status open_in(psld_training *t, const char *folder, const psld_training_options *options)
+{
+    if (folder) PSLD_TRY(psld_run_folder_open(folder, &t->run));
+    PSLD_TRY(psld_training_configure(t, options));
+    PSLD_TRY(make_networks(t));
+    PSLD_TRY(check_objective(t));
+    t->how = (psld_perturbation){.recipe = t->model->recipe,
+                                 .mode = t->settings.train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
+                                 .dim = psld_model_size(t->model),
+                                 .eps = t->settings.train.eps,
+                                 .clean = t->settings.train.clean,
+                                 .seed = (uint64_t)t->settings.seed};
+    PSLD_TRY(make_trainer(t));
+    PSLD_TRY(make_batch(t));
+    PSLD_TRY(make_feeds(t));
+    return t->run ? resume(t) : PSLD_OK;
+}
+
+psld_status psld_training_open(const char *folder, const psld_training_options *options, psld_training **training)
+{
+    *training = NULL;
+    psld_training *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status = open_in(made, folder, options);
+    if (status != PSLD_OK) {
+        psld_training_free(made);
+        return status;
+    }
+    *training = made;
+    return PSLD_OK;
+}
+
+static void free_batch(psld_minibatch *b)
+{
+    void *const blocks[] = {b->x,      b->label,  b->t,    b->time, b->z,  b->target,
+                            b->metric, b->weight, b->loss, b->out,  b->hit};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) psld_release(blocks[i]);
+}
+
+void psld_training_free(psld_training *t)
+{
+    if (!t) return;
+    for (int i = 0; i < 2; i++) psld_feed_free(t->feeds[i]);
+    psld_data_free(t->data);
+    psld_trainer_free(t->trainer);
+    if (t->model && t->network != t->model->network) psld_network_free(t->network);
+    psld_model_free(t->model);
+    free_batch(&t->batch);
+    psld_run_folder_close(t->run);
+    psld_settings_clear(&t->settings);
+    psld_release(t->config);
+    psld_yaml_free(t->yaml);
+    psld_release(t);
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static psld_status check_labels(const psld_training *t, uint64_t first, size_t n)
+{
+    for (size_t i = 0; t->objective->needs_labels && i < n; i++)
+        if (t->batch.label[i] < 0 || (size_t)t->batch.label[i] >= psld_model_classes(t->model))
+            return psld_fail(PSLD_BAD_INPUT, "%s: sample %llu has no class", t->settings.data.path,
+                             (unsigned long long)(first + i));
+    return PSLD_OK;
+}
+
+/* n samples from their numbers to what the network is given. */
+static psld_status prepare(psld_training *t, psld_phase phase, uint64_t first, size_t n)
+{
+    psld_minibatch *b = &t->batch;
+    PSLD_TRY(psld_feed_take(t->feeds[phase], first, n, b->x, b->label));
+    PSLD_TRY(check_labels(t, first, n));
+    PSLD_TRY(t->objective->fill(&t->how, phase, first, n, b));
+    for (size_t i = 0; i < n; i++) b->time[i] = (float)b->t[i];
+    return PSLD_OK;
+}
+
+/* The pieces of a step: its samples are step * batch + 0 ... batch - 1. */
+static psld_status add_pieces(psld_training *t, uint64_t step, double *loss)
+{
+    psld_minibatch *b = &t->batch;
+    uint64_t batch = (uint64_t)t->settings.train.batch;
+    *loss = 0;
+    for (uint64_t done = 0; done < batch;) {
+        size_t n = batch - done < b->capacity ? (size_t)(batch - done) : b->capacity;
+        PSLD_TRY(prepare(t, PSLD_PHASE_TRAIN, step * batch + done, n));
+        psld_piece piece = {.n = (int)n,
+                            .first = done,
+                            .z = b->z,
+                            .t = b->time,
+                            .target = b->target,
+                            .metric = b->metric,
+                            .weight = b->weight,
+                            .loss = b->loss,
+                            .out = t->objective->looks_at_output ? b->out : NULL};
+        psld_trainer_add(t->trainer, &piece);
+        for (size_t i = 0; i < n; i++) *loss += t->scale * (double)b->loss[i] / (double)batch;
+        if (t->objective->looks_at_output) t->objective->judge(&t->settings, t->model, n, b);
+        psld_bins_add(&t->bins, n, b->t, b->loss, b->hit);
+        done += n;
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_training_evaluate(psld_training *t, psld_bins *bins)
+{
+    psld_minibatch *b = &t->batch;
+    uint64_t held = t->feed_count[PSLD_PHASE_HELD_OUT], count = (uint64_t)t->settings.train.evaluate_count;
+    if (count > held) count = held;
+    psld_model_changed(t->model);
+    for (uint64_t done = 0; done < count;) {
+        size_t n = count - done < b->capacity ? (size_t)(count - done) : b->capacity;
+        PSLD_TRY(prepare(t, PSLD_PHASE_HELD_OUT, done, n));
+        PSLD_TRY(psld_model_run(t->model, n, b->z, b->time, b->out));
+        t->objective->judge(&t->settings, t->model, n, b);
+        psld_bins_add(bins, n, b->t, b->loss, b->hit);
+        done += n;
+    }
+    return PSLD_OK;
+}
+
+/* ---- The log ----------------------------------------------------------------------------------------------------- */
+
+/* "name": [mean of each bin], null where there is nothing. */
+static int print_bins(char *to, size_t room, const char *name, double scale, const double *sums, const double *counts)
+{
+    int used = snprintf(to, room, ", \"%s\": [", name);
+    for (int i = 0; i < PSLD_BINS; i++) {
+        const char *comma = i ? ", " : "";
+        used += counts[i] > 0 ? snprintf(to + used, room - (size_t)used, "%s%.6g", comma, scale * sums[i] / counts[i])
+                              : snprintf(to + used, room - (size_t)used, "%snull", comma);
+    }
+    return used + snprintf(to + used, room - (size_t)used, "]");
+}
+
+static int print_set(const psld_training *t, char *to, size_t room, const char *name, const psld_bins *bins)
+{
+    char key[64];
+    int used = 0;
+    snprintf(key, sizeof key, "%s_by_t", name);
+    used += print_bins(to, room, key, t->scale, bins->loss, bins->count);
+    if (!t->objective->looks_at_output) return used;
+    used += snprintf(to + used, room - (size_t)used, ", \"%s_accuracy\": %.6g", name, psld_bins_accuracy(bins));
+    snprintf(key, sizeof key, "%s_accuracy_by_t", name);
+    return used + print_bins(to + used, room - (size_t)used, key, 1, bins->hits, bins->count);
+}
+
+/* A step's line; with what was measured after it, if anything. */
+static psld_status log_step(psld_training *t, const psld_training_report *r, const psld_bins *held)
+{
+    char line[8192];
+    int used = snprintf(line, sizeof line,
+                        "{\"step\": %llu, \"loss\": %.9g, \"norm\": %.6g, \"rate\": %.6g, \"seconds\": %.4g",
+                        (unsigned long long)r->step, r->loss, r->norm, r->rate, r->seconds);
+    if (held) {
+        used += print_set(t, line + used, sizeof line - (size_t)used, "loss", &t->bins);
+        if (!isnan(r->held_out)) {
+            used += snprintf(line + used, sizeof line - (size_t)used, ", \"held_out\": %.9g", r->held_out);
+            used += print_set(t, line + used, sizeof line - (size_t)used, "held_out", held);
+        }
+    }
+    snprintf(line + used, sizeof line - (size_t)used, "}");
+    return t->run ? psld_run_folder_log(t->run, line) : PSLD_OK;
+}
+
+/* ---- What happens after a step ----------------------------------------------------------------------------------- */
+
+static int due(const psld_training *t, int64_t every, int at_end)
+{
+    long step = psld_trainer_steps(t->trainer);
+    return (every > 0 && step % every == 0) || (at_end && step >= t->settings.train.steps);
+}
+
+psld_status psld_training_save(psld_training *t)
+{
+    char folder[4096];
+    if (!t->run) return PSLD_OK;
+    psld_snapshot snapshot = snapshot_of(t);
+    PSLD_TRY(psld_run_folder_sync(t->run));
+    PSLD_TRY(psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors")));
+    snprintf(folder, sizeof folder, "%s", psld_run_folder_file(t->run, "checkpoints"));
+    return psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep);
+}
+
+/* The checkpoint comes last: what belongs to its step is there once it is. */
+static psld_status after_step(psld_training *t)
+{
+    if (!t->run) return PSLD_OK;
+    if (due(t, t->settings.train.sample_every, t->settings.train.sample_every > 0)) PSLD_TRY(psld_training_picture(t));
+    if (!due(t, t->settings.train.checkpoint_every, 1)) return PSLD_OK;
+    PSLD_TRY(psld_training_plot(t));
+    return psld_training_save(t);
+}
+
+psld_status psld_training_step(psld_training *t, psld_training_report *report)
+{
+    psld_bins held = {0};
+    double began = seconds_now();
+    long step = psld_trainer_steps(t->trainer);
+    *report = (psld_training_report){.step = (uint64_t)step + 1,
+                                     .steps = (uint64_t)t->settings.train.steps,
+                                     .samples = (uint64_t)t->settings.train.batch,
+                                     .held_out = (double)NAN,
+                                     .accuracy = (double)NAN};
+    PSLD_TRY(add_pieces(t, (uint64_t)step, &report->loss));
+    report->rate = psld_trainer_rate_now(t->trainer);
+    PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
+    report->seconds = seconds_now() - began;
+    int measure = due(t, t->settings.train.evaluate_every, t->settings.train.evaluate_every > 0);
+    if (measure && t->feed_count[PSLD_PHASE_HELD_OUT] > 0) {
+        PSLD_TRY(psld_training_evaluate(t, &held));
+        report->held_out = t->scale * psld_bins_loss(&held);
+        if (t->objective->looks_at_output) report->accuracy = psld_bins_accuracy(&held);
+    }
+    PSLD_TRY(log_step(t, report, measure ? &held : NULL));
+    if (measure) t->bins = (psld_bins){0};
+    return after_step(t);
+}
+
+psld_model *psld_training_model(psld_training *t)
+{
+    psld_model_changed(t->model);
+    return t->model;
+}
+
+const char *psld_training_config(const psld_training *t)
+{
+    return t->config;
+}
+
+const psld_data *psld_training_data(const psld_training *t)
+{
+    return t->data;
+}
+
+size_t psld_training_bytes(const psld_training *t)
+{
+    return psld_trainer_bytes(t->trainer);
+}
+
+uint64_t psld_training_steps(const psld_training *t)
+{
+    return (uint64_t)psld_trainer_steps(t->trainer);
+}
+
+/* ---- The whole run ----------------------------------------------------------------------------------------------- */
+
+psld_status psld_training_run(psld_training *t, psld_training_fn watch, void *user)
+{
+    while (psld_trainer_steps(t->trainer) < t->settings.train.steps) {
+        psld_training_report report;
+        PSLD_TRY(psld_training_step(t, &report));
+        if (!watch || !watch(user, &report)) continue;
+        if (!due(t, t->settings.train.checkpoint_every, 1)) PSLD_TRY(psld_training_save(t));
+        return psld_fail(PSLD_CANCELLED, "stopped after step %llu", (unsigned long long)report.step);
+    }
+    return PSLD_OK;
+}

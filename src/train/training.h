@@ -1,0 +1,38 @@
+/* A training run, opened: what its parts share. */
+#ifndef PSLD_TRAIN_TRAINING_H
+#define PSLD_TRAIN_TRAINING_H
+
+#include "data/feed.h"
+#include "train/bins.h"
+#include "train/objective.h"
+#include "train/run_folder.h"
+
+struct psld_training {
+    psld_yaml *yaml; /* resolved: every key is there */
+    char *config;    /* the same as text */
+    psld_settings settings;
+    psld_run_folder *run; /* NULL: nothing is written */
+    psld_data *data;
+    psld_feed *feeds[2];    /* by psld_phase: samples to train on, and those held out */
+    uint64_t feed_count[2]; /* items of each */
+    const psld_objective *objective;
+    psld_model *model;     /* has the weights to use: the average, or without one those that are trained */
+    psld_network *network; /* what is trained; model->network where there is no average */
+    psld_trainer *trainer;
+    psld_perturbation how;
+    psld_minibatch batch; /* of one piece */
+    double scale;         /* of losses: 1, or the numbers of a sample if they are summed */
+    psld_bins bins;       /* since the last measurement */
+};
+
+/* Reads the configuration, or chooses one; opens the data; compares with the run that the folder holds. */
+psld_status psld_training_configure(psld_training *training, const psld_training_options *options);
+
+/* The loss of the averaged weights on held-out data, by time. */
+psld_status psld_training_evaluate(psld_training *training, psld_bins *bins);
+
+/* samples/step-N.png from the averaged weights (data that can be looked at: images, points), and loss.png. */
+psld_status psld_training_picture(psld_training *training);
+psld_status psld_training_plot(psld_training *training);
+
+#endif

@@ -1,0 +1,199 @@
+/* From what the user says to a configuration with every key: a file or nothing, overrides, choices for the data,
+ * defaults; and whether the folder's run is the same. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "model/process_read.h"
+#include "train/choose.h"
+#include "train/training.h"
+
+/* Where the configuration begins: the file, the folder's own where neither file nor data are given, or nothing. */
+static psld_status begin(psld_training *t, const psld_training_options *options, const psld_yaml *before)
+{
+    char *text = NULL;
+    if (options->config) return psld_yaml_load(options->config, &t->yaml);
+    if (options->data || !before) return psld_yaml_parse("{}", 2, "data", &t->yaml);
+    PSLD_TRY(psld_yaml_text(before, &text));
+    psld_status status = psld_yaml_parse(text, strlen(text), psld_run_folder_path(t->run), &t->yaml);
+    psld_release(text);
+    return status;
+}
+
+static psld_status set_text(psld_yaml *yaml, const char *key, const char *text)
+{
+    size_t room = strlen(key) + 2 * strlen(text) + 8;
+    char *assignment = psld_alloc(room, 1), *to = assignment;
+    if (!assignment) return PSLD_NO_MEMORY;
+    to += sprintf(to, "%s=\"", key);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') *to++ = '\\';
+        *to++ = *text;
+    }
+    strcpy(to, "\"");
+    psld_status status = psld_yaml_override(yaml, assignment);
+    psld_release(assignment);
+    return status;
+}
+
+static psld_status apply_options(psld_training *t, const psld_training_options *options)
+{
+    if (options->data) PSLD_TRY(set_text(t->yaml, "data.path", options->data));
+    if (options->init) PSLD_TRY(set_text(t->yaml, "train.init", options->init));
+    for (size_t i = 0; i < options->override_count; i++) PSLD_TRY(psld_yaml_override(t->yaml, options->overrides[i]));
+    return PSLD_OK;
+}
+
+/* A recipe that lies in a file becomes part of the configuration: a model must not need the file. */
+static psld_status embed_process(psld_yaml *yaml)
+{
+    const psld_node *node = psld_node_get(psld_yaml_root(yaml), "process");
+    const char *text;
+    psld_recipe *recipe;
+    char name[PSLD_NAME_SIZE], matrices[2 * PSLD_MATRIX_SIZE * 32] = "", whole[sizeof matrices + 1024];
+    if (!node || psld_node_kind_of(node) != PSLD_NODE_SCALAR) return PSLD_OK;
+    PSLD_TRY(psld_node_text(node, &text));
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " \t"), text);
+    if (psld_preset_exists(name)) return PSLD_OK;
+    PSLD_TRY(psld_recipe_read(node, &recipe));
+    const psld_recipe_spec *s = &recipe->spec;
+    size_t used = 0;
+    for (int m = 0; m < 2; m++) {
+        const double *matrix = m ? s->Q : s->D;
+        used += (size_t)sprintf(matrices + used, "%s: [", m ? ", Q" : "D");
+        for (int i = 0; i < s->k * s->k; i++)
+            used += (size_t)sprintf(matrices + used, "%s%.17g%s",
+                                    i % s->k ? ", "
+                                    : i      ? ", ["
+                                             : "[",
+                                    matrix[i], i % s->k == s->k - 1 ? "]" : "");
+        used += (size_t)sprintf(matrices + used, "]");
+    }
+    char mass[PSLD_MAX_K * 32] = "", init[PSLD_MAX_K * 32] = "";
+    for (int i = 0; i < s->k - 1; i++) {
+        sprintf(mass + strlen(mass), "%s%.17g", i ? ", " : "", s->mass[i]);
+        sprintf(init + strlen(init), "%s%.17g", i ? ", " : "", s->init[i]);
+    }
+    snprintf(whole, sizeof whole,
+             "process={name: \"%s\", %s, mass: [%s], init: [%s], beta: [%.17g, %.17g], stabiliser: %.17g, factor: %s}",
+             s->name, matrices, mass, init, s->beta_min, s->beta_max, s->stabiliser, s->upper ? "upper" : "lower");
+    psld_recipe_free(recipe);
+    return psld_yaml_override(yaml, whole);
+}
+
+/* ---- Data -------------------------------------------------------------------------------------------------------- */
+
+/* A whole number of the configuration that may be absent. */
+static psld_status optional_number(const psld_yaml *yaml, const char *key, int64_t *number)
+{
+    const psld_node *node = psld_node_get(psld_node_get(psld_yaml_root(yaml), "data"), key);
+    *number = 0;
+    return node ? psld_node_integer(node, 0, 4096, number) : PSLD_OK;
+}
+
+static psld_status open_data(psld_training *t, const psld_settings *s, int64_t size, int64_t channels)
+{
+    psld_data_options options;
+    psld_data_free(t->data);
+    t->data = NULL;
+    psld_data_defaults(&options);
+    options.size = (size_t)size;
+    options.channels = channels == 1 || channels == 3 ? (int)channels : 0;
+    options.stretch = s->data.stretch;
+    options.classes = s->data.class_count ? s->data.classes : NULL;
+    options.class_count = s->data.class_count;
+    options.strict = s->data.strict;
+    if (s->data.memory) options.memory = (size_t)s->data.memory;
+    if (s->data.cache && *s->data.cache) options.cache_dir = s->data.cache;
+    if (!s->data.path || !*s->data.path) return psld_fail(PSLD_BAD_INPUT, "data.path is missing: what to train on");
+    return psld_data_open(s->data.path, &options, &t->data);
+}
+
+/* Opens the data as the configuration wants them; where it leaves size or channels open, as they are. */
+static psld_status look_at_data(psld_training *t, const psld_settings *s, int64_t size, int64_t channels)
+{
+    size_t shape[PSLD_MAX_RANK];
+    PSLD_TRY(open_data(t, s, size, channels));
+    if (psld_data_count(t->data) == 0) return psld_fail(PSLD_BAD_INPUT, "%s: has no data", s->data.path);
+    int rank = psld_data_shape(t->data, shape);
+    if (rank != 1 && !psld_data_is_image(t->data))
+        return psld_fail(PSLD_BAD_INPUT, "%s: expected images or vectors, found arrays of rank %d", s->data.path, rank);
+    return PSLD_OK;
+}
+
+static psld_status put_shape(psld_training *t)
+{
+    size_t shape[PSLD_MAX_RANK];
+    char text[32];
+    int rank = psld_data_shape(t->data, shape);
+    snprintf(text, sizeof text, "%zu", rank == 1 ? 1 : shape[1] < shape[2] ? shape[1] : shape[2]);
+    PSLD_TRY(psld_settings_default(t->yaml, "data.size", text));
+    snprintf(text, sizeof text, "%zu", shape[0]);
+    return psld_settings_default(t->yaml, "data.channels", text);
+}
+
+/* The data must come out as the network takes them. */
+static psld_status check_shape(const psld_training *t)
+{
+    size_t shape[PSLD_MAX_RANK], wanted = (size_t)t->settings.data.size, channels = (size_t)t->settings.data.channels;
+    int rank = psld_data_shape(t->data, shape);
+    if (shape[0] == channels && (rank == 1 || (shape[1] == wanted && shape[2] == wanted))) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "%s: gives %zu channels of %zu x %zu, the configuration has %zu of %zu x %zu",
+                     t->settings.data.path, shape[0], rank == 1 ? 1 : shape[1], rank == 1 ? 1 : shape[2], channels,
+                     wanted, wanted);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+static psld_status resolve(psld_training *t, const psld_training_options *options)
+{
+    psld_settings early;
+    int64_t size = 0, channels = 0, final;
+    size_t shape[PSLD_MAX_RANK];
+    psld_status status = psld_settings_read(t->yaml, &early);
+    if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
+    if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
+    if (status == PSLD_OK) status = look_at_data(t, &early, size, channels);
+    int chosen = !options->config || !psld_node_get(psld_yaml_root(t->yaml), "model");
+    if (status == PSLD_OK && chosen) {
+        int rank = psld_data_shape(t->data, shape);
+        if (options->classifier && psld_data_classes(t->data) < 2)
+            status = psld_fail(PSLD_BAD_INPUT, "%s: has no classes to tell apart", early.data.path);
+        else
+            status = psld_choose(t->yaml, rank, shape, options->classifier ? psld_data_classes(t->data) : 0);
+    }
+    if (status == PSLD_OK) status = put_shape(t);
+    if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
+    if (status == PSLD_OK && psld_data_is_image(t->data) && final != size) {
+        int rank = psld_data_shape(t->data, shape);
+        if (rank == 3 && ((size_t) final != shape[1] || (size_t) final != shape[2]))
+            status = open_data(t, &early, final, channels);
+    }
+    psld_settings_clear(&early);
+    if (status == PSLD_OK) status = embed_process(t->yaml);
+    if (status == PSLD_OK) status = psld_settings_complete(t->yaml);
+    if (status == PSLD_OK) status = psld_settings_read(t->yaml, &t->settings);
+    return status == PSLD_OK ? check_shape(t) : status;
+}
+
+static psld_status configure(psld_training *t, const psld_training_options *options, const psld_yaml *before)
+{
+    if (!options->config && !options->data && !before)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "train: needs a configuration or data, or the folder of a run to go on with");
+    PSLD_TRY(begin(t, options, before));
+    PSLD_TRY(apply_options(t, options));
+    PSLD_TRY(resolve(t, options));
+    if (before) PSLD_TRY(psld_settings_compare(before, t->yaml, psld_run_folder_path(t->run)));
+    return psld_yaml_text(t->yaml, &t->config);
+}
+
+psld_status psld_training_configure(psld_training *t, const psld_training_options *options)
+{
+    psld_yaml *before = NULL;
+    if (t->run) PSLD_TRY(psld_run_folder_config(t->run, &before));
+    psld_status status = configure(t, options, before);
+    psld_yaml_free(before);
+    return status;
+}
