@@ -385,6 +385,42 @@ static void printing(void **state)
     free_net(&n);
 }
 
+/* Times go into the text, and summed by kernel they are all there, the slowest first. */
+static void timing(void **state)
+{
+    (void)state;
+    static net n;
+    static double seconds[1000];
+    psld_kernel_time kinds[64];
+    char *text = NULL;
+    double sum = 0, flops = 0, all = 0;
+    size_t steps = 0;
+    assert_int_equal(make_net(&n, 2, 0, 0, 0), PSLD_OK);
+    assert_true(n.plan->step_count <= 1000);
+    for (size_t i = 0; i < n.plan->step_count; i++) all += seconds[i] = 1e-3 * (double)(1 + i % 7);
+    size_t count = psld_plan_kinds(n.plan, seconds, 2, 64, kinds);
+    for (size_t i = 0; i < count; i++) {
+        sum += kinds[i].seconds;
+        flops += kinds[i].flops;
+        steps += kinds[i].steps;
+        assert_true(i == 0 || kinds[i].seconds <= kinds[i - 1].seconds);
+    }
+    assert_int_equal(steps, n.plan->step_count);
+    assert_true(fabs(2 * sum - all) < 1e-12 && fabs(flops - psld_plan_flops(n.plan, 1)) < 1e-3);
+    assert_int_equal(psld_plan_kinds(n.plan, seconds, 2, 2, kinds), 2);
+    assert_int_equal(psld_plan_text(n.plan, seconds, 2, &text), PSLD_OK);
+    assert_non_null(strstr(text, "Gflop/s"));
+    assert_non_null(strstr(text, "    7.000 "));
+    psld_release(text);
+
+    memset(seconds, 0, sizeof seconds);
+    psld_exec_time(n.exec, seconds);
+    psld_run run = {0};
+    psld_exec_run(n.exec, 1, &run);
+    for (size_t i = 0; i < n.plan->step_count; i++) assert_true(seconds[i] > 0 && seconds[i] < 60);
+    free_net(&n);
+}
+
 /* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void expect_failure(psld_graph *graph, const char *part)
@@ -456,10 +492,10 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partial_batches), cmocka_unit_test(fusion),   cmocka_unit_test(packing),
-        cmocka_unit_test(overriding),      cmocka_unit_test(checker),  cmocka_unit_test(random_graphs),
-        cmocka_unit_test(pruning),         cmocka_unit_test(printing), cmocka_unit_test(refusals),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(partial_batches), cmocka_unit_test(fusion),        cmocka_unit_test(packing),
+        cmocka_unit_test(overriding),      cmocka_unit_test(checker),       cmocka_unit_test(random_graphs),
+        cmocka_unit_test(pruning),         cmocka_unit_test(printing),      cmocka_unit_test(timing),
+        cmocka_unit_test(refusals),        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

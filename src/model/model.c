@@ -1,12 +1,15 @@
 /* A model is what `psld sample` and its relatives take: a score source with its process and the shape of its data. */
 #include "model/model.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+
+enum { LONGEST_PATH = 4096 };
 
 void psld_model_defaults(psld_model_options *options)
 {
@@ -50,15 +53,34 @@ static int is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* The model of a training run. */
+/* Steps in the names of checkpoints have leading zeros: the newest is the last by name. */
+static int newest_checkpoint(const char *folder, char name[LONGEST_PATH])
+{
+    DIR *dir = opendir(folder);
+    *name = 0;
+    for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
+        if (strncmp(e->d_name, "step-", 5) == 0 && ends_in(e->d_name, ".safetensors") && strcmp(e->d_name, name) > 0)
+            snprintf(name, LONGEST_PATH, "%s", e->d_name);
+    if (dir) closedir(dir);
+    return *name != 0;
+}
+
+/* The model of a training run: the averaged weights that it was last left with, or the raw ones, which only a checkpoint
+ * has. */
 static psld_status open_run(const char *folder, const psld_model_options *options, psld_model **model)
 {
-    char path[4096];
+    char checkpoints[LONGEST_PATH], name[LONGEST_PATH], path[3 * LONGEST_PATH];
     *model = NULL;
-    if (snprintf(path, sizeof path, "%s/model.safetensors", folder) >= (int)sizeof path)
-        return psld_fail(PSLD_BAD_INPUT, "%s: the name is too long", folder);
+    if (snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder) >= (int)sizeof checkpoints)
+        return psld_fail(PSLD_BAD_INPUT, "%.200s...: the name is too long", folder);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
     if (access(path, F_OK) != 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: is a folder without model.safetensors, so no training run", folder);
+    if (options->raw) {
+        if (!newest_checkpoint(checkpoints, name))
+            return psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint, where raw weights would be", checkpoints);
+        snprintf(path, sizeof path, "%s/%s", checkpoints, name);
+    }
     return open_or_create(path, 0, options, 0, model);
 }
 

@@ -170,7 +170,13 @@ cp grey.safetensors run/model.safetensors
 quietly sample run --nfe 4 -n 3 -o a.npy
 quietly sample grey.safetensors --nfe 4 -n 3 -o b.npy
 cmp a.npy b.npy || fail "a run draws something else than its model"
-mkdir bare
+refuses 1 "run/checkpoints: has no checkpoint" sample run --use raw --nfe 4 -n 3 -o x.npy
+mkdir run/checkpoints bare
+cp colour.safetensors run/checkpoints/step-000000100.safetensors
+cp grey.safetensors run/checkpoints/step-000000020.safetensors
+quietly sample run --use raw --nfe 4 -n 3 -o a.npy
+quietly sample colour.safetensors --nfe 4 -n 3 -o b.npy
+cmp a.npy b.npy || fail "--use raw is not of the newest checkpoint"
 refuses 1 "bare: is a folder without model.safetensors" sample bare --nfe 4 -n 3 -o x.npy
 
 check "what pictures are refused"
