@@ -39,7 +39,8 @@ else()
 endif()
 
 if(PSLD_FUZZ)
-    target_compile_options(psld_flags INTERFACE -fsanitize=fuzzer-no-link)
+    target_compile_options(psld_flags INTERFACE -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping)
+    target_link_options(psld_flags INTERFACE -fprofile-instr-generate)
 endif()
 
 if(PSLD_COVERAGE)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "psld.h"
+
 static inline const char *golden_folder(void)
 {
     const char *folder = getenv("PSLD_GOLDEN");
@@ -44,6 +46,21 @@ static inline size_t golden_numbers(const json_t *value, double *out)
 static inline const char *golden_text(const json_t *row, const char *key)
 {
     return json_string_value(json_object_get(row, key));
+}
+
+/* A recipe that is written out. */
+static inline void golden_spec(const json_t *row, psld_recipe_spec *spec)
+{
+    double beta[2];
+    psld_recipe_spec_defaults(spec);
+    spec->k = (int)json_array_size(json_object_get(row, "D"));
+    golden_numbers(json_object_get(row, "D"), spec->D);
+    golden_numbers(json_object_get(row, "Q"), spec->Q);
+    golden_numbers(json_object_get(row, "mass"), spec->mass);
+    golden_numbers(json_object_get(row, "init"), spec->init);
+    golden_numbers(json_object_get(row, "beta"), beta);
+    spec->beta_min = beta[0];
+    spec->beta_max = beta[1];
 }
 
 #endif

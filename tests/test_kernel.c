@@ -19,14 +19,7 @@ static psld_recipe *recipe_of_row(const json_t *row)
     double beta[2];
     golden_numbers(json_object_get(row, "beta"), beta);
     if (json_object_get(row, "D")) {
-        psld_recipe_spec_defaults(&spec);
-        spec.k = (int)json_array_size(json_object_get(row, "D"));
-        golden_numbers(json_object_get(row, "D"), spec.D);
-        golden_numbers(json_object_get(row, "Q"), spec.Q);
-        golden_numbers(json_object_get(row, "mass"), spec.mass);
-        golden_numbers(json_object_get(row, "init"), spec.init);
-        spec.beta_min = beta[0];
-        spec.beta_max = beta[1];
+        golden_spec(row, &spec);
         assert_int_equal(psld_recipe_create(&spec, &recipe), PSLD_OK);
         return recipe;
     }

@@ -399,7 +399,7 @@ static const struct budget {
                {"sscs", {1000, 2000, 2000, 4000, 4000}, 200},
                {"ode", {1, 1, 1, 1, 1}, 1},
                {"heun", {400, 400, 400, 400, 400}, 400},
-               {"euler-ode", {1000, 30000, 30000, 60000, 20000}, 0}};
+               {"euler-ode", {1000, 24000, 24000, 50000, 16000}, 0}};
 
 static void moments_of_mixtures(void **state)
 {

@@ -43,16 +43,7 @@ static void golden_noise(void *user, uint64_t sample, uint64_t draw, size_t firs
 static void read_trajectory(const json_t *row, trajectory *out)
 {
     psld_recipe_spec spec;
-    double beta[2];
-    psld_recipe_spec_defaults(&spec);
-    spec.k = (int)json_array_size(json_object_get(row, "D"));
-    golden_numbers(json_object_get(row, "D"), spec.D);
-    golden_numbers(json_object_get(row, "Q"), spec.Q);
-    golden_numbers(json_object_get(row, "mass"), spec.mass);
-    golden_numbers(json_object_get(row, "init"), spec.init);
-    golden_numbers(json_object_get(row, "beta"), beta);
-    spec.beta_min = beta[0];
-    spec.beta_max = beta[1];
+    golden_spec(row, &spec);
     spec.stabiliser = golden_number(json_object_get(row, "stabiliser"));
     assert_int_equal(psld_recipe_create(&spec, &out->recipe), PSLD_OK);
     out->state = json_array_size(json_object_get(row, "z0"));

@@ -17,24 +17,16 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "io/zip_format.h"
 
 enum {
-    LOCAL_SIZE = 30,
-    CENTRAL_SIZE = 46,
-    END_SIZE = 22,
-    END64_SIZE = 56,
-    LOCATOR_SIZE = 20,
     MAX_COMMENT = 65535,
-    EXTRA_ZIP64 = 1,
     STORED = 0,
     DEFLATED = 8,
     FLAG_ENCRYPTED = 1 | 1 << 6 | 1 << 13,
     DEFLATE_RATIO = 1032, /* at most 258 bytes for 2 bits */
     NAME_SHOWN = 100,
 };
-
-static const char local_magic[4] = "PK\3\4", central_magic[4] = "PK\1\2", end_magic[4] = "PK\5\6";
-static const char end64_magic[4] = "PK\6\6", locator_magic[4] = "PK\6\7";
 
 #define BUDGET_BASE ((size_t)1 << 30)
 enum { BUDGET_FACTOR = 64 };
@@ -76,12 +68,12 @@ static psld_status PSLD_PRINTF(2, 3) fail_entry(const psld_zip_entry *entry, con
 static psld_status read_end64(input *in, size_t end, size_t *directory_end)
 {
     const unsigned char *locator = in->bytes + end - LOCATOR_SIZE;
-    if (end < LOCATOR_SIZE || memcmp(locator, locator_magic, 4) != 0) return PSLD_OK;
+    if (end < LOCATOR_SIZE || get(locator, 4) != LOCATOR_MAGIC) return PSLD_OK;
     uint64_t at = get(locator + 8, 8);
     if (end < LOCATOR_SIZE + END64_SIZE || at != end - LOCATOR_SIZE - END64_SIZE)
         return fail_byte(in, end - LOCATOR_SIZE, "the zip64 end record is not where its locator says");
     const unsigned char *record = in->bytes + at;
-    if (memcmp(record, end64_magic, 4) != 0 || get(record + 4, 8) != END64_SIZE - 12)
+    if (get(record, 4) != END64_MAGIC || get(record + 4, 8) != END64_SIZE - 12)
         return fail_byte(in, at, "expected a zip64 end record");
     if (get(record + 16, 4) != 0 || get(record + 20, 4) != 0 || get(record + 24, 8) != get(record + 32, 8))
         return fail_byte(in, at, "an archive of several parts");
@@ -97,7 +89,7 @@ static psld_status find_end(const input *in, size_t *end)
     size_t least = in->size > END_SIZE + MAX_COMMENT ? in->size - END_SIZE - MAX_COMMENT : 0;
     for (size_t at = in->size >= END_SIZE ? in->size - END_SIZE + 1 : 0; at > least;) {
         const unsigned char *record = in->bytes + --at;
-        if (memcmp(record, end_magic, 4) != 0 || get(record + 20, 2) != in->size - at - END_SIZE) continue;
+        if (get(record, 4) != END_MAGIC || get(record + 20, 2) != in->size - at - END_SIZE) continue;
         *end = at;
         return PSLD_OK;
     }
@@ -159,7 +151,7 @@ static psld_status read_local(const input *in, const psld_zip_entry *entry, uint
         return fail_byte(in, in->directory, "a zip entry that begins beyond the directory");
     const unsigned char *header = in->bytes + offset;
     size_t name = get(header + 26, 2), extra = get(header + 28, 2);
-    if (memcmp(header, local_magic, 4) != 0) return fail_byte(in, offset, "expected a zip entry");
+    if (get(header, 4) != LOCAL_MAGIC) return fail_byte(in, offset, "expected a zip entry");
     if (in->directory - offset - LOCAL_SIZE < name + extra || name != entry->name_length ||
         memcmp(header + LOCAL_SIZE, entry->name, name) != 0 ||
         get(header + 8, 2) != (uint64_t)(entry->deflated ? DEFLATED : STORED))
@@ -172,7 +164,7 @@ static psld_status read_local(const input *in, const psld_zip_entry *entry, uint
 static psld_status read_entry(const input *in, size_t *at, size_t end, psld_zip_entry *entry)
 {
     const unsigned char *record = in->bytes + *at;
-    if (end - *at < CENTRAL_SIZE || memcmp(record, central_magic, 4) != 0)
+    if (end - *at < CENTRAL_SIZE || get(record, 4) != CENTRAL_MAGIC)
         return fail_byte(in, *at, "expected an entry of the zip directory");
     size_t name = get(record + 28, 2), extra = get(record + 30, 2), comment = get(record + 32, 2), data = 0;
     if (end - *at - CENTRAL_SIZE < name + extra + comment)

@@ -7,15 +7,10 @@
 
 #include "base/alloc.h"
 #include "io/zip.h"
+#include "io/zip_format.h"
 
 enum {
-    LOCAL_SIZE = 30,
-    CENTRAL_SIZE = 46,
-    END64_SIZE = 56,
-    LOCATOR_SIZE = 20,
-    END_SIZE = 22,
     ALIGNMENT = 64,
-    EXTRA_ZIP64 = 1,
     EXTRA_PADDING = 'F' | 'B' << 8, /* as PyTorch names it; others skip what they do not know */
     VERSION = 45,                   /* 4.5: 64-bit sizes */
     FLAG_UTF8 = 1 << 11,
@@ -47,11 +42,6 @@ static void add(buffer *b, uint64_t value, int size)
 {
     assert(b->used + (size_t)size <= sizeof b->bytes);
     for (int i = 0; i < size; i++) b->bytes[b->used++] = (unsigned char)(value >> 8 * i);
-}
-
-static void add_magic(buffer *b, char kind, char detail)
-{
-    add(b, 'P' | 'K' << 8 | (uint64_t)kind << 16 | (uint64_t)detail << 24, 4);
 }
 
 static void put(psld_zip_writer *zip, const void *bytes, size_t size)
@@ -108,7 +98,7 @@ static void put_local(psld_zip_writer *zip, const record *r)
     size_t end = (size_t)(zip->offset % ALIGNMENT) + LOCAL_SIZE + length + wide + 4;
     size_t padding = (ALIGNMENT - end % ALIGNMENT) % ALIGNMENT;
     buffer b = {.used = 0}, extra = {.used = 0};
-    add_magic(&b, 3, 4);
+    add(&b, LOCAL_MAGIC, 4);
     add_common(zip, r, &b);
     add(&b, wide + 4 + padding, 2);
     assert(b.used == LOCAL_SIZE);
@@ -151,7 +141,7 @@ static void put_central(psld_zip_writer *zip, const record *r)
     int wide_size = r->size >= zip->limit, wide_offset = r->offset >= zip->limit;
     int wide = 16 * wide_size + 8 * wide_offset;
     buffer b = {.used = 0}, extra = {.used = 0};
-    add_magic(&b, 1, 2);
+    add(&b, CENTRAL_MAGIC, 4);
     add(&b, VERSION, 2);
     add_common(zip, r, &b);
     add(&b, wide ? (uint64_t)wide + 4 : 0, 2);
@@ -181,7 +171,7 @@ void psld_zip_finish(psld_zip_writer *zip)
     for (size_t i = 0; i < zip->count; i++) put_central(zip, &zip->records[i]);
     uint64_t end = zip->offset, count = zip->count < 0xffff ? zip->count : 0xffff;
     buffer b = {.used = 0};
-    add_magic(&b, 6, 6);
+    add(&b, END64_MAGIC, 4);
     add(&b, END64_SIZE - 12, 8);
     add(&b, VERSION, 2);
     add(&b, VERSION, 2);
@@ -191,11 +181,11 @@ void psld_zip_finish(psld_zip_writer *zip)
     add(&b, end - directory, 8);
     add(&b, directory, 8);
     assert(b.used == END64_SIZE);
-    add_magic(&b, 6, 7);
+    add(&b, LOCATOR_MAGIC, 4);
     add(&b, 0, 4);
     add(&b, end, 8);
     add(&b, 1, 4); /* disks in all */
-    add_magic(&b, 5, 6);
+    add(&b, END_MAGIC, 4);
     add(&b, 0, 4);
     add(&b, count, 2);
     add(&b, count, 2);

@@ -4,9 +4,13 @@
 
 #include "nn/ops.h"
 
-static psld_status check_gradient(const psld_graph *graph, const psld_graph_node *node)
+/* A loss is one number for each sample; its derivative by the first input has its shape and takes the gradient as the
+ * third. */
+static psld_status set_shape(const psld_graph *graph, psld_graph_node *node)
 {
+    node->shape = (psld_shape){0, 1, 1, 1};
     if (node->op == PSLD_OP_LOSS || node->op == PSLD_OP_ENTROPY) return PSLD_OK;
+    node->shape = psld_rule_in(graph, node, 0);
     psld_shape dy = psld_rule_in(graph, node, 2);
     return dy.n == 0 && psld_shape_count(dy) == 1 ? PSLD_OK
                                                   : psld_rule_fail(node, "expected one number for each sample");
@@ -25,27 +29,15 @@ static psld_status check_metric(const psld_graph *graph, const psld_graph_node *
     return PSLD_OK;
 }
 
-static psld_status check_pair(const psld_graph *graph, const psld_graph_node *node)
+static psld_status loss_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape a = psld_rule_in(graph, node, 0), b = psld_rule_in(graph, node, 1);
     int power = node->attributes.loss.power;
     if (a.n != 0 || !psld_shape_same(a, b))
         return psld_rule_fail(node, "%d x %d x %d against %d x %d x %d", a.c, a.h, a.w, b.c, b.h, b.w);
     if (power != 1 && power != 2) return psld_rule_fail(node, "expected power 1 or 2, found %d", power);
-    PSLD_TRY(check_gradient(graph, node));
+    PSLD_TRY(set_shape(graph, node));
     return node->attributes.loss.variables ? check_metric(graph, node, a.c) : PSLD_OK;
-}
-
-static psld_status loss_shape(const psld_graph *graph, psld_graph_node *node)
-{
-    node->shape = (psld_shape){0, 1, 1, 1};
-    return check_pair(graph, node);
-}
-
-static psld_status loss_dx_shape(const psld_graph *graph, psld_graph_node *node)
-{
-    node->shape = psld_rule_in(graph, node, 0);
-    return check_pair(graph, node);
 }
 
 static void loss_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
@@ -57,24 +49,12 @@ static void loss_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *
     if (want[1]) dx[1] = psld_nn_scale(graph, by_a, -1);
 }
 
-static psld_status check_logits(const psld_graph *graph, const psld_graph_node *node)
+static psld_status entropy_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0), label = psld_rule_in(graph, node, 1);
     if (x.n != 0 || x.h != 1 || x.w != 1 || label.n != 0 || psld_shape_count(label) != 1)
         return psld_rule_fail(node, "expected logits and one label for each sample");
-    return check_gradient(graph, node);
-}
-
-static psld_status entropy_shape(const psld_graph *graph, psld_graph_node *node)
-{
-    node->shape = (psld_shape){0, 1, 1, 1};
-    return check_logits(graph, node);
-}
-
-static psld_status entropy_dx_shape(const psld_graph *graph, psld_graph_node *node)
-{
-    node->shape = psld_rule_in(graph, node, 0);
-    return check_logits(graph, node);
+    return set_shape(graph, node);
 }
 
 static void entropy_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
@@ -85,9 +65,9 @@ static void entropy_gradient(psld_graph *graph, psld_id id, psld_id dy, const in
 }
 
 const psld_op_rule psld_rule_loss = {"loss", 2, 3, loss_shape, loss_gradient, NULL};
-const psld_op_rule psld_rule_loss_dx = {"loss_dx", 3, 4, loss_dx_shape, NULL, NULL};
+const psld_op_rule psld_rule_loss_dx = {"loss_dx", 3, 4, loss_shape, NULL, NULL};
 const psld_op_rule psld_rule_entropy = {"entropy", 2, 2, entropy_shape, entropy_gradient, NULL};
-const psld_op_rule psld_rule_entropy_dx = {"entropy_dx", 3, 3, entropy_dx_shape, NULL, NULL};
+const psld_op_rule psld_rule_entropy_dx = {"entropy_dx", 3, 3, entropy_shape, NULL, NULL};
 
 psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, psld_id metric, int power)
 {
