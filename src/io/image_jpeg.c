@@ -104,7 +104,8 @@ static void read_jpeg(work *w, const uint8_t *bytes, size_t size, int look)
     jpeg_mem_src(&w->jpeg, bytes, size);
     jpeg_save_markers(&w->jpeg, EXIF_MARKER, MAX_MARKER);
     jpeg_read_header(&w->jpeg, TRUE);
-    int stored = w->jpeg.jpeg_color_space, is_cmyk = stored == JCS_CMYK || stored == JCS_YCCK;
+    J_COLOR_SPACE stored = w->jpeg.jpeg_color_space;
+    int is_cmyk = stored == JCS_CMYK || stored == JCS_YCCK;
     w->jpeg.out_color_space = is_cmyk ? JCS_CMYK : stored == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
     w->status = psld_image_claim(w->origin, w->jpeg.image_width, w->jpeg.image_height, stored == JCS_GRAYSCALE ? 1 : 3,
                                  w->image);
