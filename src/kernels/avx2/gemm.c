@@ -119,30 +119,76 @@ static void tile(ptrdiff_t rows, const sum_range *sum, float *c, ptrdiff_t ldc, 
     }
 }
 
-/* Rows of the next tile when `left` are left: 8 is 4 + 4, since a tile of two rows cannot fill the multiply-add
- * units. */
+/* Rows of the next tile when `left` are left: as few tiles as possible, and as even as possible, since fewer than four
+ * rows cannot fill the multiply-add units. 16 is 6 + 5 + 5, 8 is 4 + 4. */
 static ptrdiff_t tile_height(ptrdiff_t left)
 {
-    if (left == 8 || left == 4) return 4;
-    if (left == 7) return 4;
-    return psld_least(left, 6);
+    static const signed char height[] = {0, 1, 2, 3, 4, 5, 6, 4, 4, 5, 5, 6, 6, 5, 5, 5, 6, 6, 6};
+    return left < (ptrdiff_t)sizeof height ? height[left] : 6;
+}
+
+/* ---- Rows a fixed stride apart, k in one piece ------------------------------------------------------------------- */
+
+#define POINT_PLAIN_ROW(i) const float *a##i = a + (rows > (i) ? (i) : 0) * lda;
+
+/* Does what tile_rows would with one tap and one piece, and the same bits; with k about 128 what that has to set up
+ * would show. */
+V8_INLINE void plain_rows(int rows, ptrdiff_t length, const float *a, ptrdiff_t lda, const float *b, float *c,
+                          ptrdiff_t ldc, int lanes, const float *bias, const char *next)
+{
+    EACH_ROW(DECLARE_ROW)
+    EACH_ROW(POINT_PLAIN_ROW)
+    ptrdiff_t k = 0;
+    for (; k + 4 <= length; k += 4, b += 64, next += 128) {
+        _mm_prefetch(next, _MM_HINT_T0);
+        STEP(0)
+        STEP(1)
+        _mm_prefetch(next + 64, _MM_HINT_T0);
+        STEP(2)
+        STEP(3)
+    }
+    for (; k < length; k++, b += 16) STEP(0)
+    if (bias) {
+        const v8 bias_lo = v8_load(bias), bias_hi = lanes > 8 ? v8_load(bias + 8) : v8_zero();
+        EACH_ROW(STORE_ROW)
+    } else {
+        EACH_ROW(STORE_ROW_PLAIN)
+    }
 }
 
 void psld_gemm_panel_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel, float *c,
                                ptrdiff_t ldc, int lanes, const float *bias, const float *next)
 {
-    static const ptrdiff_t first = 0;
-    const float *from[6];
-    sum_range sum = {.taps = 1, .channels = k, .piece = k, .where = &first, .from = from, .panel = panel};
-    if (k == 0) sum.piece = 1;
     for (ptrdiff_t row = 0, height = 0, half = 0; row < rows; row += height, half ^= 1) {
         height = tile_height(rows - row);
-        for (ptrdiff_t i = 0; i < height; i++) from[i] = a + (row + i) * lda;
         /* A tile's steps fetch half of the next panel: even tiles the first half, odd ones the second. */
-        sum.next = next ? next + half * (k / 2) * 16 : panel;
-        tile(height, &sum, c + row * ldc, ldc, lanes, bias);
+        const char *fetch = (const char *)(next ? next + half * (k / 2) * 16 : panel);
+        const float *from = a + row * lda;
+        float *to = c + row * ldc;
+        switch (height) {
+        case 6:
+            plain_rows(6, k, from, lda, panel, to, ldc, lanes, bias, fetch);
+            break;
+        case 5:
+            plain_rows(5, k, from, lda, panel, to, ldc, lanes, bias, fetch);
+            break;
+        case 4:
+            plain_rows(4, k, from, lda, panel, to, ldc, lanes, bias, fetch);
+            break;
+        case 3:
+            plain_rows(3, k, from, lda, panel, to, ldc, lanes, bias, fetch);
+            break;
+        case 2:
+            plain_rows(2, k, from, lda, panel, to, ldc, lanes, bias, fetch);
+            break;
+        default:
+            plain_rows(1, k, from, lda, panel, to, ldc, lanes, bias, fetch);
+            break;
+        }
     }
 }
+
+/* ---- Rows anywhere ----------------------------------------------------------------------------------------------- */
 
 void psld_gemm_taps_avx2_6x16(ptrdiff_t rows, const psld_gemm_taps_avx2 *taps, const float *const *from,
                               const float *panel, float *c, ptrdiff_t ldc, int lanes, const float *bias)
