@@ -316,16 +316,16 @@ static void norm_backward(void *context, int slots)
     const ptrdiff_t stride = l->norm.stride;
     const psld_norm_gradient_avx2 g = {.x = l->x,
                                        .dy = l->dy,
-                                       .dx = l->y,
                                        .x_stride = stride,
                                        .dy_stride = stride,
-                                       .dx_stride = stride,
                                        .gamma = l->parameters,
                                        .scale = table(l, 2),
                                        .shift = table(l, 3),
                                        .group_mean = table(l, 4),
                                        .group_rstd = table(l, 5)};
-    psld_norm_dx_avx2(&l->norm, &g, l->scratch);
+    float *sums = l->scratch + psld_norm_dx_scratch_avx2(&l->norm);
+    psld_norm_sums_avx2(&l->norm, &g, sums);
+    psld_norm_dx_avx2(&l->norm, &g, sums, l->y, stride, l->scratch);
 }
 
 static void add_pixels(void *context, int slots)
@@ -345,7 +345,7 @@ static void bench_norm(ptrdiff_t n, ptrdiff_t channels, ptrdiff_t size)
     l.count = n * size * size * channels;
     l.x = buffer(l.count), l.y = buffer(l.count), l.dy = buffer(l.count);
     l.tables = buffer(6 * n * channels), l.parameters = buffer(channels);
-    l.scratch = buffer(psld_norm_dx_scratch_avx2(&l.norm));
+    l.scratch = buffer(psld_norm_dx_scratch_avx2(&l.norm) + 2 * l.norm.images * l.norm.stride);
     const double bytes = 4.0 * (double)l.count;
     const contender contenders[] = {{"y", norm_forward, 3 * bytes},
                                     {"moments", norm_moments, bytes},

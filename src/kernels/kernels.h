@@ -23,30 +23,30 @@
 enum { PSLD_LANES = 8, PSLD_MAX_INPUTS = 6, PSLD_MAX_TAPS = 16 };
 
 typedef enum psld_op {
-    PSLD_OP_INPUT,        /* written before each run */
-    PSLD_OP_PARAMETER,    /* dense, by name */
-    PSLD_OP_FILL,         /* a constant: fill.value everywhere */
-    PSLD_OP_CONV,         /* (x, w): correlation; linear maps are 1x1 ones */
-    PSLD_OP_CONV_DX,      /* (dy, w): its adjoint in x; also the transposed convolution */
-    PSLD_OP_CONV_DW,      /* (x, dy): its adjoint in w */
-    PSLD_OP_BIAS,         /* (x, b): x + b, b dense [c] or one [c] a sample */
-    PSLD_OP_CHANNEL_SUM,  /* (x): sum over pixels; dense result: over samples, too */
-    PSLD_OP_BROADCAST,    /* (b): b [n][c] at every pixel */
-    PSLD_OP_MOMENTS,      /* (x): [n][2c], mean then variance of each channel */
-    PSLD_OP_NORMALISE,    /* (x, moments, weight, bias): activation(group normalisation) */
-    PSLD_OP_NORMALISE_DX, /* (x, moments, weight, bias, dy) */
-    PSLD_OP_NORMALISE_DW, /* (x, moments, weight, bias, dy): dense [2c], gradient by weight then by bias */
-    PSLD_OP_ACTIVATE,     /* (x) */
-    PSLD_OP_ACTIVATE_DX,  /* (x, dy) */
-    PSLD_OP_SUM,          /* (a, b): scale.by (a + b) */
-    PSLD_OP_SCALE,        /* (x): scale.by x */
-    PSLD_OP_CONCAT,       /* (a, b, ...): along channels */
-    PSLD_OP_SLICE,        /* (x): channels slice.first ... */
-    PSLD_OP_SLICE_DX,     /* (dy): zeros but for these channels */
-    PSLD_OP_RESAMPLE,     /* (x): zeros between pixels, filter, keep every so many; each channel alone */
-    PSLD_OP_RESHAPE,      /* (x): the same numbers in the order c, h, w */
-    PSLD_OP_POOL,         /* (x): largest or mean of a window; pixels outside do not count */
-    PSLD_OP_RESIZE,       /* (x): bilinear to any size, as TensorFlow 1 does */
+    PSLD_OP_INPUT,          /* written before each run */
+    PSLD_OP_PARAMETER,      /* dense, by name */
+    PSLD_OP_FILL,           /* a constant: fill.value everywhere */
+    PSLD_OP_CONV,           /* (x, w): correlation; linear maps are 1x1 ones */
+    PSLD_OP_CONV_DX,        /* (dy, w): its adjoint in x; also the transposed convolution */
+    PSLD_OP_CONV_DW,        /* (x, dy): its adjoint in w */
+    PSLD_OP_BIAS,           /* (x, b): x + b, b dense [c] or one [c] a sample */
+    PSLD_OP_CHANNEL_SUM,    /* (x): sum over pixels; dense result: over samples, too */
+    PSLD_OP_BROADCAST,      /* (b): b [n][c] at every pixel */
+    PSLD_OP_MOMENTS,        /* (x): [n][2c], mean then variance of each channel */
+    PSLD_OP_NORMALISE,      /* (x, moments, weight, bias): activation(group normalisation) */
+    PSLD_OP_NORMALISE_SUMS, /* (x, moments, weight, bias, dy): [n][2c], gradient by weight then by bias, of a sample */
+    PSLD_OP_NORMALISE_DX,   /* (x, moments, weight, bias, dy, sums) */
+    PSLD_OP_ACTIVATE,       /* (x) */
+    PSLD_OP_ACTIVATE_DX,    /* (x, dy) */
+    PSLD_OP_SUM,            /* (a, b): scale.by (a + b) */
+    PSLD_OP_SCALE,          /* (x): scale.by x */
+    PSLD_OP_CONCAT,         /* (a, b, ...): along channels */
+    PSLD_OP_SLICE,          /* (x): channels slice.first ... */
+    PSLD_OP_SLICE_DX,       /* (dy): zeros but for these channels */
+    PSLD_OP_RESAMPLE,       /* (x): zeros between pixels, filter, keep every so many; each channel alone */
+    PSLD_OP_RESHAPE,        /* (x): the same numbers in the order c, h, w */
+    PSLD_OP_POOL,           /* (x): largest or mean of a window; pixels outside do not count */
+    PSLD_OP_RESIZE,         /* (x): bilinear to any size, as TensorFlow 1 does */
     PSLD_OP_SCORES,  /* (q, k): S[i][j] = by <q_i, k_j>, i a pixel of q, j a pixel of k, kept as channel j of pixel i */
     PSLD_OP_SOFTMAX, /* (s): along channels */
     PSLD_OP_SOFTMAX_DX, /* (p, dp), p being the result of the softmax */

@@ -77,7 +77,7 @@ psld_status psld_rule_fail(const psld_graph_node *node, const char *format, ...)
 psld_status psld_rule_same(const psld_graph *graph, psld_graph_node *node);
 
 extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, psld_rule_bias, psld_rule_channel_sum,
-    psld_rule_broadcast, psld_rule_moments, psld_rule_normalise, psld_rule_normalise_dx, psld_rule_normalise_dw,
+    psld_rule_broadcast, psld_rule_moments, psld_rule_normalise, psld_rule_normalise_sums, psld_rule_normalise_dx,
     psld_rule_activate, psld_rule_activate_dx, psld_rule_sum, psld_rule_scale, psld_rule_fill, psld_rule_concat,
     psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
     psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,

@@ -3,8 +3,8 @@
  *     dx = rstd (gamma d - a - h b),    a = sum(gamma d) / n,    b = sum(gamma d h) / n,    sums over the group,
  *     dgamma = sum(d h),    dbeta = sum(d)    over images and pixels.
  *
- * The first pass writes d to dx and sums d and d (x - mean) for every channel; the second applies
- * dx = d k1 + (x - mean) k2 + k3 with k1 = rstd gamma, k2 = -rstd^2 b, k3 = -rstd a. */
+ * The first pass sums d h and d over the pixels of each image and channel. The second makes d once more, which costs
+ * less than keeping it, and dx = d k1 + (x - mean) k2 + k3 with k1 = rstd gamma, k2 = -rstd^2 b, k3 = -rstd a. */
 #include "kernels/avx2/norm.h"
 
 #include <math.h>
@@ -24,8 +24,10 @@ typedef struct {
     ptrdiff_t x_stride;
     float *mean, *square;
     const psld_norm_gradient_avx2 *gradient;
-    float *sums;               /* [image][2][stride]: d, d (x - mean) */
+    float *sums;               /* [image][2][stride]: d h, d */
     const float *k1, *k2, *k3; /* [image][stride] */
+    float *dx;
+    ptrdiff_t dx_stride;
 } norm_job;
 
 static ptrdiff_t strips(const psld_norm_avx2 *norm)
@@ -160,51 +162,55 @@ V8_INLINE v8 from_doubles(const __m256d *sum)
     return _mm256_set_m128(_mm256_cvtpd_ps(sum[1]), _mm256_cvtpd_ps(sum[0]));
 }
 
-/* `count` vectors of channels, one chunk of pixels: d to dx, sums of d and of d (x - mean). Inlined with constant
- * `silu`. */
-V8_INLINE void gradient_chunk(const psld_norm_gradient_avx2 *g, ptrdiff_t row, ptrdiff_t channel, ptrdiff_t pixel,
-                              ptrdiff_t pixels, int count, int silu, v8 *sum, v8 *product)
+/* d of eight channels of one pixel. Inlined with constant `silu`. */
+V8_INLINE v8 slope8(int silu, v8 x, v8 dy, v8 scale, v8 shift)
 {
-    for (int i = 0; i < count; i++) sum[i] = product[i] = v8_zero();
-    for (ptrdiff_t p = pixel; p < pixel + pixels; p++)
-        for (int i = 0; i < count; i++) {
-            const ptrdiff_t c = channel + 8 * i;
-            const v8 value = v8_load(g->x + p * g->x_stride + c);
-            v8 d = v8_load(g->dy + p * g->dy_stride + c);
-            if (silu) {
-                const v8 z = v8_fma(value, v8_load(g->scale + row + c), v8_load(g->shift + row + c));
-                d = v8_mul(d, v8_silu_slope(z));
-            }
-            if (g->dx) v8_store(g->dx + p * g->dx_stride + c, d);
-            sum[i] = v8_add(sum[i], d);
-            product[i] = v8_fma(d, v8_sub(value, v8_load(g->group_mean + row + c)), product[i]);
-        }
+    return silu ? v8_mul(dy, v8_silu_slope(v8_fma(x, scale, shift))) : dy;
 }
 
-/* Chunks are summed in float, and the chunks in double. */
+/* One vector of channels, one chunk of pixels, in whose table `row` lies: sums of d and of d (x - mean). */
+V8_INLINE void sum_chunk(const psld_norm_gradient_avx2 *g, ptrdiff_t row, ptrdiff_t channel, ptrdiff_t pixel,
+                         ptrdiff_t pixels, int silu, v8 *sum, v8 *product)
+{
+    const v8 scale = v8_load(g->scale + row + channel), shift = v8_load(g->shift + row + channel);
+    const v8 mean = v8_load(g->group_mean + row + channel);
+    const float *x = g->x + pixel * g->x_stride + channel, *dy = g->dy + pixel * g->dy_stride + channel;
+    v8 s = v8_zero(), t = v8_zero();
+    for (ptrdiff_t p = 0; p < pixels; p++, x += g->x_stride, dy += g->dy_stride) {
+        const v8 value = v8_load(x), d = slope8(silu, value, v8_load(dy), scale, shift);
+        s = v8_add(s, d);
+        t = v8_fma(d, v8_sub(value, mean), t);
+    }
+    *sum = s;
+    *product = t;
+}
+
+/* Chunks are summed in float, and the chunks in double. A chunk of a strip stays in the first cache while its vectors
+ * are taken one by one. */
 static void sums_strip(const norm_job *job, ptrdiff_t image, ptrdiff_t first, ptrdiff_t last)
 {
     const psld_norm_avx2 *norm = job->norm;
+    const ptrdiff_t row = image * norm->stride;
     const int vectors = (int)(last - first) / 8;
     __m256d sums[VECTORS][2], products[VECTORS][2];
     for (int i = 0; i < VECTORS; i++) sums[i][0] = sums[i][1] = products[i][0] = products[i][1] = _mm256_setzero_pd();
     for (ptrdiff_t p = 0; p < norm->pixels; p += CHUNK) {
-        v8 sum[VECTORS], product[VECTORS];
-        const ptrdiff_t row = image * norm->stride, pixel = image * norm->pixels + p;
-        const ptrdiff_t count = psld_least(CHUNK, norm->pixels - p);
-        if (norm->silu)
-            gradient_chunk(job->gradient, row, first, pixel, count, vectors, 1, sum, product);
-        else
-            gradient_chunk(job->gradient, row, first, pixel, count, vectors, 0, sum, product);
+        const ptrdiff_t pixel = image * norm->pixels + p, count = psld_least(CHUNK, norm->pixels - p);
         for (int i = 0; i < vectors; i++) {
-            add_to_doubles(sum[i], sums[i]);
-            add_to_doubles(product[i], products[i]);
+            v8 sum, product;
+            if (norm->silu)
+                sum_chunk(job->gradient, row, first + 8 * i, pixel, count, 1, &sum, &product);
+            else
+                sum_chunk(job->gradient, row, first + 8 * i, pixel, count, 0, &sum, &product);
+            add_to_doubles(sum, sums[i]);
+            add_to_doubles(product, products[i]);
         }
     }
-    float *to = job->sums + image * 2 * norm->stride + first;
+    float *by_gamma = job->sums + 2 * row + first, *by_beta = by_gamma + norm->stride;
     for (int i = 0; i < vectors; i++) {
-        v8_store(to + 8 * i, from_doubles(sums[i]));
-        v8_store(to + norm->stride + 8 * i, from_doubles(products[i]));
+        const v8 rstd = v8_load(job->gradient->group_rstd + row + first + 8 * i);
+        v8_store(by_gamma + 8 * i, v8_mul(rstd, from_doubles(products[i])));
+        v8_store(by_beta + 8 * i, from_doubles(sums[i]));
     }
 }
 
@@ -214,6 +220,12 @@ static void sums_range(void *context, size_t begin, size_t end)
     const ptrdiff_t count = strips(job->norm), width = psld_round8(job->norm->channels);
     for (ptrdiff_t i = (ptrdiff_t)begin; i < (ptrdiff_t)end; i++)
         sums_strip(job, i / count, i % count * STRIP, psld_least(width, (i % count + 1) * STRIP));
+}
+
+void psld_norm_sums_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, float *sums)
+{
+    norm_job job = {.norm = norm, .gradient = gradient, .sums = sums};
+    psld_parallel((size_t)(norm->images * strips(norm)), 1, sums_range, &job);
 }
 
 /* The coefficients of one group of one image, from its sums. */
@@ -226,8 +238,8 @@ static void group_coefficients(const norm_job *job, const float *sums, ptrdiff_t
     const double rstd = (double)g->group_rstd[row + first], n = (double)(count * norm->pixels);
     double a = 0, b = 0;
     for (ptrdiff_t c = first; c < first + count; c++) {
-        a += (double)g->gamma[c] * (double)sums[c];
-        b += (double)g->gamma[c] * (double)sums[norm->stride + c] * rstd;
+        a += (double)g->gamma[c] * (double)sums[norm->stride + c];
+        b += (double)g->gamma[c] * (double)sums[c];
     }
     for (ptrdiff_t c = first; c < first + count; c++) {
         k1[row + c] = (float)(rstd * (double)g->gamma[c]);
@@ -236,61 +248,51 @@ static void group_coefficients(const norm_job *job, const float *sums, ptrdiff_t
     }
 }
 
-static void parameter_gradients(const norm_job *job)
+V8_INLINE void apply_pixels(const norm_job *job, ptrdiff_t begin, ptrdiff_t end, int silu)
 {
     const psld_norm_avx2 *norm = job->norm;
     const psld_norm_gradient_avx2 *g = job->gradient;
-    for (ptrdiff_t c = 0; c < psld_round8(norm->channels); c++) {
-        double scale = 0, shift = 0;
-        for (ptrdiff_t image = 0; image < norm->images; image++) {
-            const float *sums = job->sums + image * 2 * norm->stride;
-            shift += (double)sums[c];
-            scale += (double)sums[norm->stride + c] * (double)g->group_rstd[image * norm->stride + c];
+    const ptrdiff_t width = psld_round8(norm->channels);
+    for (ptrdiff_t p = begin; p < end; p++) {
+        const ptrdiff_t row = p / norm->pixels * norm->stride;
+        const float *x = g->x + p * g->x_stride, *dy = g->dy + p * g->dy_stride;
+        float *dx = job->dx + p * job->dx_stride;
+        for (ptrdiff_t c = 0; c < width; c += 8) {
+            const v8 value = v8_load(x + c), away = v8_sub(value, v8_load(g->group_mean + row + c));
+            const v8 d = slope8(silu, value, v8_load(dy + c), v8_load(g->scale + row + c), v8_load(g->shift + row + c));
+            const v8 rest = v8_fma(away, v8_load(job->k2 + row + c), v8_load(job->k3 + row + c));
+            v8_store(dx + c, v8_fma(d, v8_load(job->k1 + row + c), rest));
         }
-        if (g->dgamma) g->dgamma[c] = (float)scale + (g->accumulate ? g->dgamma[c] : 0);
-        if (g->dbeta) g->dbeta[c] = (float)shift + (g->accumulate ? g->dbeta[c] : 0);
     }
 }
 
 static void apply_range(void *context, size_t begin, size_t end)
 {
     const norm_job *job = context;
-    const psld_norm_avx2 *norm = job->norm;
-    const psld_norm_gradient_avx2 *g = job->gradient;
-    const ptrdiff_t width = psld_round8(norm->channels);
-    for (ptrdiff_t p = (ptrdiff_t)begin; p < (ptrdiff_t)end; p++) {
-        const ptrdiff_t row = p / norm->pixels * norm->stride;
-        const float *x = g->x + p * g->x_stride;
-        float *dx = g->dx + p * g->dx_stride;
-        for (ptrdiff_t c = 0; c < width; c += 8) {
-            const v8 away = v8_sub(v8_load(x + c), v8_load(g->group_mean + row + c));
-            const v8 rest = v8_fma(away, v8_load(job->k2 + row + c), v8_load(job->k3 + row + c));
-            v8_store(dx + c, v8_fma(v8_load(dx + c), v8_load(job->k1 + row + c), rest));
-        }
-    }
+    if (job->norm->silu)
+        apply_pixels(job, (ptrdiff_t)begin, (ptrdiff_t)end, 1);
+    else
+        apply_pixels(job, (ptrdiff_t)begin, (ptrdiff_t)end, 0);
 }
 
 ptrdiff_t psld_norm_dx_scratch_avx2(const psld_norm_avx2 *norm)
 {
-    return 5 * norm->images * norm->stride;
+    return 3 * norm->images * norm->stride;
 }
 
-void psld_norm_dx_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, float *scratch)
+void psld_norm_dx_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, const float *sums,
+                       float *dx, ptrdiff_t dx_stride, float *scratch)
 {
     const ptrdiff_t table = norm->images * norm->stride;
-    float *k1 = scratch + 2 * table, *k2 = k1 + table, *k3 = k2 + table;
-    norm_job job = {.norm = norm, .gradient = gradient, .sums = scratch, .k1 = k1, .k2 = k2, .k3 = k3};
-    psld_parallel((size_t)(norm->images * strips(norm)), 1, sums_range, &job);
+    float *k1 = scratch, *k2 = k1 + table, *k3 = k2 + table;
+    norm_job job = {.norm = norm, .gradient = gradient, .k1 = k1, .k2 = k2, .k3 = k3, .dx = dx};
+    job.dx_stride = dx_stride;
     for (ptrdiff_t image = 0; image < norm->images; image++) {
         const ptrdiff_t row = image * norm->stride;
         for (ptrdiff_t c = 0; c < norm->channels; c += norm->channels / norm->groups)
-            group_coefficients(&job, scratch + 2 * row, row, c, k1, k2, k3);
-        set_padding(norm, k1 + row);
-        set_padding(norm, k2 + row);
-        set_padding(norm, k3 + row);
+            group_coefficients(&job, sums + 2 * row, row, c, k1, k2, k3);
+        set_padding(norm, k1 + row), set_padding(norm, k2 + row), set_padding(norm, k3 + row);
     }
-    parameter_gradients(&job);
-    if (!gradient->dx) return;
     psld_parallel((size_t)(norm->images * norm->pixels), (size_t)(16384 / psld_round8(norm->channels) + 1), apply_range,
                   &job);
 }

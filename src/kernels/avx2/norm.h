@@ -26,18 +26,19 @@ void psld_moments_avx2(const psld_norm_avx2 *norm, const float *x, ptrdiff_t x_s
 void psld_norm_tables_avx2(const psld_norm_avx2 *norm, const float *mean, const float *square, const float *gamma,
                            const float *beta, float *scale, float *shift, float *group_mean, float *group_rstd);
 
-/* dx from dy, and dgamma, dbeta [c] (+)= their gradients; dx may be dy. With norm->silu dy is the gradient at the
- * output of SiLU. */
+/* The gradient: first the sums over the pixels of each image, [image][2][stride], which are the gradients by gamma and
+ * by beta before images are added up; then dx from them. dx may be dy. With norm->silu dy is the gradient at the output
+ * of SiLU. */
 typedef struct psld_norm_gradient_avx2 {
     const float *x, *dy;
-    float *dx; /* NULL: the gradients of gamma and beta alone */
-    ptrdiff_t x_stride, dy_stride, dx_stride;
+    ptrdiff_t x_stride, dy_stride;
     const float *gamma, *scale, *shift, *group_mean, *group_rstd;
-    float *dgamma, *dbeta; /* padded to 8 */
-    int accumulate;        /* onto dgamma and dbeta */
 } psld_norm_gradient_avx2;
 
+void psld_norm_sums_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, float *sums);
+
 ptrdiff_t psld_norm_dx_scratch_avx2(const psld_norm_avx2 *norm);
-void psld_norm_dx_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, float *scratch);
+void psld_norm_dx_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, const float *sums,
+                       float *dx, ptrdiff_t dx_stride, float *scratch);
 
 #endif

@@ -1,6 +1,6 @@
-/* The products of attention as matrix products between the pixels of an image. A task is a quarter of an image's
- * rows, so that one image alone keeps four threads busy; each packs the other matrix for itself, which costs little
- * beside the product. */
+/* The products of attention as matrix products between the pixels of an image. A task is an image, which packs the
+ * other matrix; or a quarter of an image's rows where images are few, so that one alone keeps four threads busy, each
+ * packing for itself. */
 #include "kernels/avx2/table.h"
 
 #include "kernels/avx2/gemm.h"
@@ -8,7 +8,12 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { PARTS = 4 };
+enum { FEW_IMAGES = 4 };
+
+static ptrdiff_t parts_of(const psld_call *call)
+{
+    return call->out.shape.n < FEW_IMAGES ? 4 : 1;
+}
 
 static ptrdiff_t area_of(const psld_operand *o)
 {
@@ -22,7 +27,14 @@ static float *image_of(const psld_operand *o, ptrdiff_t n)
 
 static size_t tasks_of_rows(const psld_call *call)
 {
-    return (size_t)call->out.shape.n * PARTS;
+    return (size_t)(call->out.shape.n * parts_of(call));
+}
+
+/* The most tasks that this many images or fewer make. */
+static size_t most_tasks(const psld_call *call)
+{
+    ptrdiff_t images = call->out.shape.n;
+    return (size_t)psld_most(images, 4 * psld_least(images, FEW_IMAGES - 1));
 }
 
 typedef struct part {
@@ -31,9 +43,9 @@ typedef struct part {
 
 static part part_of(const psld_call *call, size_t task)
 {
-    ptrdiff_t rows = area_of(&call->out), length = (rows + PARTS - 1) / PARTS, index = (ptrdiff_t)task % PARTS;
-    ptrdiff_t first = psld_least(index * length, rows);
-    return (part){(ptrdiff_t)task / PARTS, first, psld_least(length, rows - first)};
+    ptrdiff_t rows = area_of(&call->out), parts = parts_of(call), length = (rows + parts - 1) / parts;
+    ptrdiff_t first = psld_least((ptrdiff_t)task % parts * length, rows);
+    return (part){(ptrdiff_t)task / parts, first, psld_least(length, rows - first)};
 }
 
 /* Rows of the result from rows of in[0], `k` numbers long, and panels for all its columns. */
@@ -65,7 +77,7 @@ static ptrdiff_t scores_panels(const psld_call *call)
 
 static size_t scratch_scores(const psld_call *call)
 {
-    return tasks_of_rows(call) * (size_t)scores_panels(call) * sizeof(float);
+    return most_tasks(call) * (size_t)scores_panels(call) * sizeof(float);
 }
 
 static void run_scores(const psld_call *call, size_t begin, size_t end)
@@ -90,7 +102,7 @@ static ptrdiff_t apply_panels(const psld_call *call)
 
 static size_t scratch_apply(const psld_call *call)
 {
-    return tasks_of_rows(call) * (size_t)apply_panels(call) * sizeof(float);
+    return most_tasks(call) * (size_t)apply_panels(call) * sizeof(float);
 }
 
 static void run_apply(const psld_call *call, size_t begin, size_t end)

@@ -59,23 +59,25 @@ static void run_moments(const psld_call *call, size_t begin, size_t end)
 /* All tables of a call, one after another in its scratch. */
 typedef struct tables {
     float *mean, *square, *scale, *shift, *group_mean, *group_rstd; /* [image][stride] */
-    float *gamma, *beta, *dgamma, *dbeta;                           /* [stride] */
+    float *gamma, *beta;                                            /* [stride] */
+    float *sums;                                                    /* [image][2][stride], of the gradient */
     float *rest;
 } tables;
 
 static ptrdiff_t tables_size(const psld_norm_avx2 *norm)
 {
-    return (6 * norm->images + 4) * norm->stride;
+    return (8 * norm->images + 2) * norm->stride;
 }
 
 static tables lay_out_tables(const psld_norm_avx2 *norm, float *scratch)
 {
     tables t;
     float **each[] = {&t.mean, &t.square, &t.scale, &t.shift, &t.group_mean, &t.group_rstd};
-    float **once[] = {&t.gamma, &t.beta, &t.dgamma, &t.dbeta};
+    float **once[] = {&t.gamma, &t.beta};
     for (int i = 0; i < 6; i++, scratch += norm->images * norm->stride) *each[i] = scratch;
-    for (int i = 0; i < 4; i++, scratch += norm->stride) *once[i] = scratch;
-    t.rest = scratch;
+    for (int i = 0; i < 2; i++, scratch += norm->stride) *once[i] = scratch;
+    t.sums = scratch;
+    t.rest = scratch + 2 * norm->images * norm->stride;
     return t;
 }
 
@@ -135,9 +137,32 @@ static psld_norm_gradient_avx2 gradient_of(const psld_call *call, const tables *
                                      .scale = t->scale,
                                      .shift = t->shift,
                                      .group_mean = t->group_mean,
-                                     .group_rstd = t->group_rstd,
-                                     .dgamma = t->dgamma,
-                                     .dbeta = t->dbeta};
+                                     .group_rstd = t->group_rstd};
+}
+
+static size_t tasks_normalise_sums(const psld_call *call)
+{
+    return is_fast(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_SUMS].tasks(call);
+}
+
+/* Sums are a tensor [n][2c] in plans, [image][2][stride] here. */
+static void run_normalise_sums(const psld_call *call, size_t begin, size_t end)
+{
+    if (!is_fast(call)) {
+        psld_backend_reference.kernel[PSLD_OP_NORMALISE_SUMS].run(call, begin, end);
+        return;
+    }
+    psld_norm_avx2 norm = norm_of(call);
+    tables t = make_tables(call, &norm);
+    psld_norm_gradient_avx2 gradient = gradient_of(call, &t);
+    psld_norm_sums_avx2(&norm, &gradient, t.sums);
+    for (ptrdiff_t n = 0; n < norm.images; n++) {
+        float *out = (float *)call->out.data + n * (ptrdiff_t)call->out.pixel;
+        memset(out, 0, psld_lanes(call->out.shape.c) * sizeof(float));
+        for (ptrdiff_t half = 0; half < 2; half++)
+            memcpy(out + half * norm.channels, t.sums + (2 * n + half) * norm.stride,
+                   (size_t)norm.channels * sizeof(float));
+    }
 }
 
 static size_t scratch_normalise_dx(const psld_call *call)
@@ -160,29 +185,12 @@ static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
     psld_norm_avx2 norm = norm_of(call);
     tables t = make_tables(call, &norm);
     psld_norm_gradient_avx2 gradient = gradient_of(call, &t);
-    gradient.dx = call->out.data;
-    gradient.dx_stride = (ptrdiff_t)call->out.pixel;
-    psld_norm_dx_avx2(&norm, &gradient, t.rest);
-}
-
-static size_t tasks_normalise_dw(const psld_call *call)
-{
-    return is_fast(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_DW].tasks(call);
-}
-
-static void run_normalise_dw(const psld_call *call, size_t begin, size_t end)
-{
-    if (!is_fast(call)) {
-        psld_backend_reference.kernel[PSLD_OP_NORMALISE_DW].run(call, begin, end);
-        return;
-    }
-    psld_norm_avx2 norm = norm_of(call);
-    tables t = make_tables(call, &norm);
-    psld_norm_gradient_avx2 gradient = gradient_of(call, &t);
-    float *out = call->out.data;
-    psld_norm_dx_avx2(&norm, &gradient, t.rest);
-    memcpy(out, t.dgamma, (size_t)norm.channels * sizeof(float));
-    memcpy(out + norm.channels, t.dbeta, (size_t)norm.channels * sizeof(float));
+    for (ptrdiff_t n = 0; n < norm.images; n++)
+        for (ptrdiff_t half = 0; half < 2; half++)
+            memcpy(t.sums + (2 * n + half) * norm.stride,
+                   (const float *)call->in[5].data + n * (ptrdiff_t)call->in[5].pixel + half * norm.channels,
+                   (size_t)norm.channels * sizeof(float));
+    psld_norm_dx_avx2(&norm, &gradient, t.sums, call->out.data, (ptrdiff_t)call->out.pixel, t.rest);
 }
 
 void psld_table_norms_avx2(psld_op_kernel *kernel)
@@ -199,10 +207,10 @@ void psld_table_norms_avx2(psld_op_kernel *kernel)
                                                     .run = run_normalise_dx,
                                                     .scratch = scratch_normalise_dx,
                                                     .in_place = 16};
-    kernel[PSLD_OP_NORMALISE_DW] = (psld_op_kernel){.name = "avx2_normalise_dw",
-                                                    .tasks = tasks_normalise_dw,
-                                                    .run = run_normalise_dw,
-                                                    .scratch = scratch_normalise_dx};
+    kernel[PSLD_OP_NORMALISE_SUMS] = (psld_op_kernel){.name = "avx2_normalise_sums",
+                                                      .tasks = tasks_normalise_sums,
+                                                      .run = run_normalise_sums,
+                                                      .scratch = scratch_normalise};
 }
 
 #endif

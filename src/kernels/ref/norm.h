@@ -3,7 +3,8 @@
  *     h = (x - m) r,     u = weight h + bias,     y = activation(u).
  * Moments are kept by channel, so that those of a concatenation are the concatenation of moments; a group's follow from
  *     m = mean of m_c,     v = mean of v_c + (m_c - m)^2.
- * Backward, with g = dy activation'(u) weight:   dx = r (g - mean(g) - h mean(g h)),  means over the group. */
+ * Backward, with g = dy activation'(u) weight:   dx = r (g - mean(g) - h mean(g h)),  means over the group. They follow
+ * from sums over pixels, which are the gradients by weight and bias. */
 #ifndef PSLD_KERNELS_REF_NORM_H
 #define PSLD_KERNELS_REF_NORM_H
 
@@ -85,7 +86,30 @@ static double norm_slope(const psld_call *call, group_moments g, int n, int i, i
     return (double)dy[c] * activate_slope(call->attributes->norm.activation, u);
 }
 
-/* A task is a group of a sample. */
+/* A task is a sample. */
+static void run_normalise_sums(const psld_call *call, size_t begin, size_t end)
+{
+    psld_shape s = call->in[0].shape;
+    int groups = call->attributes->norm.groups;
+    for (int n = (int)begin; n < (int)end; n++) {
+        real *out = pixel_at(&call->out, n, 0, 0);
+        for (int c = 0; c < s.c; c++) {
+            group_moments g = group_of(call, n, c / (s.c / groups));
+            double by_weight = 0, by_bias = 0, h = 0;
+            for (int i = 0; i < pixels_of(s); i++) {
+                double slope = norm_slope(call, g, n, i, c, &h);
+                by_weight += slope * h;
+                by_bias += slope;
+            }
+            out[c] = (real)by_weight;
+            out[s.c + c] = (real)by_bias;
+        }
+        clear_lanes(out, 2 * s.c, (ptrdiff_t)psld_lanes(2 * s.c));
+    }
+}
+
+/* A task is a group of a sample. Its means are made here, in double, not of the sums, which have been rounded: where
+ * dx is a small difference of large numbers that would show. */
 static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
 {
     int groups = call->attributes->norm.groups, channels = call->out.shape.c, pixels = pixels_of(call->out.shape);
@@ -110,32 +134,6 @@ static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
             }
             if (group == groups - 1) clear_lanes(dx, channels, (ptrdiff_t)psld_lanes(channels));
         }
-    }
-}
-
-static size_t tasks_normalise_dw(const psld_call *call)
-{
-    return (size_t)call->in[0].shape.c;
-}
-
-/* A task is a channel. */
-static void run_normalise_dw(const psld_call *call, size_t begin, size_t end)
-{
-    psld_shape s = call->in[0].shape;
-    int size = s.c / call->attributes->norm.groups;
-    real *out = call->out.data;
-    for (int c = (int)begin; c < (int)end; c++) {
-        double by_weight = 0, by_bias = 0, h = 0;
-        for (int n = 0; n < s.n; n++) {
-            group_moments g = group_of(call, n, c / size);
-            for (int i = 0; i < pixels_of(s); i++) {
-                double slope = norm_slope(call, g, n, i, c, &h);
-                by_weight += slope * h;
-                by_bias += slope;
-            }
-        }
-        out[c] = (real)by_weight;
-        out[s.c + c] = (real)by_bias;
     }
 }
 

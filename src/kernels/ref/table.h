@@ -26,7 +26,7 @@
     [PSLD_OP_MOMENTS] = {"ref_moments", tasks_samples, run_moments, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_NORMALISE] = {"ref_normalise", tasks_groups, run_normalise, NULL, 1, 0, NULL, NULL, NULL}, \
     [PSLD_OP_NORMALISE_DX] = {"ref_normalise_dx", tasks_groups, run_normalise_dx, NULL, 17, 0, NULL, NULL, NULL}, \
-    [PSLD_OP_NORMALISE_DW] = {"ref_normalise_dw", tasks_normalise_dw, run_normalise_dw, NULL, 0, 0, NULL, NULL, NULL}, \
+    [PSLD_OP_NORMALISE_SUMS] = {"ref_normalise_sums", tasks_samples, run_normalise_sums, NULL, 0, 0, NULL, NULL, NULL}, \
     [PSLD_OP_ACTIVATE] = {"ref_activate", tasks_rows, run_activate, NULL, 1, 0, NULL, NULL, NULL}, \
     [PSLD_OP_ACTIVATE_DX] = {"ref_activate_dx", tasks_rows, run_activate_dx, NULL, 3, 0, NULL, NULL, NULL}, \
     [PSLD_OP_SUM] = {"ref_sum", tasks_rows, run_sum, NULL, 3, 0, NULL, NULL, NULL}, \
