@@ -656,6 +656,90 @@ PSLD_API psld_status psld_precision_recall(const psld_array *generated, const ps
 PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,
                                              size_t directions, uint64_t seed, double *distance);
 
+/* What turns images into features: the FID network, or a classifier of ours, whose distances are not FID. */
+typedef struct psld_features psld_features;
+/* `weights`: pt_inception-2015-12-05-6726825d.pth, as pytorch-fid and torch-fidelity publish it (or a safetensors
+ * conversion); or a classifier with its configuration. */
+PSLD_API psld_status psld_features_open(const char *weights, psld_features **features);
+PSLD_API void psld_features_free(psld_features *features);
+PSLD_API int psld_features_is_fid(const psld_features *features);
+PSLD_API const char *psld_features_name(const psld_features *features);
+PSLD_API size_t psld_features_dim(const psld_features *features);
+PSLD_API size_t psld_features_classes(const psld_features *features);
+/* Of images u8 [n, channels, height, width]: features [n][dim] and logits [n][classes], NULL for what is not wanted. The
+ * FID network sees grey images in three equal channels. */
+PSLD_API psld_status psld_features_extract(psld_features *features, const psld_array *images, float *out,
+                                           float *logits);
+
+/* One side of a comparison. */
+typedef struct psld_set psld_set;
+typedef enum psld_set_kind {
+    PSLD_SET_IMAGES = 0,     /* u8 */
+    PSLD_SET_ROWS = 1,       /* features, points or logits: a row of numbers each */
+    PSLD_SET_STATISTICS = 2, /* mean and covariance alone */
+} psld_set_kind;
+/* Images or vectors as psld_data_open has them, features [n, d] (.npy of floats), or statistics (.npz with mu and
+ * sigma). Of endless sets, or with a limit above 0, the first so many. A broken image is an error. */
+PSLD_API psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set);
+/* `count` samples of a model, drawn when they are first needed and kept: images (u8, rounded or with `floor` cut off), or
+ * points. The model is borrowed. */
+PSLD_API psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
+                                    psld_set **set);
+PSLD_API void psld_set_free(psld_set *set);
+PSLD_API psld_set_kind psld_set_kind_of(const psld_set *set);
+/* 0 for statistics. */
+PSLD_API uint64_t psld_set_count(const psld_set *set);
+/* Evaluations a sample of those drawn so far; 0 for sets that are not drawn. */
+PSLD_API uint64_t psld_set_nfe(const psld_set *set);
+
+enum {
+    PSLD_FRECHET = 1,          /* "fid": both sets */
+    PSLD_INCEPTION_SCORE = 2,  /* "is": the first set alone */
+    PSLD_KID = 4,              /* "kid" */
+    PSLD_PRECISION_RECALL = 8, /* "prc" */
+    PSLD_SLICED = 16,          /* "swd": sliced Wasserstein distance, of sets of points */
+};
+/* "fid,is" as PSLD_FRECHET | PSLD_INCEPTION_SCORE. */
+PSLD_API psld_status psld_metrics_parse(const char *names, unsigned *metrics);
+
+typedef struct psld_compare_options {
+    unsigned metrics;
+    size_t splits, neighbours; /* 10, 3 */
+    psld_kid_options kid;
+    size_t directions; /* of the sliced distance: 256 */
+    uint64_t seed;     /* of these directions */
+    psld_progress_fn progress;
+    void *progress_user;
+} psld_compare_options;
+PSLD_API void psld_compare_defaults(psld_compare_options *options);
+
+typedef struct psld_comparison {
+    uint64_t count[2]; /* images or rows of each set; 0: statistics */
+    size_t dim;        /* of the features; 0: none were needed */
+    double frechet;
+    double score, score_deviation;                   /* inception score, shuffled as torch-fidelity does */
+    double score_in_order, score_in_order_deviation; /* the same in the order of the set */
+    double kid, kid_deviation;
+    double precision, recall;
+    double sliced;
+} psld_comparison;
+
+/* Compares `generated` with `real` (NULL: the inception score alone, also of a set of logits). `features` is for images
+ * and may be NULL without them. Features are added up as they come; only kid, prc and swd keep them (float32). */
+PSLD_API psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
+                                  const psld_compare_options *options, psld_comparison *comparison);
+
+/* All features of a set, float32 [n, dim], or its mean and covariance. */
+PSLD_API psld_status psld_set_features(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
+                                       psld_array **rows);
+PSLD_API psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
+                                         psld_statistics **statistics);
+
+/* A page (PNG) of `count` real images beside generated ones, each of these with the real image nearest to it (pixels,
+ * squared differences): groups of three rows, real, generated, nearest. */
+PSLD_API psld_status psld_compare_page(psld_set *generated, psld_set *real, size_t count, psld_progress_fn progress,
+                                       void *user, const char *path);
+
 typedef struct psld_likelihood_options {
     double tolerance; /* of the probability flow, relative and absolute */
     double eps;       /* where the flow starts: the density is that of t = eps at the data */
@@ -675,6 +759,21 @@ PSLD_API void psld_likelihood_defaults(psld_likelihood_options *options);
 PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source,
                                      const psld_likelihood_options *options, uint64_t first, size_t count, size_t dim,
                                      const double *x, double *log_p, uint64_t *nfe);
+
+/* Likelihood of a model for a set: images are dequantised, each value v spread evenly over its cell, [v - 1/2, v + 1/2],
+ * and log2 127.5 added a dimension, so that bits are of the values 0 ... 255; points are taken as they are. */
+typedef struct psld_nll {
+    uint64_t count;
+    size_t dim;
+    double bits;       /* a dimension: mean of -log2 p / dim, for images of the values */
+    double error;      /* its standard error */
+    double nats;       /* a sample: mean of -log p, of the values likewise */
+    uint64_t nfe;      /* evaluations a sample */
+    int is_bound;      /* auxiliary variables or dequantisation: an upper bound in expectation */
+    int is_exact;      /* exact divergence */
+} psld_nll;
+PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options,
+                                    psld_nll *nll);
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 

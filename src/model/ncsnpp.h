@@ -42,6 +42,9 @@ psld_id psld_unet_encode(psld_unet *unet, psld_id z, psld_id t);
 psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out);
 psld_status psld_classifier_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
                                   psld_id *out);
+/* The same with what the head sees. */
+psld_status psld_classifier_parts(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                                  psld_id *encoded, psld_id *out);
 psld_status psld_mlp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out);
 
 #endif

@@ -1,0 +1,332 @@
+/* Two sets compared. Each is walked once, a piece at a time: pixels become features, and features go into whatever sums
+ * the metrics need. Only metrics that look at pairs of images keep the features themselves. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "eval/inception_score.h"
+#include "eval/set.h"
+
+enum { PIECE = 64, KEEPS_ROWS = PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED };
+
+#define NETWORK_WANTED                                                                                         \
+    "metrics of images need --weights: the FID network pt_inception-2015-12-05-6726825d.pth from the releases " \
+    "of pytorch-fid and of torch-fidelity (SHA-256 6726825d...), or a classifier of psld"
+
+/* ---- Options ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    unsigned metric;
+} metric_names[] = {{"fid", PSLD_FRECHET},
+                    {"is", PSLD_INCEPTION_SCORE},
+                    {"kid", PSLD_KID},
+                    {"prc", PSLD_PRECISION_RECALL},
+                    {"swd", PSLD_SLICED}};
+enum { METRICS = sizeof metric_names / sizeof *metric_names };
+
+psld_status psld_metrics_parse(const char *names, unsigned *metrics)
+{
+    *metrics = 0;
+    for (const char *at = names;; at++) {
+        size_t length = strcspn(at, ","), i = 0;
+        while (i < METRICS && (strlen(metric_names[i].name) != length || strncmp(metric_names[i].name, at, length) != 0))
+            i++;
+        if (i == METRICS)
+            return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected some of fid, is, kid, prc, swd, found \"%.*s\"",
+                             (int)(length < 60 ? length : 60), at);
+        *metrics |= metric_names[i].metric;
+        at += length;
+        if (!*at) return PSLD_OK;
+    }
+}
+
+void psld_compare_defaults(psld_compare_options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->metrics = PSLD_FRECHET;
+    options->splits = 10;
+    options->neighbours = 3;
+    options->directions = 256;
+    psld_kid_defaults(&options->kid);
+}
+
+/* ---- Walking a set ----------------------------------------------------------------------------------------------- */
+
+/* What is gathered of a set; NULL: not wanted. */
+typedef struct summary {
+    psld_statistics *statistics;
+    psld_array *rows;                /* float32 [count, dim] */
+    psld_score *shuffled, *in_order; /* of its logits */
+} summary;
+
+static void free_summary(summary *s)
+{
+    psld_statistics_free(s->statistics);
+    psld_array_free(s->rows);
+    psld_score_free(s->shuffled);
+    psld_score_free(s->in_order);
+}
+
+/* Progress over both sets, in thousandths of an item. */
+typedef struct tracker {
+    psld_progress_fn progress;
+    void *user;
+    uint64_t done, piece, total;
+} tracker;
+
+static int report_drawing(void *user, uint64_t done, uint64_t total)
+{
+    tracker *t = user;
+    return t->progress ? t->progress(t->user, t->done + t->piece * 900 * done / (total ? total : 1), t->total) : 0;
+}
+
+typedef struct walk {
+    psld_set *set;
+    psld_features *features;
+    size_t dim, classes;
+    int rows_are_logits;
+    psld_array *images; /* u8 [PIECE, ...]; NULL: a set of rows */
+    float *out, *logits;
+    summary *summary;
+    tracker *tracker;
+} walk;
+
+static psld_status take(walk *w, uint64_t first, size_t n)
+{
+    summary *s = w->summary;
+    const float *logits = w->rows_are_logits ? w->out : w->logits;
+    if (s->statistics) PSLD_TRY(psld_statistics_add(s->statistics, n, w->out));
+    if (s->rows) memcpy((float *)s->rows->data + first * w->dim, w->out, n * w->dim * sizeof(float));
+    if (s->shuffled) PSLD_TRY(psld_score_add(s->shuffled, n, logits));
+    if (s->in_order) PSLD_TRY(psld_score_add(s->in_order, n, logits));
+    return PSLD_OK;
+}
+
+static psld_status read_piece(walk *w, uint64_t first, size_t n)
+{
+    if (!w->images) return psld_set_read_rows(w->set, first, n, w->out);
+    PSLD_TRY(psld_set_read_images(w->set, first, n, w->images->data));
+    w->images->shape[0] = n;
+    return psld_features_extract(w->features, w->images, w->out, w->logits);
+}
+
+static psld_status walk_pieces(walk *w)
+{
+    tracker *t = w->tracker;
+    w->set->progress = report_drawing;
+    w->set->progress_user = t;
+    psld_status status = PSLD_OK;
+    for (uint64_t first = 0; status == PSLD_OK && first < w->set->count; first += PIECE) {
+        size_t n = w->set->count - first < PIECE ? (size_t)(w->set->count - first) : PIECE;
+        t->piece = n;
+        status = read_piece(w, first, n);
+        if (status == PSLD_OK) status = take(w, first, n);
+        if (status == PSLD_BAD_INPUT && !strstr(psld_error_text(), w->set->name))
+            psld_fail_in(status, "%s", w->set->name);
+        t->done += 1000 * n;
+        if (status == PSLD_OK) status = psld_progress(t->progress, t->user, t->done, t->total);
+    }
+    w->set->progress = NULL;
+    return status;
+}
+
+static psld_status prepare_walk(walk *w)
+{
+    size_t shape[4] = {PIECE, w->set->shape[0], w->set->shape[1], w->set->shape[2]};
+    int images = w->set->kind == PSLD_SET_IMAGES;
+    w->out = psld_alloc(PIECE, w->dim * sizeof(float));
+    if (!w->out) return PSLD_NO_MEMORY;
+    if (images && w->summary->shuffled) {
+        w->logits = psld_alloc(PIECE, w->classes * sizeof(float));
+        if (!w->logits) return PSLD_NO_MEMORY;
+    }
+    return images ? psld_array_create(PSLD_U8, 4, shape, &w->images) : PSLD_OK;
+}
+
+/* Numbers of a feature of the set. */
+static size_t width_of(const psld_set *set, const psld_features *features)
+{
+    return set->kind == PSLD_SET_IMAGES ? psld_features_dim(features) : set->size;
+}
+
+static psld_status create_scores(walk *w, size_t splits)
+{
+    size_t classes = w->rows_are_logits ? w->dim : w->classes;
+    PSLD_TRY(psld_score_create((size_t)w->set->count, classes, splits, 1, &w->summary->shuffled));
+    return psld_score_create((size_t)w->set->count, classes, splits, 0, &w->summary->in_order);
+}
+
+/* Gathers what `metrics` need of a set; statistics alone (files) are taken as they are by the caller. */
+static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *tracker,
+                             summary *s)
+{
+    walk w = {.set = set, .features = features, .dim = width_of(set, features), .summary = s, .tracker = tracker};
+    const size_t shape[2] = {(size_t)set->count, w.dim};
+    psld_status status = PSLD_OK;
+    w.classes = features && set->kind == PSLD_SET_IMAGES ? psld_features_classes(features) : 0;
+    w.rows_are_logits = set->kind == PSLD_SET_ROWS;
+    if (metrics & PSLD_FRECHET) status = psld_statistics_create(w.dim, &s->statistics);
+    if (status == PSLD_OK && (metrics & KEEPS_ROWS)) status = psld_array_create(PSLD_F32, 2, shape, &s->rows);
+    if (status == PSLD_OK && (metrics & PSLD_INCEPTION_SCORE)) status = create_scores(&w, splits);
+    if (status == PSLD_OK) status = prepare_walk(&w);
+    if (status == PSLD_OK) status = walk_pieces(&w);
+    if (status == PSLD_OK && s->statistics) status = psld_statistics_finish(s->statistics);
+    if (w.images) w.images->shape[0] = PIECE;
+    psld_array_free(w.images);
+    psld_release(w.out);
+    psld_release(w.logits);
+    return status;
+}
+
+/* ---- What can be known to be wrong before any work --------------------------------------------------------------- */
+
+static psld_status check_set(const psld_set *set, const psld_features *features, unsigned metrics)
+{
+    if (set->kind == PSLD_SET_IMAGES && !features) return psld_fail(PSLD_BAD_INPUT, "%s: " NETWORK_WANTED, set->name);
+    if (set->kind == PSLD_SET_STATISTICS && (metrics & ~(unsigned)PSLD_FRECHET))
+        return psld_fail(PSLD_BAD_INPUT, "%s: mean and covariance are enough for fid alone", set->name);
+    return PSLD_OK;
+}
+
+static psld_status check_count(const psld_set *set, const char *metric, uint64_t need)
+{
+    if (set->kind == PSLD_SET_STATISTICS || set->count >= need) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "%s: %s needs at least %llu images, the set has %llu", set->name, metric,
+                     (unsigned long long)need, (unsigned long long)set->count);
+}
+
+static psld_status check_counts(const psld_set *set, const psld_compare_options *o, int first)
+{
+    unsigned metrics = o->metrics;
+    if (metrics & PSLD_FRECHET) PSLD_TRY(check_count(set, "fid", 2));
+    if (first && (metrics & PSLD_INCEPTION_SCORE)) PSLD_TRY(check_count(set, "is", o->splits));
+    if (metrics & PSLD_KID) PSLD_TRY(check_count(set, "kid", o->kid.size));
+    if (metrics & PSLD_PRECISION_RECALL) PSLD_TRY(check_count(set, "prc", o->neighbours + 1));
+    return PSLD_OK;
+}
+
+static psld_status check_pair(const psld_set *a, const psld_set *b, const psld_features *features)
+{
+    if (a->kind == PSLD_SET_IMAGES && b->kind == PSLD_SET_IMAGES && memcmp(a->shape, b->shape, 3 * sizeof *a->shape) != 0)
+        return psld_fail(PSLD_BAD_INPUT,
+                         "images of different sizes: %s has %zu x %zu x %zu, %s %zu x %zu x %zu (channels, height, width)",
+                         a->name, a->shape[0], a->shape[1], a->shape[2], b->name, b->shape[0], b->shape[1],
+                         b->shape[2]);
+    size_t width_a = width_of(a, features), width_b = width_of(b, features);
+    if (width_a == width_b) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "features of different width: %s has %zu numbers, %s %zu", a->name, width_a, b->name,
+                     width_b);
+}
+
+static psld_status check(const psld_set *a, const psld_set *b, const psld_features *features,
+                         const psld_compare_options *o)
+{
+    unsigned pairs = o->metrics & ~(unsigned)PSLD_INCEPTION_SCORE;
+    if (!o->metrics) return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected at least one");
+    if (!b && pairs) return psld_fail(PSLD_BAD_ARGUMENT, "a second set is needed: only is looks at one set alone");
+    PSLD_TRY(check_set(a, features, o->metrics));
+    PSLD_TRY(check_counts(a, o, 1));
+    if ((o->metrics & PSLD_INCEPTION_SCORE) && a->kind == PSLD_SET_ROWS && b)
+        return psld_fail(PSLD_BAD_INPUT, "%s: is needs images; give a file of logits alone, without a second set", a->name);
+    if (!b) return PSLD_OK;
+    PSLD_TRY(check_set(b, features, pairs));
+    PSLD_TRY(check_counts(b, o, 0));
+    return check_pair(a, b, features);
+}
+
+/* ---- Metrics ----------------------------------------------------------------------------------------------------- */
+
+static psld_status sliced(const summary *a, const summary *b, const psld_compare_options *o, double *distance)
+{
+    psld_array *x = NULL, *y = NULL;
+    psld_status status = psld_array_convert(a->rows, PSLD_F64, &x);
+    if (status == PSLD_OK) status = psld_array_convert(b->rows, PSLD_F64, &y);
+    if (status == PSLD_OK)
+        status = psld_sliced_wasserstein(x->shape[1], x->shape[0], x->data, y->shape[0], y->data, o->directions, o->seed,
+                                         distance);
+    psld_array_free(x);
+    psld_array_free(y);
+    return status;
+}
+
+static psld_status measure(const psld_set *sets[2], const summary *of, const psld_compare_options *o, psld_comparison *c)
+{
+    const psld_statistics *moments[2];
+    for (int i = 0; i < 2; i++)
+        moments[i] = sets[i] && sets[i]->kind == PSLD_SET_STATISTICS ? sets[i]->statistics : of[i].statistics;
+    if (o->metrics & PSLD_FRECHET) PSLD_TRY(psld_frechet_distance(moments[0], moments[1], &c->frechet));
+    if (o->metrics & PSLD_INCEPTION_SCORE) {
+        psld_score_finish(of[0].shuffled, &c->score, &c->score_deviation);
+        psld_score_finish(of[0].in_order, &c->score_in_order, &c->score_in_order_deviation);
+    }
+    if (o->metrics & PSLD_KID) PSLD_TRY(psld_kid(of[0].rows, of[1].rows, &o->kid, &c->kid, &c->kid_deviation));
+    if (o->metrics & PSLD_PRECISION_RECALL)
+        PSLD_TRY(psld_precision_recall(of[0].rows, of[1].rows, o->neighbours, &c->precision, &c->recall));
+    return o->metrics & PSLD_SLICED ? sliced(&of[0], &of[1], o, &c->sliced) : PSLD_OK;
+}
+
+psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
+                         const psld_compare_options *options, psld_comparison *comparison)
+{
+    psld_set *const sets[2] = {generated, real};
+    summary of[2] = {{0}, {0}};
+    tracker tracker = {.progress = options->progress, .user = options->progress_user};
+    memset(comparison, 0, sizeof *comparison);
+    PSLD_TRY(check(generated, real, features, options));
+    for (int i = 0; i < 2 && sets[i]; i++) tracker.total += 1000 * sets[i]->count;
+    psld_status status = PSLD_OK;
+    for (int i = 0; i < 2 && sets[i] && status == PSLD_OK; i++) {
+        unsigned metrics = i == 0 ? options->metrics : options->metrics & ~(unsigned)PSLD_INCEPTION_SCORE;
+        comparison->count[i] = sets[i]->count;
+        if (!metrics || sets[i]->kind == PSLD_SET_STATISTICS) continue;
+        status = summarise(sets[i], features, metrics, options->splits, &tracker, &of[i]);
+    }
+    comparison->dim = width_of(generated, features);
+    if (status == PSLD_OK) status = measure((const psld_set *[2]){generated, real}, of, options, comparison);
+    free_summary(&of[0]);
+    free_summary(&of[1]);
+    return status;
+}
+
+/* ---- Features and statistics of one set -------------------------------------------------------------------------- */
+
+static psld_status gather(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress, void *user,
+                          summary *s)
+{
+    tracker tracker = {.progress = progress, .user = user, .total = 1000 * set->count};
+    if (set->kind == PSLD_SET_STATISTICS)
+        return psld_fail(PSLD_BAD_INPUT, "%s: has mean and covariance, but no features", set->name);
+    PSLD_TRY(check_set(set, features, metric));
+    return summarise(set, features, metric, 1, &tracker, s);
+}
+
+psld_status psld_set_features(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
+                              psld_array **rows)
+{
+    summary s = {0};
+    *rows = NULL;
+    psld_status status = gather(set, features, PSLD_KID, progress, user, &s);
+    if (status == PSLD_OK) {
+        *rows = s.rows;
+        s.rows = NULL;
+    }
+    free_summary(&s);
+    return status;
+}
+
+psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
+                                psld_statistics **statistics)
+{
+    summary s = {0};
+    *statistics = NULL;
+    psld_status status = gather(set, features, PSLD_FRECHET, progress, user, &s);
+    if (status == PSLD_OK) {
+        *statistics = s.statistics;
+        s.statistics = NULL;
+    }
+    free_summary(&s);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* Features of images: the FID network or a classifier, behind one face. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "eval/classifier_features.h"
+#include "io/tensors.h"
+#include "kernels/backend.h"
+#include "model/inception.h"
+
+enum { AT_ONCE = 32 };
+
+struct psld_features {
+    psld_inception *inception; /* or */
+    psld_classifier_features *classifier;
+    char name[256];
+};
+
+/* Weights with a configuration of ours are a classifier; all others ought to be the FID network. */
+static int has_configuration(const char *path)
+{
+    psld_tensors *tensors;
+    if (psld_tensors_open(path, &tensors) != PSLD_OK) return 0;
+    int found = psld_tensors_note(tensors, "psld.config") != NULL;
+    psld_tensors_free(tensors);
+    return found;
+}
+
+psld_status psld_features_open(const char *weights, psld_features **features)
+{
+    *features = NULL;
+    psld_features *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    int ours = has_configuration(weights);
+    snprintf(made->name, sizeof made->name, ours ? "classifier %.200s (not FID)" : "FID Inception-v3", weights);
+    psld_status status = ours ? psld_classifier_features_open(weights, &made->classifier)
+                              : psld_inception_open(weights, psld_backend_fastest(), &made->inception);
+    if (status != PSLD_OK)
+        psld_features_free(made);
+    else
+        *features = made;
+    return status;
+}
+
+void psld_features_free(psld_features *features)
+{
+    if (!features) return;
+    psld_inception_free(features->inception);
+    psld_classifier_features_free(features->classifier);
+    psld_release(features);
+}
+
+int psld_features_is_fid(const psld_features *features)
+{
+    return features->inception != NULL;
+}
+
+const char *psld_features_name(const psld_features *features)
+{
+    return features->name;
+}
+
+size_t psld_features_dim(const psld_features *features)
+{
+    return features->inception ? PSLD_INCEPTION_FEATURES : psld_classifier_features_dim(features->classifier);
+}
+
+size_t psld_features_classes(const psld_features *features)
+{
+    return features->inception ? PSLD_INCEPTION_LOGITS : psld_classifier_features_classes(features->classifier);
+}
+
+/* Pixels as the network wants them: FID's of n images in three channels, or a classifier's. */
+static void scale_pixels(const psld_features *f, size_t n, const size_t shape[3], const uint8_t *pixels, float *x)
+{
+    size_t plane = shape[1] * shape[2], channels = f->inception ? 3 : shape[0];
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < channels; c++) {
+            const uint8_t *from = pixels + (i * shape[0] + (shape[0] == 1 ? 0 : c)) * plane;
+            float *to = x + (i * channels + c) * plane;
+            for (size_t p = 0; p < plane; p++)
+                to[p] = f->inception ? ((float)from[p] - 128) / 128 : (float)((double)from[p] / 127.5 - 1);
+        }
+}
+
+psld_status psld_features_extract(psld_features *features, const psld_array *images, float *out, float *logits)
+{
+    if (images->type != PSLD_U8 || images->rank != 4 || (images->shape[1] != 1 && images->shape[1] != 3))
+        return psld_fail(PSLD_BAD_ARGUMENT, "features: expected images u8 [n, channels, height, width] of 1 or 3 channels");
+    const size_t *shape = images->shape + 1, size = shape[0] * shape[1] * shape[2];
+    size_t dim = psld_features_dim(features), classes = psld_features_classes(features);
+    float *x = psld_alloc(AT_ONCE * 3, shape[1] * shape[2] * sizeof *x);
+    if (!x) return PSLD_NO_MEMORY;
+    psld_status status = PSLD_OK;
+    for (size_t first = 0; status == PSLD_OK && first < images->shape[0]; first += AT_ONCE) {
+        size_t n = images->shape[0] - first < AT_ONCE ? images->shape[0] - first : AT_ONCE;
+        float *to = out ? out + first * dim : NULL, *says = logits ? logits + first * classes : NULL;
+        scale_pixels(features, n, shape, (const uint8_t *)images->data + first * size, x);
+        if (features->inception) {
+            psld_inception_result result = {to, says, NULL};
+            status = psld_inception_run(features->inception, n, shape[1], shape[2], x, &result);
+        } else {
+            status = psld_classifier_features_run(features->classifier, n, shape, x, to, says);
+        }
+    }
+    psld_release(x);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* Bits a dimension of a model for a set of data. A pixel's value v stands for the cell (v - 1/2, v + 1/2) in which a
+ * uniform draw lies; x = v / 127.5 - 1, so a cell has the size 1 / 127.5, and
+ *     -log2 P(v) <= E_u [-log2 p(x(v + u))] + log2 127.5    a dimension, by Jensen. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "eval/set.h"
+
+enum { PIECE = 1024, CHEAP_PRODUCTS = 16 };
+
+typedef struct totals {
+    double sum, square; /* of -log p over samples */
+    uint64_t evaluations, pieces;
+} totals;
+
+static psld_status read_points(psld_set *set, uint64_t first, size_t n, uint64_t seed, void *room, double *x)
+{
+    size_t dim = set->size;
+    if (set->kind == PSLD_SET_ROWS) {
+        const float *rows = room;
+        PSLD_TRY(psld_set_read_rows(set, first, n, room));
+        for (size_t i = 0; i < n * dim; i++) x[i] = (double)rows[i];
+        return PSLD_OK;
+    }
+    const uint8_t *pixels = room;
+    PSLD_TRY(psld_set_read_images(set, first, n, room));
+    for (size_t i = 0; i < n; i++) {
+        psld_random_uniform(seed, PSLD_FOR_DEQUANTISE, first + i, 0, 0, dim, x + i * dim);
+        for (size_t j = 0; j < dim; j++)
+            x[i * dim + j] = ((double)pixels[i * dim + j] + x[i * dim + j] - 0.5) / 127.5 - 1;
+    }
+    return PSLD_OK;
+}
+
+/* The callback's progress within all samples. */
+typedef struct share {
+    const psld_likelihood_options *options;
+    uint64_t first, n, total;
+} share;
+
+static int report_share(void *user, uint64_t done, uint64_t total)
+{
+    const share *s = user;
+    return s->options->progress(s->options->progress_user, 1000 * s->first + s->n * 1000 * done / (total ? total : 1),
+                                1000 * s->total);
+}
+
+static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_options *options, double *memory,
+                        totals *t)
+{
+    size_t dim = set->size, group = options->ode_group ? options->ode_group : 1;
+    size_t piece = (PIECE + group - 1) / group * group;
+    double *x = memory, *log_p = x + piece * dim;
+    void *room = log_p + piece;
+    for (uint64_t first = 0; first < set->count; first += piece) {
+        size_t n = set->count - first < piece ? (size_t)(set->count - first) : piece;
+        share part = {options, first, n, set->count};
+        psld_likelihood_options now = *options;
+        uint64_t nfe;
+        if (options->progress) now.progress = report_share, now.progress_user = &part;
+        PSLD_TRY(read_points(set, first, n, options->seed, room, x));
+        PSLD_TRY(psld_likelihood(psld_model_recipe(model), psld_model_source(model), &now, first, n, dim, x, log_p, &nfe));
+        for (size_t i = 0; i < n; i++) {
+            t->sum -= log_p[i];
+            t->square += log_p[i] * log_p[i];
+        }
+        t->evaluations += nfe;
+        t->pieces++;
+    }
+    return PSLD_OK;
+}
+
+static psld_status check(const psld_model *model, const psld_set *set)
+{
+    size_t shape[PSLD_MAX_RANK], dim = 1;
+    if (psld_model_kind_of(model) == PSLD_CLASSIFIER)
+        return psld_fail(PSLD_BAD_INPUT, "nll: a classifier has no likelihood");
+    if (set->kind == PSLD_SET_STATISTICS)
+        return psld_fail(PSLD_BAD_INPUT, "%s: nll needs data, not their mean and covariance", set->name);
+    int rank = psld_model_shape(model, shape);
+    for (int i = 0; i < rank; i++) dim *= shape[i];
+    if (dim != set->size || (rank == 3 && set->kind == PSLD_SET_IMAGES && memcmp(shape, set->shape, 3 * sizeof *shape) != 0))
+        return psld_fail(PSLD_BAD_INPUT, "%s: its items have %zu numbers, the model's %zu", set->name, set->size, dim);
+    return PSLD_OK;
+}
+
+psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options, psld_nll *nll)
+{
+    psld_likelihood_options defaults;
+    psld_likelihood_defaults(&defaults);
+    if (!options) options = &defaults;
+    memset(nll, 0, sizeof *nll);
+    PSLD_TRY(check(model, set));
+    size_t group = options->ode_group ? options->ode_group : 1, piece = (PIECE + group - 1) / group * group;
+    if (set->count < piece) piece = (size_t)set->count;
+    double *memory = psld_alloc(((size_t)PIECE + group) * (2 * set->size + 1), sizeof *memory);
+    if (!memory) return PSLD_NO_MEMORY;
+    totals t = {0};
+    psld_status status = walk(model, set, options, memory, &t);
+    psld_release(memory);
+    if (status != PSLD_OK) return status;
+    const psld_recipe *recipe = psld_model_recipe(model);
+    int order[PSLD_MAX_K], images = set->kind == PSLD_SET_IMAGES;
+    double n = (double)set->count, dim = (double)set->size, mean = t.sum / n;
+    double cell = images ? dim * log(127.5) : 0;
+    nll->count = set->count;
+    nll->dim = set->size;
+    nll->nats = mean + cell;
+    nll->bits = nll->nats / (dim * log(2));
+    nll->error = n > 1 ? sqrt(fmax(0, t.square / n - mean * mean) / (n - 1)) / (dim * log(2)) : (double)INFINITY;
+    nll->nfe = (t.evaluations + t.pieces - 1) / t.pieces;
+    nll->is_bound = images || psld_recipe_get(recipe)->k > 1;
+    nll->is_exact = options->exact < 0 ? (size_t)psld_recipe_order(recipe, order) * set->size <= CHEAP_PRODUCTS
+                                       : options->exact;
+    return PSLD_OK;
+}

@@ -1,0 +1,245 @@
+#include "eval/set.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/npz.h"
+
+enum { ENDLESS_COUNT = 10000, DRAW_AT_ONCE = 64 };
+
+#define ENDLESS (UINT64_C(1) << 31)
+
+static int ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcmp(path + length - end, ending) == 0;
+}
+
+static size_t product(const size_t *shape, int rank)
+{
+    size_t size = 1;
+    for (int i = 0; i < rank; i++) size *= shape[i];
+    return size;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static psld_status open_data(const char *path, uint64_t limit, psld_set *set)
+{
+    psld_data_options options;
+    psld_data_defaults(&options);
+    options.strict = 1;
+    PSLD_TRY(psld_data_open(path, &options, &set->data));
+    set->kind = psld_data_is_image(set->data) ? PSLD_SET_IMAGES : PSLD_SET_ROWS;
+    set->count = psld_data_count(set->data);
+    set->rank = psld_data_shape(set->data, set->shape);
+    set->size = product(set->shape, set->rank);
+    if (set->count >= ENDLESS && limit == 0) set->count = ENDLESS_COUNT;
+    return PSLD_OK;
+}
+
+/* A .npy of floats is rows, whatever follows the first dimension. */
+static psld_status take_rows(psld_array *loaded, psld_set *set)
+{
+    psld_status status = loaded->rank >= 2 ? psld_array_convert(loaded, PSLD_F32, &set->rows)
+                                           : psld_fail(PSLD_BAD_INPUT, "%s: expected features [n, d]", set->name);
+    if (status == PSLD_OK) {
+        set->kind = PSLD_SET_ROWS;
+        set->count = loaded->shape[0];
+        set->rank = 1;
+        set->size = set->shape[0] = product(loaded->shape + 1, loaded->rank - 1);
+        if (set->count && set->size == 0) status = psld_fail(PSLD_BAD_INPUT, "%s: rows without numbers", set->name);
+    }
+    psld_array_free(loaded);
+    return status;
+}
+
+/* Whether the file has `mu` or `sigma`, as files of statistics do and sets of images do not. */
+static psld_status is_statistics(const char *path, int *found)
+{
+    psld_npz *npz;
+    *found = 0;
+    PSLD_TRY(psld_npz_open(path, &npz));
+    for (size_t i = 0; i < psld_npz_size(npz); i++) {
+        const char *name = psld_npz_name(npz, i);
+        if (strcmp(name, "mu") == 0 || strcmp(name, "sigma") == 0) *found = 1;
+    }
+    psld_npz_free(npz);
+    return PSLD_OK;
+}
+
+static psld_status open_npz(const char *path, uint64_t limit, psld_set *set)
+{
+    int statistics;
+    PSLD_TRY(is_statistics(path, &statistics));
+    if (!statistics) return open_data(path, limit, set);
+    set->kind = PSLD_SET_STATISTICS;
+    PSLD_TRY(psld_statistics_load(path, &set->statistics));
+    set->size = psld_statistics_dim(set->statistics);
+    return PSLD_OK;
+}
+
+static psld_status open_any(const char *path, uint64_t limit, psld_set *set)
+{
+    set->name = psld_copy_text(path);
+    if (!set->name) return PSLD_NO_MEMORY;
+    if (ends_in(path, ".npz")) return open_npz(path, limit, set);
+    if (ends_in(path, ".npy")) {
+        psld_array *loaded;
+        PSLD_TRY(psld_array_load(path, &loaded));
+        if (loaded->type == PSLD_F32 || loaded->type == PSLD_F64) return take_rows(loaded, set);
+        int empty = loaded->rank > 0 && loaded->shape[0] == 0;
+        psld_array_free(loaded);
+        if (empty) return psld_fail(PSLD_BAD_INPUT, "%s: the set is empty", path);
+    }
+    return open_data(path, limit, set);
+}
+
+psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set)
+{
+    *set = NULL;
+    psld_set *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status = open_any(path, limit, made);
+    if (status == PSLD_OK && made->kind != PSLD_SET_STATISTICS) {
+        if (made->count == 0) status = psld_fail(PSLD_BAD_INPUT, "%s: the set is empty", path);
+        if (status == PSLD_OK && limit > made->count)
+            status = psld_fail(PSLD_BAD_INPUT, "%s: has %llu items, %llu were asked for", path,
+                               (unsigned long long)made->count, (unsigned long long)limit);
+        if (limit) made->count = limit;
+    }
+    if (status != PSLD_OK)
+        psld_set_free(made);
+    else
+        *set = made;
+    return status;
+}
+
+psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
+                           psld_set **set)
+{
+    *set = NULL;
+    if (psld_model_kind_of(model) == PSLD_CLASSIFIER)
+        return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
+    if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of the model");
+    psld_set *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    made->model = model;
+    made->sampling = *options;
+    made->floor = floor;
+    made->count = count;
+    made->rank = psld_model_shape(model, made->shape);
+    made->size = product(made->shape, made->rank);
+    made->kind = made->rank == 3 ? PSLD_SET_IMAGES : PSLD_SET_ROWS;
+    made->name = psld_copy_text("samples");
+    int images = made->kind == PSLD_SET_IMAGES;
+    if (made->name && images) made->images = psld_alloc(count, made->size);
+    if (made->name && !images) made->points = psld_alloc(count, made->size * sizeof(float));
+    if (!made->images && !made->points) {
+        psld_set_free(made);
+        return PSLD_NO_MEMORY;
+    }
+    *set = made;
+    return PSLD_OK;
+}
+
+void psld_set_free(psld_set *set)
+{
+    if (!set) return;
+    psld_data_free(set->data);
+    psld_array_free(set->rows);
+    psld_statistics_free(set->statistics);
+    psld_release(set->images);
+    psld_release(set->points);
+    psld_release(set->name);
+    psld_release(set);
+}
+
+psld_set_kind psld_set_kind_of(const psld_set *set)
+{
+    return set->kind;
+}
+
+uint64_t psld_set_count(const psld_set *set)
+{
+    return set->count;
+}
+
+uint64_t psld_set_nfe(const psld_set *set)
+{
+    return set->nfe;
+}
+
+/* ---- Drawing ----------------------------------------------------------------------------------------------------- */
+
+static psld_status keep_samples(psld_set *set, const psld_array *x, size_t n)
+{
+    if (set->kind == PSLD_SET_ROWS) {
+        memcpy(set->points + set->drawn * set->size, x->data, n * set->size * sizeof(float));
+        return PSLD_OK;
+    }
+    psld_array *pixels;
+    PSLD_TRY(psld_images_from_data(x, set->floor, &pixels));
+    memcpy(set->images + set->drawn * set->size, pixels->data, n * set->size);
+    psld_array_free(pixels);
+    return PSLD_OK;
+}
+
+/* Draws what is missing up to `end`, in pieces that do not depend on who asks: adaptive samplers step for groups. */
+static psld_status draw_until(psld_set *set, uint64_t end)
+{
+    size_t group = set->sampling.ode_group ? set->sampling.ode_group : 1;
+    size_t piece = (DRAW_AT_ONCE + group - 1) / group * group;
+    if (set->kind == PSLD_SET_ROWS) piece *= 64;
+    while (set->drawn < end) {
+        size_t n = set->count - set->drawn < piece ? (size_t)(set->count - set->drawn) : piece;
+        psld_array *x;
+        uint64_t nfe;
+        psld_sample_options sampling = set->sampling;
+        sampling.progress = set->progress;
+        sampling.progress_user = set->progress_user;
+        PSLD_TRY(psld_model_sample(set->model, &sampling, set->drawn, n, NULL, 0, &x, &nfe));
+        psld_status status = keep_samples(set, x, n);
+        psld_array_free(x);
+        PSLD_TRY(status);
+        set->drawn += n;
+        if (nfe > set->nfe) set->nfe = nfe;
+    }
+    return PSLD_OK;
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+enum { READ_AT_ONCE = 256 };
+
+static psld_status read_data(psld_set *set, uint64_t first, size_t n, uint8_t *pixels, float *rows)
+{
+    uint64_t index[READ_AT_ONCE];
+    for (size_t done = 0; done < n; done += READ_AT_ONCE) {
+        size_t now = n - done < READ_AT_ONCE ? n - done : READ_AT_ONCE;
+        for (size_t i = 0; i < now; i++) index[i] = first + done + i;
+        if (pixels)
+            PSLD_TRY(psld_data_read_u8(set->data, now, index, pixels + done * set->size, NULL));
+        else
+            PSLD_TRY(psld_data_read(set->data, now, index, rows + done * set->size, NULL));
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_t *pixels)
+{
+    if (set->data) return read_data(set, first, n, pixels, NULL);
+    PSLD_TRY(draw_until(set, first + n));
+    memcpy(pixels, set->images + first * set->size, n * set->size);
+    return PSLD_OK;
+}
+
+psld_status psld_set_read_rows(psld_set *set, uint64_t first, size_t n, float *rows)
+{
+    if (set->data) return read_data(set, first, n, NULL, rows);
+    if (set->model) PSLD_TRY(draw_until(set, first + n));
+    const float *from = set->model ? set->points : set->rows->data;
+    memcpy(rows, from + first * set->size, n * set->size * sizeof *rows);
+    return PSLD_OK;
+}

@@ -1,0 +1,34 @@
+/* One side of a comparison, read in pieces from the front. */
+#ifndef PSLD_EVAL_SET_H
+#define PSLD_EVAL_SET_H
+
+#include "base/status.h"
+
+struct psld_set {
+    psld_set_kind kind;
+    char *name; /* in messages */
+    uint64_t count;
+    int rank;
+    size_t shape[PSLD_MAX_RANK]; /* of an item; images [channels, height, width] */
+    size_t size;                 /* numbers of an item */
+    /* what it is made of: one of these */
+    psld_data *data;
+    psld_array *rows; /* float32 [count, ...] */
+    psld_statistics *statistics;
+    psld_model *model; /* borrowed */
+    /* drawn from the model so far, kept */
+    psld_sample_options sampling;
+    int floor;
+    uint64_t drawn, nfe;
+    uint8_t *images; /* [count][size] */
+    float *points;   /* [count][size] */
+    psld_progress_fn progress;
+    void *progress_user;
+};
+
+/* Items first ... first + n - 1, pixels of a set of images, numbers of one of rows. `progress`, of n units, is of the
+ * drawing of samples. */
+psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_t *pixels);
+psld_status psld_set_read_rows(psld_set *set, uint64_t first, size_t n, float *rows);
+
+#endif
