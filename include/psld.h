@@ -765,12 +765,12 @@ PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *sou
 typedef struct psld_nll {
     uint64_t count;
     size_t dim;
-    double bits;       /* a dimension: mean of -log2 p / dim, for images of the values */
-    double error;      /* its standard error */
-    double nats;       /* a sample: mean of -log p, of the values likewise */
-    uint64_t nfe;      /* evaluations a sample */
-    int is_bound;      /* auxiliary variables or dequantisation: an upper bound in expectation */
-    int is_exact;      /* exact divergence */
+    double bits;  /* a dimension: mean of -log2 p / dim, for images of the values */
+    double error; /* its standard error */
+    double nats;  /* a sample: mean of -log p, of the values likewise */
+    uint64_t nfe; /* evaluations a sample */
+    int is_bound; /* auxiliary variables or dequantisation: an upper bound in expectation */
+    int is_exact; /* exact divergence */
 } psld_nll;
 PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options,
                                     psld_nll *nll);

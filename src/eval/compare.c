@@ -11,7 +11,7 @@
 
 enum { PIECE = 64, KEEPS_ROWS = PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED };
 
-#define NETWORK_WANTED                                                                                         \
+#define NETWORK_WANTED                                                                                          \
     "metrics of images need --weights: the FID network pt_inception-2015-12-05-6726825d.pth from the releases " \
     "of pytorch-fid and of torch-fidelity (SHA-256 6726825d...), or a classifier of psld"
 
@@ -32,7 +32,8 @@ psld_status psld_metrics_parse(const char *names, unsigned *metrics)
     *metrics = 0;
     for (const char *at = names;; at++) {
         size_t length = strcspn(at, ","), i = 0;
-        while (i < METRICS && (strlen(metric_names[i].name) != length || strncmp(metric_names[i].name, at, length) != 0))
+        while (i < METRICS &&
+               (strlen(metric_names[i].name) != length || strncmp(metric_names[i].name, at, length) != 0))
             i++;
         if (i == METRICS)
             return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected some of fid, is, kid, prc, swd, found \"%.*s\"",
@@ -160,10 +161,10 @@ static psld_status create_scores(walk *w, size_t splits)
 }
 
 /* Gathers what `metrics` need of a set; statistics alone (files) are taken as they are by the caller. */
-static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *tracker,
+static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *track,
                              summary *s)
 {
-    walk w = {.set = set, .features = features, .dim = width_of(set, features), .summary = s, .tracker = tracker};
+    walk w = {.set = set, .features = features, .dim = width_of(set, features), .summary = s, .tracker = track};
     const size_t shape[2] = {(size_t)set->count, w.dim};
     psld_status status = PSLD_OK;
     w.classes = features && set->kind == PSLD_SET_IMAGES ? psld_features_classes(features) : 0;
@@ -210,15 +211,16 @@ static psld_status check_counts(const psld_set *set, const psld_compare_options 
 
 static psld_status check_pair(const psld_set *a, const psld_set *b, const psld_features *features)
 {
-    if (a->kind == PSLD_SET_IMAGES && b->kind == PSLD_SET_IMAGES && memcmp(a->shape, b->shape, 3 * sizeof *a->shape) != 0)
-        return psld_fail(PSLD_BAD_INPUT,
-                         "images of different sizes: %s has %zu x %zu x %zu, %s %zu x %zu x %zu (channels, height, width)",
-                         a->name, a->shape[0], a->shape[1], a->shape[2], b->name, b->shape[0], b->shape[1],
-                         b->shape[2]);
+    if (a->kind == PSLD_SET_IMAGES && b->kind == PSLD_SET_IMAGES &&
+        memcmp(a->shape, b->shape, 3 * sizeof *a->shape) != 0)
+        return psld_fail(
+            PSLD_BAD_INPUT,
+            "images of different sizes: %s has %zu x %zu x %zu, %s %zu x %zu x %zu (channels, height, width)", a->name,
+            a->shape[0], a->shape[1], a->shape[2], b->name, b->shape[0], b->shape[1], b->shape[2]);
     size_t width_a = width_of(a, features), width_b = width_of(b, features);
     if (width_a == width_b) return PSLD_OK;
-    return psld_fail(PSLD_BAD_INPUT, "features of different width: %s has %zu numbers, %s %zu", a->name, width_a, b->name,
-                     width_b);
+    return psld_fail(PSLD_BAD_INPUT, "features of different width: %s has %zu numbers, %s %zu", a->name, width_a,
+                     b->name, width_b);
 }
 
 static psld_status check(const psld_set *a, const psld_set *b, const psld_features *features,
@@ -230,7 +232,8 @@ static psld_status check(const psld_set *a, const psld_set *b, const psld_featur
     PSLD_TRY(check_set(a, features, o->metrics));
     PSLD_TRY(check_counts(a, o, 1));
     if ((o->metrics & PSLD_INCEPTION_SCORE) && a->kind == PSLD_SET_ROWS && b)
-        return psld_fail(PSLD_BAD_INPUT, "%s: is needs images; give a file of logits alone, without a second set", a->name);
+        return psld_fail(PSLD_BAD_INPUT, "%s: is needs images; give a file of logits alone, without a second set",
+                         a->name);
     if (!b) return PSLD_OK;
     PSLD_TRY(check_set(b, features, pairs));
     PSLD_TRY(check_counts(b, o, 0));
@@ -245,14 +248,15 @@ static psld_status sliced(const summary *a, const summary *b, const psld_compare
     psld_status status = psld_array_convert(a->rows, PSLD_F64, &x);
     if (status == PSLD_OK) status = psld_array_convert(b->rows, PSLD_F64, &y);
     if (status == PSLD_OK)
-        status = psld_sliced_wasserstein(x->shape[1], x->shape[0], x->data, y->shape[0], y->data, o->directions, o->seed,
-                                         distance);
+        status = psld_sliced_wasserstein(x->shape[1], x->shape[0], x->data, y->shape[0], y->data, o->directions,
+                                         o->seed, distance);
     psld_array_free(x);
     psld_array_free(y);
     return status;
 }
 
-static psld_status measure(const psld_set *sets[2], const summary *of, const psld_compare_options *o, psld_comparison *c)
+static psld_status measure(const psld_set *sets[2], const summary *of, const psld_compare_options *o,
+                           psld_comparison *c)
 {
     const psld_statistics *moments[2];
     for (int i = 0; i < 2; i++)
@@ -273,16 +277,16 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
 {
     psld_set *const sets[2] = {generated, real};
     summary of[2] = {{0}, {0}};
-    tracker tracker = {.progress = options->progress, .user = options->progress_user};
+    tracker track = {.progress = options->progress, .user = options->progress_user};
     memset(comparison, 0, sizeof *comparison);
     PSLD_TRY(check(generated, real, features, options));
-    for (int i = 0; i < 2 && sets[i]; i++) tracker.total += 1000 * sets[i]->count;
+    for (int i = 0; i < 2 && sets[i]; i++) track.total += 1000 * sets[i]->count;
     psld_status status = PSLD_OK;
     for (int i = 0; i < 2 && sets[i] && status == PSLD_OK; i++) {
         unsigned metrics = i == 0 ? options->metrics : options->metrics & ~(unsigned)PSLD_INCEPTION_SCORE;
         comparison->count[i] = sets[i]->count;
         if (!metrics || sets[i]->kind == PSLD_SET_STATISTICS) continue;
-        status = summarise(sets[i], features, metrics, options->splits, &tracker, &of[i]);
+        status = summarise(sets[i], features, metrics, options->splits, &track, &of[i]);
     }
     comparison->dim = width_of(generated, features);
     if (status == PSLD_OK) status = measure((const psld_set *[2]){generated, real}, of, options, comparison);
@@ -293,14 +297,14 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
 
 /* ---- Features and statistics of one set -------------------------------------------------------------------------- */
 
-static psld_status gather(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress, void *user,
-                          summary *s)
+static psld_status gather(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress,
+                          void *user, summary *s)
 {
-    tracker tracker = {.progress = progress, .user = user, .total = 1000 * set->count};
+    tracker track = {.progress = progress, .user = user, .total = 1000 * set->count};
     if (set->kind == PSLD_SET_STATISTICS)
         return psld_fail(PSLD_BAD_INPUT, "%s: has mean and covariance, but no features", set->name);
     PSLD_TRY(check_set(set, features, metric));
-    return summarise(set, features, metric, 1, &tracker, s);
+    return summarise(set, features, metric, 1, &track, s);
 }
 
 psld_status psld_set_features(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,

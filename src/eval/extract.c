@@ -86,7 +86,8 @@ static void scale_pixels(const psld_features *f, size_t n, const size_t shape[3]
 psld_status psld_features_extract(psld_features *features, const psld_array *images, float *out, float *logits)
 {
     if (images->type != PSLD_U8 || images->rank != 4 || (images->shape[1] != 1 && images->shape[1] != 3))
-        return psld_fail(PSLD_BAD_ARGUMENT, "features: expected images u8 [n, channels, height, width] of 1 or 3 channels");
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "features: expected images u8 [n, channels, height, width] of 1 or 3 channels");
     const size_t *shape = images->shape + 1, size = shape[0] * shape[1] * shape[2];
     size_t dim = psld_features_dim(features), classes = psld_features_classes(features);
     float *x = psld_alloc(AT_ONCE * 3, shape[1] * shape[2] * sizeof *x);

@@ -61,7 +61,8 @@ static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_
         uint64_t nfe;
         if (options->progress) now.progress = report_share, now.progress_user = &part;
         PSLD_TRY(read_points(set, first, n, options->seed, room, x));
-        PSLD_TRY(psld_likelihood(psld_model_recipe(model), psld_model_source(model), &now, first, n, dim, x, log_p, &nfe));
+        PSLD_TRY(
+            psld_likelihood(psld_model_recipe(model), psld_model_source(model), &now, first, n, dim, x, log_p, &nfe));
         for (size_t i = 0; i < n; i++) {
             t->sum -= log_p[i];
             t->square += log_p[i] * log_p[i];
@@ -81,7 +82,8 @@ static psld_status check(const psld_model *model, const psld_set *set)
         return psld_fail(PSLD_BAD_INPUT, "%s: nll needs data, not their mean and covariance", set->name);
     int rank = psld_model_shape(model, shape);
     for (int i = 0; i < rank; i++) dim *= shape[i];
-    if (dim != set->size || (rank == 3 && set->kind == PSLD_SET_IMAGES && memcmp(shape, set->shape, 3 * sizeof *shape) != 0))
+    if (dim != set->size ||
+        (rank == 3 && set->kind == PSLD_SET_IMAGES && memcmp(shape, set->shape, 3 * sizeof *shape) != 0))
         return psld_fail(PSLD_BAD_INPUT, "%s: its items have %zu numbers, the model's %zu", set->name, set->size, dim);
     return PSLD_OK;
 }
@@ -93,8 +95,7 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     if (!options) options = &defaults;
     memset(nll, 0, sizeof *nll);
     PSLD_TRY(check(model, set));
-    size_t group = options->ode_group ? options->ode_group : 1, piece = (PIECE + group - 1) / group * group;
-    if (set->count < piece) piece = (size_t)set->count;
+    size_t group = options->ode_group ? options->ode_group : 1;
     double *memory = psld_alloc(((size_t)PIECE + group) * (2 * set->size + 1), sizeof *memory);
     if (!memory) return PSLD_NO_MEMORY;
     totals t = {0};
@@ -112,7 +113,7 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     nll->error = n > 1 ? sqrt(fmax(0, t.square / n - mean * mean) / (n - 1)) / (dim * log(2)) : (double)INFINITY;
     nll->nfe = (t.evaluations + t.pieces - 1) / t.pieces;
     nll->is_bound = images || psld_recipe_get(recipe)->k > 1;
-    nll->is_exact = options->exact < 0 ? (size_t)psld_recipe_order(recipe, order) * set->size <= CHEAP_PRODUCTS
-                                       : options->exact;
+    nll->is_exact =
+        options->exact < 0 ? (size_t)psld_recipe_order(recipe, order) * set->size <= CHEAP_PRODUCTS : options->exact;
     return PSLD_OK;
 }

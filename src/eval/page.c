@@ -23,7 +23,8 @@ static uint64_t squared_difference(size_t size, const uint8_t *a, const uint8_t 
     uint64_t sum = 0;
     for (size_t first = 0; first < size; first += 1 << 14) { /* 255^2 2^14 fits into 32 bits */
         uint32_t part = 0;
-        for (size_t i = first; i < size && i < first + (1 << 14); i++) part += (uint32_t)((a[i] - b[i]) * (a[i] - b[i]));
+        for (size_t i = first; i < size && i < first + (1 << 14); i++)
+            part += (uint32_t)((a[i] - b[i]) * (a[i] - b[i]));
         sum += part;
     }
     return sum;

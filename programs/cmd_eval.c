@@ -1,0 +1,407 @@
+/* psld eval: compares sets, or a model with data. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
+
+typedef struct request {
+    const char *metric, *weights, *features_out, *statistics_out, *page, *quantize, *divergence;
+    cli_model model;
+    psld_sample_options sampling;
+    psld_likelihood_options likelihood;
+    psld_compare_options compare;
+    long n, nfe, batch, splits, neighbours, kid_subsets, kid_size, probes;
+    double tolerance, eps;
+    uint64_t seed;
+    int json;
+} request;
+
+/* What the words of the command line name. */
+typedef struct pair {
+    psld_model *model; /* NULL: the first side is a set of its own */
+    psld_set *first, *second;
+    psld_features *features;
+    const char *name[2];
+} pair;
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static int is_model(const char *path)
+{
+    char inside[4096];
+    struct stat about;
+    if (cli_ends_in(path, ".yaml|.yml|.safetensors|.ckpt|.pth|.pt")) return 1;
+    snprintf(inside, sizeof inside, "%s/model.safetensors", path);
+    return stat(inside, &about) == 0;
+}
+
+/* Overrides belong to the model; what is left are the sides. */
+static int split_words(const char *const *words, int count, const char **model_words, int *model_count,
+                       const char *names[2])
+{
+    int sides = 0;
+    *model_count = 1;
+    for (int i = 0; i < count; i++) {
+        if (sides && strchr(words[i], '='))
+            model_words[(*model_count)++] = words[i];
+        else if (sides == 2)
+            return -1;
+        else
+            names[sides++] = words[i];
+    }
+    model_words[0] = names[0];
+    return sides;
+}
+
+static uint64_t samples_of(const request *r)
+{
+    return r->n ? (uint64_t)r->n : DEFAULT_SAMPLES;
+}
+
+static psld_status open_sides(request *r, const char *const *model_words, int model_count, int likelihood, pair *s)
+{
+    psld_status status = PSLD_OK;
+    if (is_model(s->name[0])) {
+        status = cli_model_open(&r->model, model_words, model_count, &s->model);
+        if (status == PSLD_OK && !likelihood)
+            status =
+                psld_set_model(s->model, &r->sampling, samples_of(r), strcmp(r->quantize, "floor") == 0, &s->first);
+    } else if (model_count > 1) {
+        return cli_bad_input("%s: overrides are for models, and this is none", model_words[1]);
+    } else {
+        status = psld_set_open(s->name[0], likelihood ? 0 : (uint64_t)r->n, &s->first);
+    }
+    /* with a model, -n is the number of its samples, and the data are all of them */
+    if (status == PSLD_OK && s->name[1])
+        status = psld_set_open(s->name[1], s->model && !likelihood ? 0 : (uint64_t)r->n, &s->second);
+    return status;
+}
+
+static void close_sides(pair *s)
+{
+    psld_set_free(s->first);
+    psld_set_free(s->second);
+    psld_features_free(s->features);
+    psld_model_free(s->model);
+}
+
+/* ---- Comparing --------------------------------------------------------------------------------------------------- */
+
+static void put(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, cli_json_number(value));
+}
+
+static const char *kind_of_features(const pair *s)
+{
+    return s->features ? psld_features_name(s->features) : "as given";
+}
+
+static int is_fid(const pair *s)
+{
+    return !s->features || psld_features_is_fid(s->features);
+}
+
+static json_t *comparison_json(const request *r, const pair *s, const psld_comparison *c, double seconds)
+{
+    unsigned metrics = r->compare.metrics;
+    json_t *object = json_object();
+    json_object_set_new(object, "a", json_string(s->name[0]));
+    if (s->name[1]) json_object_set_new(object, "b", json_string(s->name[1]));
+    json_object_set_new(object, "n_a", json_integer((json_int_t)c->count[0]));
+    if (s->name[1]) json_object_set_new(object, "n_b", json_integer((json_int_t)c->count[1]));
+    json_object_set_new(object, "features", json_string(kind_of_features(s)));
+    json_object_set_new(object, "dim", json_integer((json_int_t)c->dim));
+    if (s->model) json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
+    if ((metrics & PSLD_FRECHET) && is_fid(s)) put(object, "fid", c->frechet);
+    if (metrics & PSLD_FRECHET) put(object, "frechet_distance", c->frechet);
+    if (metrics & PSLD_INCEPTION_SCORE) {
+        put(object, "is", c->score);
+        put(object, "is_std", c->score_deviation);
+        put(object, "is_in_order", c->score_in_order);
+        put(object, "is_in_order_std", c->score_in_order_deviation);
+    }
+    if (metrics & PSLD_KID) put(object, "kid", c->kid), put(object, "kid_std", c->kid_deviation);
+    if (metrics & PSLD_PRECISION_RECALL) put(object, "precision", c->precision), put(object, "recall", c->recall);
+    if (metrics & PSLD_SLICED) put(object, "swd", c->sliced);
+    put(object, "seconds", seconds);
+    return object;
+}
+
+static void print_comparison(const request *r, const pair *s, const psld_comparison *c, double seconds)
+{
+    unsigned metrics = r->compare.metrics;
+    char time[CLI_DURATION];
+    printf("%s: %llu", s->name[0], (unsigned long long)c->count[0]);
+    if (s->model) printf(" samples, %llu evaluations each", (unsigned long long)psld_set_nfe(s->first));
+    if (s->name[1] && c->count[1])
+        printf("; %s: %llu", s->name[1], (unsigned long long)c->count[1]);
+    else if (s->name[1])
+        printf("; %s: statistics", s->name[1]);
+    printf("; features: %s, %zu numbers; %s\n", kind_of_features(s), c->dim, cli_duration(seconds, time));
+    if (metrics & PSLD_FRECHET)
+        printf("%-28s %.6g\n", is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)", c->frechet);
+    if (metrics & PSLD_INCEPTION_SCORE) {
+        printf("%-28s %.6g +- %.2g\n", "inception score, shuffled", c->score, c->score_deviation);
+        printf("%-28s %.6g +- %.2g\n", "inception score, in order", c->score_in_order, c->score_in_order_deviation);
+    }
+    if (metrics & PSLD_KID) printf("%-28s %.6g +- %.2g\n", "kernel distance (kid)", c->kid, c->kid_deviation);
+    if (metrics & PSLD_PRECISION_RECALL)
+        printf("%-28s %.4f\n%-28s %.4f\n", "precision", c->precision, "recall", c->recall);
+    if (metrics & PSLD_SLICED) printf("%-28s %.6g\n", "sliced wasserstein distance", c->sliced);
+}
+
+static psld_status write_page(const request *r, const pair *s)
+{
+    cli_progress progress;
+    if (!r->page) return PSLD_OK;
+    if (!s->second) return cli_bad_input("--page needs a second set, to look for the nearest images in");
+    cli_progress_begin(&progress, "nearest images");
+    psld_status status = psld_compare_page(s->first, s->second, PAGE_IMAGES, cli_progress_report, &progress, r->page);
+    cli_progress_end(&progress);
+    return status;
+}
+
+static int compare(request *r, pair *s)
+{
+    psld_comparison c;
+    cli_progress progress;
+    cli_progress_begin(&progress, s->model ? "drawing and comparing" : "comparing");
+    r->compare.progress = cli_progress_report;
+    r->compare.progress_user = &progress;
+    psld_status status = psld_compare(s->first, s->second, s->features, &r->compare, &c);
+    cli_progress_end(&progress);
+    double seconds = cli_seconds() - progress.began;
+    if (status == PSLD_OK) status = write_page(r, s);
+    if (status != PSLD_OK) return cli_failed(status);
+    if (r->json) return cli_json_print(comparison_json(r, s, &c, seconds));
+    print_comparison(r, s, &c, seconds);
+    if (r->page) printf("%s: rows of real images, generated ones, and the real images nearest to these\n", r->page);
+    return EXIT_DONE;
+}
+
+/* ---- Features to files ------------------------------------------------------------------------------------------- */
+
+static psld_status save_features(const request *r, pair *s, cli_progress *progress)
+{
+    psld_array *rows;
+    psld_status status = psld_set_features(s->first, s->features, cli_progress_report, progress, &rows);
+    if (status == PSLD_OK) status = psld_array_save(rows, r->features_out);
+    psld_array_free(rows);
+    return status;
+}
+
+static psld_status save_statistics(const request *r, pair *s, cli_progress *progress)
+{
+    psld_statistics *statistics;
+    psld_status status = psld_set_statistics(s->first, s->features, cli_progress_report, progress, &statistics);
+    if (status == PSLD_OK) status = psld_statistics_save(statistics, r->statistics_out);
+    psld_statistics_free(statistics);
+    return status;
+}
+
+static int write_files(const request *r, pair *s)
+{
+    cli_progress progress;
+    psld_status status = PSLD_OK;
+    cli_progress_begin(&progress, "features");
+    if (r->features_out) status = save_features(r, s, &progress);
+    if (status == PSLD_OK && r->statistics_out) status = save_statistics(r, s, &progress);
+    cli_progress_end(&progress);
+    if (status != PSLD_OK) return cli_failed(status);
+    uint64_t n = psld_set_count(s->first);
+    if (r->json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "n_a", json_integer((json_int_t)n));
+        json_object_set_new(object, "features", json_string(kind_of_features(s)));
+        put(object, "seconds", cli_seconds() - progress.began);
+        return cli_json_print(object);
+    }
+    printf("%s: %llu images; features: %s\n", s->name[0], (unsigned long long)n, kind_of_features(s));
+    return EXIT_DONE;
+}
+
+/* ---- Likelihood -------------------------------------------------------------------------------------------------- */
+
+static int print_nll(const request *r, const pair *s, const psld_nll *nll, double seconds)
+{
+    char time[CLI_DURATION];
+    if (!r->json) {
+        printf("%s on %s: %llu samples of %zu dimensions, %s divergence, tolerance %g, from t = %g; %llu evaluations "
+               "each; %s\n",
+               s->name[0], s->name[1], (unsigned long long)nll->count, nll->dim,
+               nll->is_exact ? "exact" : "Hutchinson's", r->likelihood.tolerance, r->likelihood.eps,
+               (unsigned long long)nll->nfe, cli_duration(seconds, time));
+        printf("%-28s %.5f +- %.5f bits a dimension (%.6g nats a sample)\n",
+               nll->is_bound ? "negative log-likelihood <=" : "negative log-likelihood", nll->bits, nll->error,
+               nll->nats);
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "model", json_string(s->name[0]));
+    json_object_set_new(object, "data", json_string(s->name[1]));
+    json_object_set_new(object, "n", json_integer((json_int_t)nll->count));
+    json_object_set_new(object, "dim", json_integer((json_int_t)nll->dim));
+    put(object, "bits_per_dim", nll->bits);
+    put(object, "bits_per_dim_error", nll->error);
+    put(object, "nll", nll->nats);
+    json_object_set_new(object, "bound", json_boolean(nll->is_bound));
+    json_object_set_new(object, "divergence", json_string(nll->is_exact ? "exact" : "hutchinson"));
+    put(object, "tolerance", r->likelihood.tolerance);
+    put(object, "eps", r->likelihood.eps);
+    json_object_set_new(object, "nfe", json_integer((json_int_t)nll->nfe));
+    put(object, "seconds", seconds);
+    return cli_json_print(object);
+}
+
+static int likelihood(request *r, pair *s)
+{
+    psld_nll nll;
+    cli_progress progress;
+    cli_progress_begin(&progress, "likelihood");
+    r->likelihood.progress = cli_progress_report;
+    r->likelihood.progress_user = &progress;
+    psld_status status = psld_model_nll(s->model, s->second, &r->likelihood, &nll);
+    cli_progress_end(&progress);
+    if (status != PSLD_OK) return cli_failed(status);
+    return print_nll(r, s, &nll, cli_seconds() - progress.began);
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------- */
+
+static int limited(long value, long limit)
+{
+    return (int)(value > limit ? limit : value);
+}
+
+static void fill_options(request *r)
+{
+    if (r->nfe) r->sampling.nfe = limited(r->nfe, 1000000000);
+    if (r->tolerance > 0) r->sampling.tolerance = r->likelihood.tolerance = r->tolerance;
+    if (r->eps > 0) r->sampling.eps = r->likelihood.eps = r->eps;
+    r->sampling.batch = r->batch ? (size_t)r->batch : 0;
+    if (r->batch) r->likelihood.batch = (size_t)r->batch;
+    r->sampling.seed = r->likelihood.seed = r->compare.seed = r->seed;
+    if (r->splits) r->compare.splits = (size_t)r->splits;
+    if (r->neighbours) r->compare.neighbours = (size_t)r->neighbours;
+    if (r->kid_subsets) r->compare.kid.subsets = (size_t)r->kid_subsets;
+    if (r->kid_size) r->compare.kid.size = (size_t)r->kid_size;
+    if (r->probes) r->likelihood.probes = (size_t)r->probes;
+    r->likelihood.exact = strcmp(r->divergence, "auto") == 0 ? -1 : strcmp(r->divergence, "exact") == 0;
+}
+
+/* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
+static int check_request(const cli_command *command, const request *r, const pair *s, int sides, int nll)
+{
+    int files = r->features_out || r->statistics_out;
+    const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
+    if (sides < 1) return cli_wrong_usage(command, "what is to be evaluated? Give two sets, or a model and data");
+    if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
+    if (nll && !is_model(s->name[0])) return cli_wrong_usage(command, "nll: %s is no model", s->name[0]);
+    if (r->features_out && !cli_ends_in(r->features_out, ".npy"))
+        return cli_wrong_usage(command, "--features-out: expected a name that ends in .npy");
+    if (r->statistics_out && !cli_ends_in(r->statistics_out, ".npz"))
+        return cli_wrong_usage(command, "--statistics-out: expected a name that ends in .npz");
+    if (r->page && !cli_ends_in(r->page, ".png")) return cli_wrong_usage(command, "--page: expected a name.png");
+    if (files && sides > 1) return cli_wrong_usage(command, "features are written of one set, found two");
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        if (outputs[i] && !cli_output_possible(outputs[i])) return EXIT_FAILED;
+    return EXIT_DONE;
+}
+
+static int evaluate(request *r, const char *const *model_words, int model_count, int nll, pair *s)
+{
+    psld_status status = nll ? PSLD_OK : psld_metrics_parse(r->metric, &r->compare.metrics);
+    if (status == PSLD_OK && r->weights && !nll) status = psld_features_open(r->weights, &s->features);
+    if (status == PSLD_OK) status = open_sides(r, model_words, model_count, nll, s);
+    if (status != PSLD_OK) return cli_failed(status);
+    if (nll) return likelihood(r, s);
+    if (r->features_out || r->statistics_out) return write_files(r, s);
+    return compare(r, s);
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    const char *words[64], *model_words[64];
+    int count, exit_code, model_count;
+    request r = {.metric = "fid", .quantize = "round", .divergence = "auto"};
+    pair s = {0};
+    const cli_option options[] = {
+        {"metric", 'm', CLI_TEXT, "LIST", "some of fid, is, kid, prc, swd; or nll (default fid)", &r.metric, NULL},
+        {"weights", 'w', CLI_FILE, "FILE", "features of images: the FID network, or a classifier of psld", &r.weights,
+         NULL},
+        {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or images to take of each set",
+         &r.n, NULL},
+        {"features-out", 0, CLI_FILE, "FILE.npy", "write the features of one set", &r.features_out, NULL},
+        {"statistics-out", 0, CLI_FILE, "FILE.npz", "write mean and covariance of one set (mu, sigma)",
+         &r.statistics_out, NULL},
+        {"page", 0, CLI_FILE, "FILE.png", "real images, generated ones, and the real ones nearest to these", &r.page,
+         NULL},
+        {"splits", 0, CLI_COUNT, "N", "parts of the inception score (default 10)", &r.splits, NULL},
+        {"kid-subsets", 0, CLI_COUNT, "N", "subsets of kid (default 100)", &r.kid_subsets, NULL},
+        {"kid-size", 0, CLI_COUNT, "N", "images of a subset of kid (default 1000)", &r.kid_size, NULL},
+        {"neighbours", 0, CLI_COUNT, "K", "neighbours of precision and recall (default 3)", &r.neighbours, NULL},
+        {"sampler", 0, CLI_TEXT, "NAME", "of a model: as of psld sample (default em)", &r.sampling.sampler, NULL},
+        {"grid", 0, CLI_TEXT, "NAME", "of a model: uniform or quadratic (default)", &r.sampling.grid, NULL},
+        {"nfe", 0, CLI_COUNT, "N", "of a model: evaluations a sample (default 250)", &r.nfe, NULL},
+        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode and of nll (default 1e-5)", &r.tolerance, NULL},
+        {"eps", 0, CLI_NUMBER, "T", "where sampling ends (default 1e-3), or where nll begins (default 1e-5)", &r.eps,
+         NULL},
+        {"seed", 0, CLI_SEED, "S", "of samples, directions and dequantisation (default 0)", &r.seed, NULL},
+        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &r.model.options.process, NULL},
+        {"quantize", 0, CLI_TEXT, "round|floor", "how pixels of samples are cut to 8 bits (default round)", &r.quantize,
+         "round|floor"},
+        {"divergence", 0, CLI_TEXT, "auto|exact|hutchinson", "of nll (default: exact where cheap)", &r.divergence,
+         "auto|exact|hutchinson"},
+        {"probes", 0, CLI_COUNT, "N", "directions of Hutchinson's estimate (default 1)", &r.probes, NULL},
+        {"batch", 0, CLI_COUNT, "B", "states at a time", &r.batch, NULL},
+        {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
+        CLI_MODEL_OPTIONS(r.model),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    psld_sample_defaults(&r.sampling);
+    psld_likelihood_defaults(&r.likelihood);
+    psld_compare_defaults(&r.compare);
+    psld_model_defaults(&r.model.options);
+    if (argc > 64) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    int nll = strcmp(r.metric, "nll") == 0, sides = split_words(words, count, model_words, &model_count, s.name);
+    if (sides < 0) return cli_wrong_usage(command, "expected at most two sets, found \"%s\" too", words[count - 1]);
+    fill_options(&r);
+    exit_code = check_request(command, &r, &s, sides, nll);
+    if (exit_code == EXIT_DONE) exit_code = evaluate(&r, model_words, model_count, nll, &s);
+    close_sides(&s);
+    return exit_code;
+}
+
+const cli_command command_eval = {
+    .name = "eval",
+    .summary = "FID, IS, KID, precision and recall between sets, or of a model; bits a dimension",
+    .usage = "A B | MODEL DATA | MODEL DATA --metric nll | A --features-out F.npy [options] [key=value ...]",
+    .description =
+        "Sets are images (a folder, an archive, .npy of uint8, CIFAR, MNIST), features or points (.npy of floats [n, "
+        "d]), "
+        "or statistics\n"
+        "(.npz with mu and sigma). Of a MODEL samples are drawn first. Images are compared as 8-bit values, and "
+        "nothing is "
+        "resized, cropped\n"
+        "or left out; A is the generated side.\n\n"
+        "Features of images need --weights: the FID network, pt_inception-2015-12-05-6726825d.pth from the releases of "
+        "pytorch-fid and of\n"
+        "torch-fidelity (SHA-256 6726825d...; also after psld convert to .safetensors), or a classifier of psld, whose "
+        "distance is not FID.\n\n"
+        "--metric nll gives the negative log-likelihood of data under a model by its probability flow, in bits a "
+        "dimension. docs/evaluation.md\n"
+        "has all definitions.",
+    .examples = "  psld eval samples/ cifar10/train.tar --weights pt_inception-2015-12-05-6726825d.pth --metric "
+                "fid,is,kid,prc\n"
+                "  psld eval samples/ cifar10-train.npz --weights inception.safetensors  # published statistics\n"
+                "  psld eval run/ mnist/ -n 10000 --sampler sscs --nfe 100 --weights digits-classifier.safetensors\n"
+                "  psld eval cifar10/train.tar --statistics-out cifar10-train.npz --weights inception.safetensors\n"
+                "  psld eval mixture.yaml points.npy --metric nll\n",
+    .run = run,
+};

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# psld eval: sets, features, statistics, models, likelihood, pages, and what is refused.
+set -eu
+. "$(dirname "$0")/lib.bash"
+write_mixture m.yaml
+cat >net.yaml <<'YAML'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+YAML
+cat >classifier.yaml <<'YAML'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp_clf, n_cls: 10, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+YAML
+quietly convert net.yaml net.safetensors
+quietly convert classifier.yaml c.safetensors
+quietly sample m.yaml -n 1200 --nfe 30 --seed 1 -o a.npy
+quietly sample m.yaml -n 1100 --nfe 30 --seed 2 -o b.npy
+quietly sample net.safetensors -n 24 --nfe 2 --seed 1 -o one
+quietly sample net.safetensors -n 20 --nfe 2 --seed 2 -o two
+find one two -type f ! -name "*.png" -delete # notes beside the samples
+
+check "features given as .npy: all metrics, as text and JSON"
+quietly eval a.npy b.npy --metric fid,kid,prc,swd
+for word in "frechet distance (fid)" "kernel distance (kid)" precision recall "sliced wasserstein"; do says "$word"; done
+quietly eval a.npy b.npy --metric fid,kid,prc,swd --kid-subsets 5 --json
+python "
+assert j['n_a'] == 1200 and j['n_b'] == 1100 and j['dim'] == 2 and j['fid'] == j['frechet_distance']
+assert 0 <= j['fid'] < 0.05 and abs(j['kid']) < 0.05 and 0.9 < j['precision'] <= 1 and 0.9 < j['recall'] <= 1"
+quietly eval a.npy a.npy --json
+python "assert 0 <= j['fid'] < 1e-6"
+
+check "statistics there and back give the same distance"
+quietly eval b.npy --statistics-out b.npz
+quietly eval a.npy b.npy --json
+cp "$logs/out" first
+quietly eval a.npy b.npz --json
+python "
+first = json.load(open('first'))
+assert abs(j['fid'] - first['fid']) <= 1e-9 and j['n_b'] == 0"
+
+check "images: a classifier's features, labelled as not FID; the same for any number of threads"
+quietly eval one two --metric fid,prc --weights c.safetensors
+says "(NOT fid)"
+says "(not FID)"
+for threads in 1 2; do quietly eval one --features-out f$threads.npy --weights c.safetensors --threads $threads; done
+cmp f1.npy f2.npy || fail "features depend on threads"
+quietly eval two --features-out g.npy --weights c.safetensors
+quietly eval one two --metric fid,is --weights c.safetensors --json
+cp "$logs/out" images
+python "assert 'fid' not in j and 1 <= j['is'] <= 10 and j['is_in_order'] >= 1 and 'not FID' in j['features']"
+quietly eval f1.npy g.npy --json
+python "
+images = json.load(open('images'))
+assert abs(images['frechet_distance'] - j['frechet_distance']) <= 1e-9 * max(1, j['fid'])"
+quietly eval one one --weights c.safetensors --json
+python "assert j['frechet_distance'] <= 1e-6 and j['n_a'] < j['dim'] + 9"
+
+check "a model against data: samples are drawn; a page is made"
+quietly eval m.yaml b.npy -n 500 --sampler sscs --nfe 20 --metric fid,swd --json
+python "assert j['n_a'] == 500 and j['n_b'] == 1100 and j['nfe'] == 20 and j['fid'] < 0.1"
+quietly eval net.safetensors two -n 20 --nfe 2 --seed 2 --weights c.safetensors --page page.png --json
+python "assert j['frechet_distance'] <= 1e-6, j" # the same samples as in the folder
+[ "$(head -c 8 page.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "page.png is no PNG"
+
+check "likelihood: text and JSON; one recipe as good as another"
+quietly eval m.yaml a.npy --metric nll -n 64
+says "bits a dimension"
+quietly eval m.yaml a.npy --metric nll -n 64 --process vp --json
+cp "$logs/out" vp
+quietly eval m.yaml a.npy --metric nll -n 64 --process cld --json
+python "
+vp = json.load(open('vp'))
+assert abs(vp['bits_per_dim'] - j['bits_per_dim']) < 0.05 and j['bound'] and not vp['bound'], (vp, j)
+assert j['divergence'] == 'exact' and j['bits_per_dim_error'] > 0 and j['n'] == 64"
+quietly eval net.safetensors one --metric nll -n 3 --tol 1e-2 --json
+python "assert j['divergence'] == 'hutchinson' and math.isfinite(j['bits_per_dim']) and j['dim'] == 64"
+
+check "what is refused, in one line and without a number"
+wanted="pt_inception-2015-12-05-6726825d.pth from the releases of pytorch-fid and of torch-fidelity"
+refuses 1 "$wanted" eval one two
+refuses 1 "$wanted" eval one two --weights nowhere.pth
+refuses 1 "is a score network" eval one two --weights net.safetensors
+refuses 1 "kid needs at least 1000 images, the set has 24" eval one two --metric kid --weights c.safetensors
+refuses 1 "is needs at least 30 images, the set has 24" eval one two --metric is --splits 30 --weights c.safetensors
+refuses 1 "features of different width: f1.npy has" eval f1.npy a.npy
+refuses 1 "features of different width" eval f1.npy b.npz
+refuses 1 "mean and covariance are enough for fid alone" eval a.npy b.npz --metric kid
+refuses 2 "second set" eval a.npy --metric fid
+refuses 2 "expected some of fid" eval a.npy b.npy --metric fod
+refuses 1 "is needs images" eval a.npy b.npy --metric is
+refuses 1 "nowhere" eval a.npy nowhere.npy
+refuses 2 "what is to be evaluated" eval
+refuses 2 "no model" eval a.npy b.npy --metric nll
+refuses 2 "one set" eval a.npy b.npy --features-out x.npy
+refuses 2 ".npy" eval a.npy --features-out x.txt
+refuses 1 "cannot write" eval a.npy --features-out nowhere/x.npy
+mkdir empty
+refuses 1 "empty" eval empty two --weights c.safetensors
+sed "s/size: 8/size: 16/" net.yaml >net16.yaml
+quietly convert net16.yaml net16.safetensors
+quietly sample net16.safetensors -n 4 --nfe 2 -o large
+find large -type f ! -name "*.png" -delete
+refuses 1 "images of different sizes: one has 1 x 8 x 8, large 1 x 16 x 16" eval one large --weights c.safetensors
+refuses 1 "the classifier takes images of 1 x 8 x 8" eval large large --weights c.safetensors
+if python3 -c 'import numpy' 2>/dev/null; then
+    python3 - <<'PY'
+import numpy as np
+x = np.load('a.npy')
+np.savez('no-sigma.npz', mu=x.mean(0))
+x[7, 1] = np.nan
+np.save('nan.npy', x)
+np.save('none.npy', x[:0])
+PY
+    refuses 1 "sigma" eval a.npy no-sigma.npz
+    refuses 1 "number 1 of row 7 is not finite" eval nan.npy b.npy
+    refuses 1 "is not finite" eval b.npy nan.npy --metric prc
+    refuses 1 "the set is empty" eval none.npy b.npy
+fi
