@@ -286,6 +286,9 @@ PSLD_API int psld_operator_shape(const psld_operator *op, size_t shape[PSLD_MAX_
 PSLD_API psld_status psld_operator_measure(const psld_operator *op, const double *x, double noise, uint64_t seed,
                                            uint64_t number, double *y);
 
+/* Something of the data's shape that shows a measurement y: small pictures enlarged, unknown pixels grey. */
+PSLD_API psld_status psld_operator_show(const psld_operator *op, const double *y, double *x);
+
 /* Names and one-line summaries of methods, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_restore_name(int index);
 PSLD_API const char *psld_restore_summary(int index);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "io/file.h"
 #include "io/files_private.h"
+#include "io/image.h"
 #include "io/scratch.h"
 
 enum { MAX_DEPTH = 16, MAX_PATH = 4096, SMALL = 1 << 20 };
@@ -130,6 +131,27 @@ static psld_status list_folder(psld_files *files)
     return status;
 }
 
+/* A single image is a set of one. */
+static psld_status list_picture(psld_files *files)
+{
+    const char *slash = strrchr(files->path, '/');
+    psld_file_entry *entry = NULL;
+    files->kind = "picture";
+    PSLD_TRY(psld_map_open(files->path, &files->map));
+    PSLD_TRY(psld_files_add(files, slash ? slash + 1 : files->path, &entry));
+    if (!entry) return psld_fail(PSLD_BAD_INPUT, "%s: not a name that a picture may have", files->path);
+    entry->place = PSLD_IN_MAP;
+    entry->inside = files->map.bytes;
+    entry->size = files->map.size;
+    return PSLD_OK;
+}
+
+static psld_status list(psld_files *files, int is_folder)
+{
+    if (is_folder) return list_folder(files);
+    return psld_image_name(files->path) ? list_picture(files) : psld_archive_list(files);
+}
+
 /* ---- From outside ------------------------------------------------------------------------------------------------ */
 
 static int compare(const void *a, const void *b)
@@ -168,7 +190,7 @@ psld_status psld_files_open(const char *path, size_t memory, const char *scratch
     f->memory_limit = memory;
     f->scratch_folder = scratch_folder;
     f->path = psld_copy_text(path);
-    psld_status status = !f->path ? PSLD_NO_MEMORY : S_ISDIR(info.st_mode) ? list_folder(f) : psld_archive_list(f);
+    psld_status status = f->path ? list(f, S_ISDIR(info.st_mode)) : PSLD_NO_MEMORY;
     f->scratch_folder = NULL;
     if (status != PSLD_OK) {
         psld_files_free(f);

@@ -430,6 +430,24 @@ void psld_operator_turn(const psld_operator *op, int back, const double *y, doub
         memcpy(out, y, op->size * sizeof *out);
 }
 
+/* As it is where it has the data's shape, one grey for all channels, else A' (A A')^-1 y, whose A A' is one number. */
+psld_status psld_operator_show(const psld_operator *op, const double *y, double *x)
+{
+    double *work = psld_alloc(op->dim, sizeof *work);
+    if (!work) return PSLD_NO_MEMORY;
+    psld_operator_adjoint(op, y, work, x);
+    for (size_t i = 0; i < op->dim; i++) {
+        if (op->size == op->dim)
+            x[i] = y[i];
+        else if (op->weight[0] > 0)
+            x[i] = y[i % op->size];
+        else if (!op->vectors)
+            x[i] /= op->squares[0];
+    }
+    psld_release(work);
+    return PSLD_OK;
+}
+
 psld_status psld_operator_measure(const psld_operator *op, const double *x, double noise, uint64_t seed,
                                   uint64_t number, double *y)
 {

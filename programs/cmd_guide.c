@@ -1,0 +1,168 @@
+/* psld guide: samples of a class, by the gradient of a classifier. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampling.h"
+
+typedef struct guide_job {
+    sampling_job sampling;
+    const char *label; /* "all", a number or a name */
+    size_t labels, n;  /* classes drawn, samples of each */
+    psld_array *x;     /* [labels * n, ...], class by class */
+} guide_job;
+
+/* Sample i of a class of a seed is always the same, whichever classes are drawn beside it. */
+static psld_status draw_class(guide_job *g, size_t row, const char *label)
+{
+    sampling_job *job = &g->sampling;
+    psld_source *guided = NULL;
+    size_t number = 0;
+    psld_status status = psld_model_label(job->classifier, label, &number);
+    if (status == PSLD_OK) status = sampling_guide(job, psld_model_source(job->model), label, &guided);
+    if (status == PSLD_OK)
+        status = sampling_draw(job, guided, (uint64_t)number << 32, g->n, (float *)g->x->data + row * g->n * job->kept);
+    psld_source_free(guided);
+    return status;
+}
+
+static psld_status draw_classes(guide_job *g)
+{
+    psld_status status = PSLD_OK;
+    g->sampling.parts = g->labels;
+    if (strcmp(g->label, "all") != 0) return draw_class(g, 0, g->label);
+    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) {
+        char number[32];
+        snprintf(number, sizeof number, "%zu", c);
+        status = draw_class(g, c, number);
+    }
+    return status;
+}
+
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
+
+static psld_status write_plot(const guide_job *g)
+{
+    const sampling_job *job = &g->sampling;
+    char title[200];
+    psld_array *points = NULL;
+    snprintf(title, sizeof title, "%s, class %s at scale %g, %s", psld_recipe_get(psld_model_recipe(job->model))->name,
+             g->label, job->request->scale, job->options.sampler);
+    psld_status status = psld_array_convert(g->x, PSLD_F64, &points);
+    if (status == PSLD_OK)
+        status =
+            psld_plot_points(psld_model_mixture(job->model), points->data, g->x->shape[0], title, job->request->out);
+    psld_array_free(points);
+    return status;
+}
+
+/* One folder a class. */
+static psld_status write_folders(const guide_job *g, const psld_array *pixels)
+{
+    const char *out = g->sampling.request->out;
+    char path[CLI_PATH];
+    psld_array part = *pixels;
+    psld_status status = sampling_make_folder(out);
+    part.shape[0] = g->n;
+    part.count = pixels->count / g->labels;
+    for (size_t row = 0; status == PSLD_OK && row < g->labels; row++) {
+        char number[32];
+        snprintf(number, sizeof number, "%zu", row);
+        const char *name = strcmp(g->label, "all") == 0 ? number : g->label;
+        if (snprintf(path, sizeof path, "%s/%s", out, name) >= (int)sizeof path)
+            return cli_bad_input("%s: the name is too long", out);
+        part.data = (unsigned char *)pixels->data + row * part.count;
+        status = sampling_write_folder(&part, path);
+    }
+    return status;
+}
+
+static psld_status write_samples(const guide_job *g)
+{
+    const sampling_job *job = &g->sampling;
+    const char *out = job->request->out;
+    psld_array *pixels = NULL;
+    if (cli_ends_in(out, ".npy")) return psld_array_save(g->x, out);
+    if (!sampling_is_image(job)) return write_plot(g);
+    psld_status status = sampling_pixels(job, g->x, &pixels);
+    if (status == PSLD_OK)
+        status = cli_ends_in(out, ".png") ? psld_image_grid(pixels, g->n, out) : write_folders(g, pixels);
+    psld_array_free(pixels);
+    return status;
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------- */
+
+static int check_model(const cli_command *command, const sampling_job *job)
+{
+    const char *out = job->request->out;
+    int is_plane = job->rank == 1 && job->dim == 2;
+    if (cli_ends_in(out, ".npy") || (sampling_is_image(job) && !cli_ends_in(out, ".svg"))) return EXIT_DONE;
+    if (is_plane && cli_ends_in(out, ".png|.svg")) return EXIT_DONE;
+    return cli_wrong_usage(command, "-o %s: %s", out,
+                           sampling_is_image(job) ? "pictures are written as .png"
+                                                  : "a picture needs a 2-D model; write .npy");
+}
+
+static int guide(const cli_command *command, const char *const *words, int count, const sampling_request *s)
+{
+    guide_job g = {.label = s->label};
+    char what[200];
+    int exit_code = EXIT_DONE;
+    psld_status status = sampling_open(words, count, s, 1, &g.sampling);
+    if (status == PSLD_OK) exit_code = check_model(command, &g.sampling);
+    if (status == PSLD_OK && exit_code == EXIT_DONE) {
+        g.labels = strcmp(g.label, "all") == 0 ? sampling_classes(&g.sampling) : 1;
+        g.n = s->n ? (size_t)s->n : sampling_is_image(&g.sampling) ? 8 : 1000;
+        status = sampling_array(&g.sampling, g.labels * g.n, &g.x);
+        if (status == PSLD_OK) status = draw_classes(&g);
+        if (status == PSLD_OK) status = write_samples(&g);
+        snprintf(what, sizeof what, "of %s %s at scale %g", g.labels > 1 ? "classes" : "class", g.label, s->scale);
+        if (status == PSLD_OK) exit_code = sampling_report(&g.sampling, g.labels * g.n, what);
+    }
+    psld_array_free(g.x);
+    sampling_close(&g.sampling);
+    return status == PSLD_OK ? exit_code : cli_failed(status);
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    sampling_request s;
+    const char *words[64];
+    int count, exit_code;
+    sampling_defaults(&s);
+    const cli_option options[] = {
+        {"label", 0, CLI_TEXT, "L|all", "class by number or by name, or all of them in turn", &s.label, NULL},
+        {"number", 'n', CLI_COUNT, "N", "samples of each class (default 8 pictures, 1000 points)", &s.n, NULL},
+        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (one row a class), or a folder with one for each class", &s.out,
+         NULL},
+        SAMPLING_GUIDANCE(s),
+        SAMPLING_OPTIONS(s),
+        CLI_MODEL_OPTIONS(s.model),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > 64) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (count < 1) return cli_wrong_usage(command, "which model?");
+    if (!s.label) return cli_wrong_usage(command, "which class? Give --label L, or --label all");
+    exit_code = sampling_check(command, &s, ".npy|.png|.svg");
+    return exit_code == EXIT_DONE ? guide(command, words, count, &s) : exit_code;
+}
+
+const cli_command command_guide = {
+    .name = "guide",
+    .summary = "draws samples of a class",
+    .usage = "MODEL --classifier CLF --label L|all -n N -o OUT [options] [key=value ...]",
+    .description =
+        "The gradient of log p(label | z_t, t) by all of z_t, times --scale, is added to the score: every sampler, "
+        "recipe and\n"
+        "network will do, the classifier being one that was trained on noisy states (psld train --classifier). An "
+        "exact "
+        "model\n"
+        "needs none: its classes are the components of its mixture, and at scale 1 its samples are exactly theirs.\n\n"
+        "A larger scale gives samples that the classifier is surer of, and fewer kinds of them.",
+    .examples =
+        "  psld guide digits.safetensors --classifier digits-classifier.safetensors --label all -n 10 -o rows.png\n"
+        "  psld guide mixture.yaml --label 1 -n 10000 --no-denoise --state -o z.npy\n",
+    .run = run,
+};

@@ -1,0 +1,152 @@
+/* psld inpaint: fills in what is unknown of pictures or vectors. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampling.h"
+
+typedef struct inpaint_request {
+    sampling_request sampling;
+    const char *image, *mask, *rectangle, *method;
+    long repeats, jump;
+} inpaint_request;
+
+typedef struct inpaint_job {
+    sampling_job sampling;
+    psld_array *x, *known, *corrupted, *samples; /* [images][dim] but for samples */
+    psld_inpainting inpainting;
+} inpaint_job;
+
+/* What is unknown is grey. */
+static psld_status corrupt(inpaint_job *job)
+{
+    psld_status status = psld_array_convert(job->x, PSLD_F64, &job->corrupted);
+    for (size_t i = 0; status == PSLD_OK && i < job->x->count; i++)
+        if (!((unsigned char *)job->known->data)[i]) ((double *)job->corrupted->data)[i] = 0;
+    return status;
+}
+
+static void describe(const inpaint_request *r, inpaint_job *job, size_t each)
+{
+    psld_inpainting *p = &job->inpainting;
+    psld_inpainting_defaults(p);
+    p->images = job->x->shape[0];
+    p->each = each;
+    p->x = job->x->data;
+    p->known = job->known->data;
+    p->lagging = strcmp(r->method, "authors") == 0;
+    if (strcmp(r->method, "resample") != 0) return;
+    p->repeats = r->repeats > 100000 ? 100000 : (int)r->repeats;
+    p->jump = r->jump > 1000000 ? 1000000 : (int)r->jump;
+}
+
+static psld_status fill_in(const inpaint_request *r, inpaint_job *job)
+{
+    sampling_job *s = &job->sampling;
+    size_t each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
+    psld_source *guided = NULL, *source = psld_model_source(s->model);
+    psld_status status = sampling_read(s, r->image, &job->x);
+    if (status == PSLD_OK) status = sampling_masks(s, r->mask, r->rectangle, job->x->shape[0], &job->known);
+    if (status == PSLD_OK) status = corrupt(job);
+    if (status == PSLD_OK) status = sampling_array(s, job->x->shape[0] * each, &job->samples);
+    if (status == PSLD_OK && r->sampling.label) status = sampling_guide(s, source, r->sampling.label, &guided);
+    if (status == PSLD_OK) {
+        describe(r, job, each);
+        s->options.inpainting = &job->inpainting;
+        status = sampling_draw(s, guided ? guided : source, 0, job->samples->shape[0], job->samples->data);
+    }
+    psld_source_free(guided);
+    return status;
+}
+
+static int inpaint(const cli_command *command, const char *const *words, int count, const inpaint_request *r)
+{
+    inpaint_job job = {0};
+    char what[128];
+    int exit_code = EXIT_DONE;
+    psld_status status = sampling_open(words, count, &r->sampling, r->sampling.label != NULL, &job.sampling);
+    if (status == PSLD_OK && !sampling_is_image(&job.sampling) && !cli_ends_in(r->sampling.out, ".npy"))
+        exit_code = cli_wrong_usage(command, "-o %s: vectors are written as .npy", r->sampling.out);
+    if (status == PSLD_OK && exit_code == EXIT_DONE) {
+        status = fill_in(r, &job);
+        if (status == PSLD_OK) status = sampling_write_strips(&job.sampling, job.x, job.corrupted, job.samples);
+        if (status == PSLD_OK) {
+            size_t images = job.x->shape[0];
+            snprintf(what, sizeof what, "of %zu %s%s", images, sampling_is_image(&job.sampling) ? "picture" : "vector",
+                     images == 1 ? "" : "s");
+            exit_code = sampling_report(&job.sampling, job.samples->shape[0], what);
+        }
+    }
+    psld_array_free(job.x);
+    psld_array_free(job.known);
+    psld_array_free(job.corrupted);
+    psld_array_free(job.samples);
+    sampling_close(&job.sampling);
+    return status == PSLD_OK ? exit_code : cli_failed(status);
+}
+
+static int check(const cli_command *command, inpaint_request *r)
+{
+    if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
+    if (!r->mask == !r->rectangle) return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
+    if (r->sampling.classifier && !r->sampling.label) return cli_wrong_usage(command, "--classifier needs --label");
+    if (strcmp(r->method, "resample") != 0 && (r->repeats || r->jump))
+        return cli_wrong_usage(command, "--repeats and --jump are for --method resample");
+    if (!r->repeats) r->repeats = 10;
+    if (!r->jump) r->jump = 1;
+    return sampling_check(command, &r->sampling, ".npy|.png");
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    inpaint_request r = {.method = "resample"};
+    sampling_request *s = &r.sampling;
+    const char *words[64];
+    int count, exit_code;
+    sampling_defaults(s);
+    const cli_option options[] = {
+        {"image", 0, CLI_FILE, "I", "a picture, a folder or archive of them, or .npy ([dim] or [n, dim])", &r.image,
+         NULL},
+        {"mask", 0, CLI_FILE, "M", "white is unknown: a picture, many, digits (IDX: any size), or .npy", &r.mask, NULL},
+        {"rect", 0, CLI_TEXT, "X,Y,W,H", "a rectangle that is unknown, instead of --mask", &r.rectangle, NULL},
+        {"method", 0, CLI_TEXT, "NAME", "resample (default), replace (the paper's), authors (as they ran it)",
+         &r.method, "replace|resample|authors"},
+        {"repeats", 0, CLI_COUNT, "R", "resample: times that each stretch is walked (default 10)", &r.repeats, NULL},
+        {"jump", 0, CLI_COUNT, "J", "resample: steps of a stretch (default 1)", &r.jump, NULL},
+        {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &s->n, NULL},
+        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | masked | samples), or a folder of all", &s->out, NULL},
+        {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &s->fit, NULL},
+        {"label", 0, CLI_TEXT, "L", "of this class: guidance as of psld guide", &s->label, NULL},
+        SAMPLING_GUIDANCE(*s),
+        SAMPLING_OPTIONS(*s),
+        CLI_MODEL_OPTIONS(s->model),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > 64) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (count < 1) return cli_wrong_usage(command, "which model?");
+    exit_code = check(command, &r);
+    return exit_code == EXIT_DONE ? inpaint(command, words, count, &r) : exit_code;
+}
+
+const cli_command command_inpaint = {
+    .name = "inpaint",
+    .summary = "fills in the unknown part of pictures",
+    .usage = "MODEL --image I (--mask M | --rect X,Y,W,H) -n N -o OUT [options] [key=value ...]",
+    .description =
+        "After each step what is known of all variables is replaced by a fresh draw of p(z_t | known), and the last "
+        "step "
+        "gives\n"
+        "the known part back exactly. `replace` is that alone, the paper's method; `authors` draws at the time that a "
+        "step began\n"
+        "from, as its authors' code did; `resample` walks every stretch of --jump steps --repeats times, noise being "
+        "added back\n"
+        "between, which lets the known and the unknown part agree. --nfe counts all evaluations: with --repeats R the "
+        "grid has R\n"
+        "times fewer steps.\n\n"
+        "The folder OUT gets originals/, corrupted/, samples/ (those of the first picture first) and strips.png.",
+    .examples = "  psld inpaint digits.safetensors --image seven.png --rect 0,14,28,14 -n 8 -o completions.png\n"
+                "  psld inpaint RUN --image photos/ --mask t10k-images-idx3-ubyte -n 1 -o OUT\n"
+                "  psld inpaint mixture.yaml --image x.npy --mask unknown.npy -n 10000 -o samples.npy\n",
+    .run = run,
+};

@@ -1,0 +1,256 @@
+/* psld restore: linear inverse problems, y = A x + noise. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampling.h"
+
+typedef struct restore_request {
+    sampling_request sampling;
+    const char *image, *mask, *rectangle, *matrix;
+    int degraded;
+    long factor, iterations;
+    psld_task task;
+    psld_restore_options options;
+} restore_request;
+
+typedef struct restore_job {
+    sampling_job sampling;
+    psld_array *x;              /* [images][dim]: originals, or NULL with --degraded */
+    psld_array *y, *shown;      /* [images][size], [images][dim] */
+    psld_array *known, *matrix; /* of the task */
+    psld_array *samples;
+    psld_operator *op; /* of the image under way: masks may differ */
+    size_t images;
+} restore_job;
+
+/* ---- The task ---------------------------------------------------------------------------------------------------- */
+
+static psld_status read_matrix(const char *path, restore_job *job)
+{
+    psld_array *loaded = NULL;
+    psld_status status = psld_array_load(path, &loaded);
+    if (status == PSLD_OK) status = psld_array_convert(loaded, PSLD_F64, &job->matrix);
+    psld_array_free(loaded);
+    if (status == PSLD_OK && (job->matrix->rank != 2 || job->matrix->shape[1] != job->sampling.dim))
+        return cli_bad_input("%s: expected a matrix [rows, %zu]", path, job->sampling.dim);
+    return status;
+}
+
+/* The operator for image i. */
+static psld_status make_operator(const restore_request *r, restore_job *job, size_t i)
+{
+    psld_task task = r->task;
+    psld_operator_free(job->op);
+    task.rank = job->sampling.rank;
+    memcpy(task.shape, job->sampling.shape, sizeof task.shape);
+    if (job->known) task.known = (const unsigned char *)job->known->data + i * job->sampling.dim;
+    if (job->matrix) task.matrix = job->matrix->data, task.rows = job->matrix->shape[0];
+    return psld_operator_create(&task, &job->op);
+}
+
+static size_t measured(const psld_operator *op)
+{
+    size_t shape[PSLD_MAX_RANK], size = 1;
+    int rank = psld_operator_shape(op, shape);
+    for (int i = 0; i < rank; i++) size *= shape[i];
+    return size;
+}
+
+/* Masks come with whole pictures: what is measured is picked out of them. */
+static int is_picked(const restore_request *r)
+{
+    return strcmp(r->task.name, "inpaint") == 0;
+}
+
+/* What was measured: as it is with --degraded, else of what --image shows. */
+static psld_status read_input(const restore_request *r, restore_job *job)
+{
+    size_t shape[PSLD_MAX_RANK];
+    psld_status status = PSLD_OK;
+    if (r->matrix) status = read_matrix(r->matrix, job);
+    if (status != PSLD_OK) return status;
+    if (!r->degraded || is_picked(r)) {
+        status = sampling_read(&job->sampling, r->image, &job->x);
+        if (status == PSLD_OK) job->images = job->x->shape[0];
+        if (status == PSLD_OK && is_picked(r))
+            status = sampling_masks(&job->sampling, r->mask, r->rectangle, job->images, &job->known);
+        return status;
+    }
+    status = make_operator(r, job, 0);
+    if (status != PSLD_OK) return status;
+    int rank = psld_operator_shape(job->op, shape);
+    status = sampling_read_shape(&job->sampling, r->image, "measurements", rank, shape, 0, &job->y);
+    if (status == PSLD_OK) job->images = job->y->shape[0];
+    return status;
+}
+
+/* y of image i, of `size` numbers, in room of its own. */
+static psld_status measure(const restore_request *r, const restore_job *job, size_t i, double *y)
+{
+    size_t size = measured(job->op);
+    if (job->y) {
+        memcpy(y, (const double *)job->y->data + i * size, size * sizeof *y);
+        return PSLD_OK;
+    }
+    return psld_operator_measure(job->op, (const double *)job->x->data + i * job->sampling.dim,
+                                 r->degraded ? 0 : r->options.noise, r->sampling.options.seed, i, y);
+}
+
+/* ---- Restoring --------------------------------------------------------------------------------------------------- */
+
+static psld_status restore_image(const restore_request *r, restore_job *job, size_t i, size_t each, double *y)
+{
+    sampling_job *s = &job->sampling;
+    psld_source *restored = NULL, *guided = NULL;
+    psld_status status = make_operator(r, job, i);
+    if (status == PSLD_OK) status = measure(r, job, i, y);
+    if (status == PSLD_OK) status = psld_operator_show(job->op, y, (double *)job->shown->data + i * s->dim);
+    if (status == PSLD_OK)
+        status = psld_source_restore(psld_model_source(s->model), psld_model_recipe(s->model), job->op, y, &r->options,
+                                     &restored);
+    if (status == PSLD_OK && r->sampling.label) status = sampling_guide(s, restored, r->sampling.label, &guided);
+    if (status == PSLD_OK)
+        status = sampling_draw(s, guided ? guided : restored, i * each, each,
+                               (float *)job->samples->data + i * each * s->kept);
+    psld_source_free(guided);
+    psld_source_free(restored);
+    return status;
+}
+
+static psld_status restore_all(const restore_request *r, restore_job *job)
+{
+    sampling_job *s = &job->sampling;
+    size_t each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
+    psld_status status = read_input(r, job);
+    size_t shape[2] = {job->images, s->dim}, room = s->dim + (job->matrix ? job->matrix->shape[0] : 0);
+    double *y = malloc(room * sizeof *y);
+    if (status == PSLD_OK && !y) status = cli_bad_input("out of memory");
+    if (status == PSLD_OK) status = psld_array_create(PSLD_F64, 2, shape, &job->shown);
+    if (status == PSLD_OK) status = sampling_array(s, job->images * each, &job->samples);
+    s->parts = job->images;
+    for (size_t i = 0; status == PSLD_OK && i < job->images; i++) status = restore_image(r, job, i, each, y);
+    free(y);
+    return status;
+}
+
+static void release(restore_job *job)
+{
+    psld_array_free(job->x);
+    psld_array_free(job->y);
+    psld_array_free(job->shown);
+    psld_array_free(job->known);
+    psld_array_free(job->matrix);
+    psld_array_free(job->samples);
+    psld_operator_free(job->op);
+    sampling_close(&job->sampling);
+}
+
+static int restore(const cli_command *command, const char *const *words, int count, const restore_request *r)
+{
+    restore_job job = {0};
+    char what[128];
+    int exit_code = EXIT_DONE;
+    psld_status status = sampling_open(words, count, &r->sampling, r->sampling.label != NULL, &job.sampling);
+    if (status == PSLD_OK && !sampling_is_image(&job.sampling) && !cli_ends_in(r->sampling.out, ".npy"))
+        exit_code = cli_wrong_usage(command, "-o %s: vectors are written as .npy", r->sampling.out);
+    if (status == PSLD_OK && exit_code == EXIT_DONE) {
+        status = restore_all(r, &job);
+        if (status == PSLD_OK)
+            status = sampling_write_strips(&job.sampling, r->degraded ? NULL : job.x, job.shown, job.samples);
+        if (status == PSLD_OK) {
+            snprintf(what, sizeof what, "of %zu measurement%s by %s", job.images, job.images == 1 ? "" : "s",
+                     r->options.method);
+            exit_code = sampling_report(&job.sampling, job.samples->shape[0], what);
+        }
+    }
+    release(&job);
+    return status == PSLD_OK ? exit_code : cli_failed(status);
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------- */
+
+static int check(const cli_command *command, restore_request *r)
+{
+    int masked = r->mask || r->rectangle, linear = strcmp(r->task.name, "linear") == 0;
+    if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
+    if (is_picked(r) && !r->mask == !r->rectangle)
+        return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
+    if (!is_picked(r) && masked) return cli_wrong_usage(command, "--mask and --rect are for --task inpaint");
+    if (linear != (r->matrix != NULL))
+        return cli_wrong_usage(command, linear ? "--task linear needs --matrix" : "--matrix is for --task linear");
+    if (r->sampling.classifier && !r->sampling.label) return cli_wrong_usage(command, "--classifier needs --label");
+    if (r->factor) r->task.factor = (size_t)r->factor;
+    if (r->iterations) r->options.iterations = r->iterations > 100000 ? 100000 : (int)r->iterations;
+    return sampling_check(command, &r->sampling, ".npy|.png");
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    restore_request r = {0};
+    sampling_request *s = &r.sampling;
+    const char *words[64];
+    int count, exit_code;
+    sampling_defaults(s);
+    psld_task_defaults(&r.task);
+    psld_restore_defaults(&r.options);
+    r.task.name = NULL;
+    double pull = 1;
+    const cli_option options[] = {
+        {"task", 0, CLI_TEXT, "NAME", "super-resolution, deblur, colorize, denoise, inpaint or linear", &r.task.name,
+         "super-resolution|deblur|colorize|denoise|inpaint|linear"},
+        {"image", 0, CLI_FILE, "I", "what is measured, and then restored: a picture, many, or .npy", &r.image, NULL},
+        {"degraded", 0, CLI_FLAG, NULL, "--image is the measurement itself: small, blurred, grey ...", &r.degraded,
+         NULL},
+        {"factor", 0, CLI_COUNT, "F", "super-resolution: pixels a side of a block (default 4)", &r.factor, NULL},
+        {"blur", 0, CLI_NUMBER, "B", "deblur: deviation in pixels (default 2)", &r.task.blur, NULL},
+        {"mask", 0, CLI_FILE, "M", "inpaint: white is unknown, as of psld inpaint", &r.mask, NULL},
+        {"rect", 0, CLI_TEXT, "X,Y,W,H", "inpaint: a rectangle that is unknown", &r.rectangle, NULL},
+        {"matrix", 0, CLI_FILE, "A.npy", "linear: [rows, dim]", &r.matrix, NULL},
+        {"noise", 0, CLI_NUMBER, "S", "deviation of the noise in the measurement (default 0)", &r.options.noise, NULL},
+        {"method", 0, CLI_TEXT, "NAME", "posterior (default), isotropic, reconstruction, diffused (the paper's)",
+         &r.options.method, "posterior|isotropic|reconstruction|diffused"},
+        {"strength", 0, CLI_NUMBER, "W", "of the measurement's gradient (default 1: Bayes' rule)", &pull, NULL},
+        {"iterations", 0, CLI_COUNT, "N", "posterior: at most so many products an evaluation (default 8)",
+         &r.iterations, NULL},
+        {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &s->n, NULL},
+        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | measured | samples), or a folder of all", &s->out, NULL},
+        {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &s->fit, NULL},
+        {"label", 0, CLI_TEXT, "L", "of this class: guidance as of psld guide", &s->label, NULL},
+        SAMPLING_GUIDANCE(*s),
+        SAMPLING_OPTIONS(*s),
+        CLI_MODEL_OPTIONS(s->model),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > 64) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (count < 1) return cli_wrong_usage(command, "which model?");
+    if (!r.task.name) return cli_wrong_usage(command, "which --task?");
+    r.options.scale = pull;
+    exit_code = check(command, &r);
+    return exit_code == EXIT_DONE ? restore(command, words, count, &r) : exit_code;
+}
+
+const cli_command command_restore = {
+    .name = "restore",
+    .summary = "undoes linear degradations of pictures",
+    .usage = "MODEL --task TASK --image I -n N -o OUT [options] [key=value ...]",
+    .description =
+        "Draws from p(x | y), y = A x + noise being a measurement: means of blocks (super-resolution), a periodic "
+        "Gaussian blur\n"
+        "(deblur), the luma of colours (colorize), the picture itself (denoise), a part of it (inpaint), or any matrix "
+        "(linear).\n"
+        "--image is measured first, so that the strips show original | measured | samples; with --degraded it is the "
+        "measurement.\n\n"
+        "posterior takes the covariance of x_0 given z_t from the score's derivatives and is exact for a Gaussian "
+        "prior;\n"
+        "isotropic takes one variance for it; reconstruction follows the gradient of |y - A x_0|^2 through the "
+        "denoiser; diffused,\n"
+        "the paper's, needs no derivatives. Numbers: deviations of noise are in units of data in [-1, 1].",
+    .examples =
+        "  psld restore digits.safetensors --task super-resolution --factor 4 --image seven.png -n 8 -o eights.png\n"
+        "  psld restore RUN --task deblur --blur 1.5 --noise 0.05 --image photos/ -n 4 -o OUT\n"
+        "  psld restore prior.yaml --task linear --matrix A.npy --noise 0.1 --image y.npy --degraded -n 10000 -o "
+        "x.npy\n",
+    .run = run,
+};

@@ -1,0 +1,233 @@
+#include "sampling.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- Options ----------------------------------------------------------------------------------------------------- */
+
+enum { NAMES = 512 };
+
+static const char *join_names(const char *(*name)(int), char names[NAMES])
+{
+    names[0] = 0;
+    for (int i = 0; name(i); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, NAMES - used, "%s%s", i ? "|" : "", name(i));
+    }
+    return names;
+}
+
+const char *sampling_samplers(void)
+{
+    static char names[NAMES];
+    return join_names(psld_sampler_name, names);
+}
+
+const char *sampling_grids(void)
+{
+    static char names[NAMES];
+    return join_names(psld_grid_name, names);
+}
+
+void sampling_defaults(sampling_request *s)
+{
+    memset(s, 0, sizeof *s);
+    psld_sample_defaults(&s->options);
+    psld_model_defaults(&s->model.options);
+    s->quantize = "round";
+    s->ode_group = 16;
+    s->scale = 1;
+}
+
+static int is_folder_name(const char *path)
+{
+    struct stat about;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*path) return 0;
+    return !*name || !strchr(name, '.') || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
+}
+
+int sampling_check(const cli_command *command, sampling_request *s, const char *endings)
+{
+    int adaptive = strcmp(s->options.sampler, "ode") == 0;
+    if (adaptive && s->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
+    if (!adaptive && s->tolerance != 0)
+        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe", s->options.sampler);
+    if (s->nfe) s->options.nfe = s->nfe > 1000000000 ? 1000000000 : (int)s->nfe;
+    if (s->tolerance != 0) s->options.tolerance = s->tolerance;
+    s->options.corrector = s->corrector > 1000000 ? 1000000 : (int)s->corrector;
+    s->options.batch = (size_t)s->batch;
+    s->options.ode_group = (size_t)s->ode_group;
+    if (!s->out) return cli_wrong_usage(command, "where to? Give -o OUT (%s, or a folder)", endings);
+    if (s->state && !cli_ends_in(s->out, ".npy"))
+        return cli_wrong_usage(command, "--state: states are written as .npy");
+    if (cli_ends_in(s->out, endings)) return cli_output_possible(s->out) ? EXIT_DONE : EXIT_FAILED;
+    if (is_folder_name(s->out)) return EXIT_DONE;
+    return cli_wrong_usage(command, "-o: expected a name that ends in %s, or a folder, found \"%s\"", endings, s->out);
+}
+
+/* ---- Models ------------------------------------------------------------------------------------------------------ */
+
+static psld_status open_classifier(const sampling_request *s, sampling_job *job)
+{
+    psld_model_options options;
+    psld_model_defaults(&options);
+    options.config = s->classifier_config;
+    options.reference = s->model.options.reference;
+    psld_status status = psld_model_open(s->classifier, &options, &job->classifier);
+    if (status != PSLD_OK) return status;
+    if (!psld_model_classifier(job->classifier)) return cli_bad_input("%s: is no classifier", s->classifier);
+    const psld_recipe *own = psld_model_recipe(job->model), *its = psld_model_recipe(job->classifier);
+    if (its && !psld_recipe_same(own, its))
+        return cli_bad_input(
+            "%s: is a classifier for recipe %s, the model has %s%s", s->classifier, psld_recipe_get(its)->name,
+            psld_recipe_get(own)->name,
+            strcmp(psld_recipe_get(its)->name, psld_recipe_get(own)->name) == 0 ? " with other parameters" : "");
+    size_t shape[PSLD_MAX_RANK], size = 1;
+    int rank = psld_model_shape(job->classifier, shape);
+    for (int i = 0; i < rank; i++) size *= shape[i];
+    if (!its) size /= job->k; /* then its channels are those of states */
+    if (size != job->dim)
+        return cli_bad_input("%s: classifies data of %zu numbers, the model's have %zu", s->classifier, size, job->dim);
+    return PSLD_OK;
+}
+
+psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels, sampling_job *job)
+{
+    cli_model model = s->model;
+    psld_model_options options = model.options;
+    options.raw = model.use && strcmp(model.use, "raw") == 0;
+    options.overrides = words + 1;
+    options.override_count = (size_t)(count - 1);
+    psld_status status = psld_model_open(words[0], &options, &job->model);
+    if (status != PSLD_OK) return status;
+    if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", words[0]);
+    job->request = s;
+    job->options = s->options;
+    job->rank = psld_model_shape(job->model, job->shape);
+    job->k = (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
+    job->dim = 1;
+    for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
+    job->kept = job->dim * (s->state ? job->k : 1);
+    job->parts = 1;
+    if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
+    if (s->classifier) return open_classifier(s, job);
+    if (!labels) return PSLD_OK;
+    if (!psld_model_classifier(job->model))
+        return cli_bad_input("%s: has no classes of its own; give --classifier", words[0]);
+    job->classifier = job->model;
+    return PSLD_OK;
+}
+
+void sampling_close(sampling_job *job)
+{
+    if (job->classifier != job->model) psld_model_free(job->classifier);
+    psld_model_free(job->model);
+}
+
+int sampling_is_image(const sampling_job *job)
+{
+    return job->rank == 3 && (job->shape[0] == 1 || job->shape[0] == 3);
+}
+
+size_t sampling_classes(const sampling_job *job)
+{
+    return psld_classifier_classes(psld_model_classifier(job->classifier));
+}
+
+psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned)
+{
+    size_t number = 0;
+    *owned = NULL;
+    psld_status status = psld_model_label(job->classifier, label, &number);
+    if (status != PSLD_OK) return status;
+    return psld_source_guide(base, psld_model_recipe(job->model), psld_model_classifier(job->classifier), number,
+                             job->request->scale, owned);
+}
+
+/* ---- Drawing ----------------------------------------------------------------------------------------------------- */
+
+psld_status sampling_array(const sampling_job *job, size_t n, psld_array **x)
+{
+    size_t shape[PSLD_MAX_RANK] = {n};
+    for (int i = 0; i < job->rank; i++) shape[i + 1] = job->shape[i] * (i == 0 ? job->kept / job->dim : 1);
+    return psld_array_create(PSLD_F32, job->rank + 1, shape, x);
+}
+
+/* Progress of a part as that of the whole. */
+static int report_part(void *user, uint64_t done, uint64_t total)
+{
+    sampling_job *job = user;
+    return cli_progress_report(&job->progress, job->part * total + done, job->parts * total);
+}
+
+psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, float *out)
+{
+    size_t state = job->k * job->dim;
+    double *z = malloc(count * state * sizeof *z), began = cli_seconds();
+    if (!z) return cli_bad_input("out of memory for %zu samples", count);
+    if (job->part == 0) cli_progress_begin(&job->progress, "sampling");
+    job->options.progress = report_part;
+    job->options.progress_user = job;
+    psld_status status =
+        psld_sample(psld_model_recipe(job->model), source, &job->options, first, count, job->dim, NULL, z, &job->nfe);
+    for (size_t i = 0; status == PSLD_OK && i < count; i++)
+        for (size_t j = 0; j < job->kept; j++) out[i * job->kept + j] = (float)z[i * state + j];
+    free(z);
+    if (++job->part == job->parts || status != PSLD_OK) cli_progress_end(&job->progress);
+    job->seconds += cli_seconds() - began;
+    return status;
+}
+
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
+
+psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels)
+{
+    return psld_images_from_data(x, strcmp(job->request->quantize, "floor") == 0, pixels);
+}
+
+psld_status sampling_make_folder(const char *path)
+{
+    struct stat about;
+    if (mkdir(path, 0777) == 0) return PSLD_OK;
+    if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
+    return cli_bad_input("%s: cannot make this folder: %s", path, strerror(errno));
+}
+
+psld_status sampling_write_folder(const psld_array *pixels, const char *path)
+{
+    char name[CLI_PATH];
+    size_t each = pixels->count / pixels->shape[0];
+    psld_status status = sampling_make_folder(path);
+    for (size_t i = 0; status == PSLD_OK && i < pixels->shape[0]; i++) {
+        psld_array one = {.type = PSLD_U8, .rank = 3, .count = each};
+        memcpy(one.shape, pixels->shape + 1, 3 * sizeof *one.shape);
+        one.data = (unsigned char *)pixels->data + i * each;
+        if (snprintf(name, sizeof name, "%s/%06zu.png", path, i) >= (int)sizeof name)
+            return cli_bad_input("%s: the name is too long", path);
+        status = psld_image_save(&one, name);
+    }
+    return status;
+}
+
+int sampling_report(const sampling_job *job, size_t n, const char *what)
+{
+    const sampling_request *s = job->request;
+    if (!s->json) {
+        printf("%zu samples %s, %llu evaluations each, %.2f s: %s\n", n, what, (unsigned long long)job->nfe,
+               job->seconds, s->out);
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "n", json_integer((json_int_t)n));
+    json_object_set_new(object, "nfe", json_integer((json_int_t)job->nfe));
+    json_object_set_new(object, "seconds", cli_json_number(job->seconds));
+    json_object_set_new(object, "sampler", json_string(job->options.sampler));
+    json_object_set_new(object, "process", json_string(psld_recipe_get(psld_model_recipe(job->model))->name));
+    json_object_set_new(object, "seed", json_integer((json_int_t)job->options.seed));
+    json_object_set_new(object, "out", json_string(s->out));
+    return cli_json_print(object);
+}

@@ -1,0 +1,129 @@
+/* What the commands that draw under a condition share: the options of sampling, pictures and vectors that come in,
+ * drawing from any source, and writing what came out. */
+#ifndef PSLD_PROGRAMS_SAMPLING_H
+#define PSLD_PROGRAMS_SAMPLING_H
+
+#include "cli.h"
+
+typedef struct sampling_request {
+    cli_model model;
+    psld_sample_options options;
+    const char *out, *quantize;
+    long n, nfe, batch, corrector, ode_group;
+    double tolerance;
+    int state, json, fit;
+    /* guidance */
+    const char *classifier, *classifier_config, *label;
+    double scale;
+} sampling_request;
+
+/* Names of all samplers and grids for the tables of options. */
+const char *sampling_samplers(void);
+const char *sampling_grids(void);
+
+#define SAMPLING_OPTIONS(s)                                                                                            \
+    {"process",                                                                                                        \
+     0,                                                                                                                \
+     CLI_TEXT,                                                                                                         \
+     "RECIPE",                                                                                                         \
+     "another recipe than the model's own (\"psld gamma=0.02\", a file)",                                              \
+     &(s).model.options.process,                                                                                       \
+     NULL},                                                                                                            \
+        {"sampler", 0, CLI_TEXT, "NAME", "as of psld sample (default em)", &(s).options.sampler, sampling_samplers()}, \
+        {"grid", 0, CLI_TEXT, "NAME", "times of the steps (default quadratic)", &(s).options.grid, sampling_grids()},  \
+        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default 250)", &(s).nfe, NULL},                 \
+        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL}, \
+        {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL},      \
+        {"no-denoise",         0,   CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",       \
+         &(s).options.denoise, NULL},                                                                                  \
+        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &(s).options.eps, NULL},                     \
+        {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL},                      \
+        {"corrector-size",                                                                                             \
+         0,                                                                                                            \
+         CLI_NUMBER,                                                                                                   \
+         "A",                                                                                                          \
+         "their size in (0, 1] (default 0.05)",                                                                        \
+         &(s).options.corrector_size,                                                                                  \
+         NULL},                                                                                                        \
+        {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL},           \
+        {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL},    \
+        {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too (.npy)", &(s).state, NULL},                        \
+        {"quantize",   0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize,      \
+         "round|floor"},                                                                                               \
+    {                                                                                                                  \
+        "json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL                                            \
+    }
+
+#define SAMPLING_GUIDANCE(s)                                                                                \
+    {                                                                                                       \
+        "classifier",    0,   CLI_FILE, "CLF", "a classifier of states, trained for the model's recipe",    \
+        &(s).classifier, NULL},                                                                             \
+        {"classifier-config",    0,   CLI_FILE, "FILE", "configuration of a classifier that carries none",  \
+         &(s).classifier_config, NULL},                                                                     \
+    {                                                                                                       \
+        "scale", 0, CLI_NUMBER, "S", "of the gradient that is added to the score (default 1: Bayes' rule)", \
+            &(s).scale, NULL                                                                                \
+    }
+
+void sampling_defaults(sampling_request *s);
+/* What can be known to be wrong before anything is computed. Returns EXIT_DONE when nothing is. */
+int sampling_check(const cli_command *command, sampling_request *s, const char *endings);
+
+/* A model, maybe a classifier, and what has been drawn so far. */
+typedef struct sampling_job {
+    const sampling_request *request;
+    psld_sample_options options;
+    psld_model *model, *classifier; /* classifier: the model itself when that is exact */
+    size_t k, dim, kept;            /* kept: numbers of a state that are written */
+    int rank;
+    size_t shape[PSLD_MAX_RANK]; /* of one sample */
+    cli_progress progress;
+    size_t parts, part; /* calls of sampling_draw, in all and before */
+    uint64_t nfe;
+    double seconds;
+} sampling_job;
+
+/* Opens the model words[0], the other words being overrides, and the classifier if one is asked for; `labels`: one is
+ * needed. Checks that they fit each other. */
+psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels,
+                          sampling_job *job);
+void sampling_close(sampling_job *job);
+int sampling_is_image(const sampling_job *job);
+size_t sampling_classes(const sampling_job *job);
+
+/* The model's source, guided to request->label where there is one. *owned, which may be NULL, has to be freed. */
+psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned);
+
+/* An array for n samples, [n, channels, ...]. */
+psld_status sampling_array(const sampling_job *job, size_t n, psld_array **x);
+/* Draws samples first ... first + count - 1 from a source into `out` [count][kept]. */
+psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, float *out);
+
+/* Pixels of pictures [n, c, h, w]. */
+psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels);
+psld_status sampling_make_folder(const char *path);
+/* PATH/000000.png ... for pictures [n, c, h, w] of u8. */
+psld_status sampling_write_folder(const psld_array *pixels, const char *path);
+
+/* The line, or JSON object, about what was made. */
+int sampling_report(const sampling_job *job, size_t n, const char *what);
+
+/* ---- What comes in ----------------------------------------------------------------------------------------------- */
+
+/* Pictures (a file, a folder, an archive) or vectors (.npy) of the model's shape: float64 [n][dim]. A picture of another
+ * size is refused unless request->fit. */
+psld_status sampling_read(const sampling_job *job, const char *path, psld_array **x);
+/* The same for any shape of `rank` sizes, called `what` in messages. */
+psld_status sampling_read_shape(const sampling_job *job, const char *path, const char *what, int rank,
+                                const size_t *shape, int fit, psld_array **x);
+
+/* Masks for `images` samples: u8 [images][dim], 1 where known. From a picture, a folder or an archive of them, IDX or
+ * .npy (`path`: nearest resize, above 0 is unknown), or a rectangle "X,Y,W,H" that is unknown. */
+psld_status sampling_masks(const sampling_job *job, const char *path, const char *rectangle, size_t images,
+                           psld_array **known);
+
+/* Strips original | corrupted | samples, one row an image (originals may be NULL), or the folder of all. */
+psld_status sampling_write_strips(const sampling_job *job, const psld_array *originals, const psld_array *corrupted,
+                                  const psld_array *samples);
+
+#endif

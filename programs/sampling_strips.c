@@ -1,0 +1,73 @@
+/* Pictures of restored data: original | corrupted | samples, in one picture or in folders. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sampling.h"
+
+/* float64 [n][dim] as pixels [n, c, h, w]. */
+static psld_status as_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels)
+{
+    psld_array *narrow = NULL;
+    psld_status status = psld_array_convert(x, PSLD_F32, &narrow);
+    if (status != PSLD_OK) return status;
+    narrow->shape[0] = x->count / job->dim;
+    narrow->rank = 4;
+    memcpy(narrow->shape + 1, job->shape, 3 * sizeof *job->shape);
+    status = sampling_pixels(job, narrow, pixels);
+    psld_array_free(narrow);
+    return status;
+}
+
+/* Copies picture `from_index` of one array of pixels to picture `to_index` of another. */
+static void put(const sampling_job *job, const psld_array *from, size_t from_index, psld_array *to, size_t to_index)
+{
+    memcpy((unsigned char *)to->data + to_index * job->dim, (const unsigned char *)from->data + from_index * job->dim,
+           job->dim);
+}
+
+static psld_status make_strips(const sampling_job *job, psld_array *const parts[3], psld_array **strips)
+{
+    size_t images = parts[1]->shape[0], each = parts[2]->shape[0] / images, lead = parts[0] ? 2 : 1;
+    size_t columns = lead + each, shape[4] = {images * columns, job->shape[0], job->shape[1], job->shape[2]};
+    psld_status status = psld_array_create(PSLD_U8, 4, shape, strips);
+    for (size_t i = 0; status == PSLD_OK && i < images; i++) {
+        if (parts[0]) put(job, parts[0], i, *strips, i * columns);
+        put(job, parts[1], i, *strips, i * columns + lead - 1);
+        for (size_t s = 0; s < each; s++) put(job, parts[2], i * each + s, *strips, i * columns + lead + s);
+    }
+    return status;
+}
+
+static psld_status write_folder(const char *out, psld_array *const parts[3], const psld_array *strips, size_t columns)
+{
+    static const char *const names[] = {"originals", "corrupted", "samples"};
+    char path[CLI_PATH];
+    psld_status status = sampling_make_folder(out);
+    for (int i = 0; status == PSLD_OK && i < 3; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", out, names[i]) >= (int)sizeof path)
+            return cli_bad_input("%s: the name is too long", out);
+        if (parts[i]) status = sampling_write_folder(parts[i], path);
+    }
+    snprintf(path, sizeof path, "%s/strips.png", out);
+    return status == PSLD_OK ? psld_image_grid(strips, columns, path) : status;
+}
+
+psld_status sampling_write_strips(const sampling_job *job, const psld_array *originals, const psld_array *corrupted,
+                                  const psld_array *samples)
+{
+    const char *out = job->request->out;
+    psld_array *parts[3] = {NULL, NULL, NULL}, *strips = NULL;
+    if (cli_ends_in(out, ".npy")) return psld_array_save(samples, out);
+    psld_status status = originals ? as_pixels(job, originals, &parts[0]) : PSLD_OK;
+    if (status == PSLD_OK) status = as_pixels(job, corrupted, &parts[1]);
+    if (status == PSLD_OK) status = sampling_pixels(job, samples, &parts[2]);
+    if (status == PSLD_OK) status = make_strips(job, parts, &strips);
+    if (status == PSLD_OK) {
+        size_t columns = strips->shape[0] / parts[1]->shape[0];
+        status = cli_ends_in(out, ".png") ? psld_image_grid(strips, columns, out)
+                                          : write_folder(out, parts, strips, columns);
+    }
+    for (int i = 0; i < 3; i++) psld_array_free(parts[i]);
+    psld_array_free(strips);
+    return status;
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# psld guide, inpaint and restore: vectors with exact models, pictures with small networks, and what they refuse.
+set -eu
+. "$(dirname "$0")/lib.bash"
+
+cat >m.yaml <<'EOT'
+mixture: {weights: [0.3, 0.7], means: [[-0.8, 0.5, 0.2], [0.6, -0.2, -0.4]], scales: [0.3, 0.15]}
+process: psld gamma=0.02
+EOT
+cat >net.yaml <<'EOT'
+process: psld gamma=0.02
+data: {size: 8, channels: 3}
+model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+EOT
+cat >clf.yaml <<'EOT'
+process: psld gamma=0.02
+data: {size: 8, channels: 3, classes: [cat, dog]}
+model: {name: ncsnpp_clf, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [], n_cls: 2}
+EOT
+quietly convert net.yaml net.safetensors
+quietly convert clf.yaml clf.safetensors
+quietly convert clf.yaml other.safetensors process="cld"
+quietly sample net.safetensors -n 2 --nfe 3 -o pictures
+rm pictures/*.json
+
+# Vectors, without anything but the program: samples of points that do not move.
+point() { # FILE NUMBERS: a .npy of one vector
+    echo "{mixture: {weights: [1], means: [[$2]], scales: 1e-6}, process: vp}" >point.yaml
+    quietly sample point.yaml -n 1 --nfe 100 -o "$1"
+}
+point x.npy "0.6, 0, 0"
+point mask.npy "-1, 1, 1"
+point short.npy "1, 1"
+point full.npy "1, 1, 1"
+point empty.npy "-1, -1, -1"
+
+shape_is() { # FILE SHAPE
+    quietly info "$1" --json
+    says "\"shape\": [$2]"
+}
+
+check "guide: a class, all classes, states"
+quietly guide m.yaml --label 1 -n 20 --nfe 10 -o one.npy
+says "20 samples of class 1 at scale 1, 10 evaluations each"
+shape_is one.npy "20, 3"
+quietly guide m.yaml --label all -n 20 --nfe 10 --state -o all.npy --json
+python 'assert j["n"] == 40 and j["nfe"] == 10'
+shape_is all.npy "40, 6"
+check "a sample of a class is the same alone and among all, for every batch and number of threads"
+quietly guide m.yaml --label all -n 20 --nfe 10 -o all.npy
+[ "$(tail -c 240 all.npy | cksum)" = "$(tail -c 240 one.npy | cksum)" ] || fail "class 1 differs"
+for how in "--batch 3" "--threads 1"; do
+    # shellcheck disable=SC2086
+    quietly guide m.yaml --label 1 -n 20 --nfe 10 $how -o again.npy
+    cmp one.npy again.npy || fail "$how"
+done
+quietly guide m.yaml --label 1 --sampler ode --tol 1e-3 -n 5 -o ode.npy
+
+check "guide: networks, by number and by name; one row a class; folders"
+quietly guide net.safetensors --classifier clf.safetensors --label all --scale 3 -n 2 --nfe 3 -o rows.png
+quietly guide net.safetensors --classifier clf.safetensors --label dog -n 2 --nfe 3 -o dog.npy
+quietly guide net.safetensors --classifier clf.safetensors --label 1 -n 2 --nfe 3 -o one.npy
+cmp dog.npy one.npy || fail "dog is not class 1"
+quietly guide net.safetensors --classifier clf.safetensors --label all -n 2 --nfe 3 -o rows
+[ "$(find rows -name '*.png' | wc -l)" -eq 4 ] || fail "rows: $(find rows)"
+
+check "guide refuses"
+refuses 2 "which class?" guide m.yaml -o a.npy
+refuses 2 "where to?" guide m.yaml --label 0
+refuses 2 "label: expected 0 to 1, found 2" guide m.yaml --label 2 -o a.npy
+refuses 2 'there is no class named "bird"' guide net.safetensors --classifier clf.safetensors --label bird -o a.npy
+refuses 1 "give --classifier" guide net.safetensors --label 0 -o a.npy
+refuses 1 "is a classifier for recipe cld, the model has psld" guide net.safetensors --classifier other.safetensors --label 0 -o a.npy
+refuses 1 "is no classifier" guide net.safetensors --classifier net.safetensors --label 0 -o a.npy
+refuses 1 "a classifier has no samples" guide clf.safetensors --classifier clf.safetensors --label 0 -o a.npy
+refuses 2 "pictures are written as .png" guide net.safetensors --classifier clf.safetensors --label 0 -o a.svg
+refuses 2 "needs a 2-D model" guide m.yaml --label 0 -o a.png
+
+check "inpaint: vectors; what is known comes back to the bit"
+for method in resample replace authors; do
+    quietly inpaint m.yaml --image x.npy --mask mask.npy --method $method -n 10 --nfe 41 -o s.npy
+    says "10 samples of 1 vector, 41 evaluations each"
+    shape_is s.npy "10, 3"
+    if [ $method != authors ]; then
+        tail -c 120 s.npy | od -An -v -tx4 -w12 | awk '{print $1}' | sort -u >known
+        [ "$(tail -c 12 x.npy | od -An -v -tx4 -w12 | awk '{print $1}')" = "$(cat known)" ] || fail "$method: $(cat known)"
+    fi
+done
+quietly inpaint m.yaml --image x.npy --rect 1,0,2,1 --method replace --sampler ode --tol 1e-3 -n 5 -o s.npy
+quietly inpaint m.yaml --image x.npy --mask mask.npy --label 1 --nfe 41 -n 5 -o s.npy
+
+check "inpaint: pictures, into a folder and as strips"
+quietly inpaint net.safetensors --image pictures --rect 0,4,8,4 -n 3 --nfe 3 --method replace -o filled
+[ "$(find filled/samples -name '*.png' | wc -l)" -eq 6 ] || fail "samples: $(find filled)"
+for name in strips.png originals/000001.png corrupted/000001.png; do [ -f filled/$name ] || fail "no $name"; done
+quietly inpaint net.safetensors --image pictures/000000.png --mask pictures/000001.png -n 2 --nfe 21 -o strip.png
+quietly inpaint net.safetensors --image pictures/000000.png --mask pictures -n 2 --nfe 21 --label cat --classifier clf.safetensors -o strip.png
+
+check "inpaint refuses"
+refuses 2 "what is unknown?" inpaint m.yaml --image x.npy -o s.npy
+refuses 2 "of what?" inpaint m.yaml --mask mask.npy -o s.npy
+refuses 1 "nothing to do" inpaint m.yaml --image x.npy --mask empty.npy -o s2.npy
+refuses 1 "expected a mask of 1 x 3, found 1 x 2" inpaint m.yaml --image x.npy --mask short.npy -o s2.npy
+refuses 1 "expected vectors of 3, one or [n, ...], found 1 x 2" inpaint m.yaml --image short.npy --mask mask.npy -o s2.npy
+refuses 1 "reaches beyond 8 x 8" inpaint net.safetensors --image pictures --rect 4,4,5,5 -o s2.png
+refuses 2 "cannot walk them again" inpaint m.yaml --image x.npy --mask mask.npy --sampler ode -o s2.npy
+refuses 2 "are for --method resample" inpaint m.yaml --image x.npy --mask mask.npy --method replace --jump 3 -o s2.npy
+quietly convert net.yaml large.safetensors data.size=16
+quietly sample large.safetensors -n 1 --nfe 2 -o large
+refuses 1 "found 3 x 16 x 16; --fit resizes them" inpaint net.safetensors --image large/000000.png --rect 0,0,4,4 -o s2.png
+refuses 1 "found 16 x 16; --fit resizes it" inpaint net.safetensors --image pictures --mask large/000000.png -o s2.png
+quietly inpaint net.safetensors --image large/000000.png --mask large/000000.png --fit --nfe 3 --method replace -n 1 -o s2.png
+"$psld" inpaint m.yaml --image x.npy --mask full.npy --nfe 21 -n 2 -o s.npy >"$logs/out" 2>"$logs/err" || fail "full mask"
+grep -q "plain sampling" "$logs/err" || fail "full mask: $(cat "$logs/err")"
+
+check "restore: vectors by every method"
+for task in denoise "super-resolution --factor 3" "deblur --blur 0.7" "inpaint --mask mask.npy"; do
+    for method in posterior isotropic reconstruction diffused; do
+        # shellcheck disable=SC2086
+        quietly restore m.yaml --task $task --method $method --noise 0.2 --image x.npy -n 5 --nfe 12 -o r.npy
+        says "5 samples of 1 measurement by $method, 12 evaluations each"
+        shape_is r.npy "5, 3"
+    done
+done
+point y.npy "0.3"
+point row.npy "1, 0.5, 0.25"
+quietly restore m.yaml --task linear --matrix row.npy --image y.npy --degraded --noise 0.1 -n 5 --nfe 12 -o r.npy
+quietly restore m.yaml --task linear --matrix row.npy --image x.npy --noise 0.1 -n 5 --nfe 12 --label 1 -o again.npy
+quietly restore m.yaml --task denoise --noise 0.2 --image x.npy -n 9 --nfe 12 -o r.npy
+quietly restore m.yaml --task denoise --noise 0.2 --image x.npy -n 9 --nfe 12 --batch 2 --threads 1 -o again.npy
+cmp r.npy again.npy || fail "bits depend on the batch"
+
+check "restore: pictures"
+for task in "super-resolution --factor 2" "deblur --blur 1" colorize denoise "inpaint --rect 0,0,4,4"; do
+    # shellcheck disable=SC2086
+    quietly restore net.safetensors --task $task --noise 0.1 --image pictures -n 2 --nfe 3 --iterations 2 -o restored.png
+done
+quietly restore net.safetensors --task colorize --image pictures -n 1 --nfe 3 --iterations 2 -o restored
+[ -f restored/corrupted/000001.png ] || fail "$(find restored)"
+
+check "restore refuses"
+refuses 2 "which --task?" restore m.yaml --image x.npy -o s2.npy
+refuses 2 "--task: expected" restore m.yaml --task polish --image x.npy -o s2.npy
+refuses 2 "3 channels" restore m.yaml --task colorize --image x.npy -o s2.npy
+refuses 2 "not divisible by a factor of 2" restore m.yaml --task super-resolution --factor 2 --image x.npy -o s2.npy
+refuses 2 "needs --matrix" restore m.yaml --task linear --image x.npy -o s2.npy
+refuses 1 "expected a matrix [rows, 3]" restore m.yaml --task linear --matrix short.npy --image x.npy -o s2.npy
+refuses 1 "expected measurements of 1" restore m.yaml --task super-resolution --factor 3 --degraded --image x.npy -o s2.npy
