@@ -53,7 +53,7 @@ complete_line() { # WORDS...: what the last of them may become
         _psld
         printf "%s\n" "${COMPREPLY[@]}"' completion "$@"
 }
-[ "$(complete_line psld re)" = recipe ] || fail "psld re: $(complete_line psld re)"
+[ "$(complete_line psld rec)" = recipe ] || fail "psld rec: $(complete_line psld rec)"
 [ "$(complete_line psld "" | sort)" = "$(sort <<<"$commands")" ] || fail "psld: $(complete_line psld "")"
 [ "$(complete_line psld sample --samp)" = --sampler ] || fail "--samp: $(complete_line psld sample --samp)"
 [ "$(complete_line psld sample --sampler ss)" = sscs ] || fail "--sampler ss: $(complete_line psld sample --sampler ss)"
