@@ -190,6 +190,7 @@ static psld_status write_page(const demo *d)
             SAMPLES, d->floor);
     print_table(d, out);
     fprintf(out, "</pre>\n");
+    demo_train_page(out);
     demo_digits_page(out);
     fprintf(out, "</body></html>\n");
     return fclose(out) == 0 ? PSLD_OK : cli_bad_input("%s: cannot write: %s", path, strerror(errno));
@@ -214,6 +215,7 @@ static psld_status run_demo(demo *d)
     if (status == PSLD_OK) status = compare_all(d);
     cli_progress_end(&d->progress);
     if (status == PSLD_OK) status = plot_comparison(d);
+    if (status == PSLD_OK) status = demo_train(d->folder);
     if (status == PSLD_OK) status = demo_digits(d->folder);
     return status == PSLD_OK ? write_page(d) : status;
 }
@@ -240,6 +242,8 @@ static int run(const cli_command *command, int argc, char **argv)
                SAMPLES, d.floor);
         print_table(&d, stdout);
         printf("\n");
+        demo_train_print(stdout);
+        printf("\n");
         demo_digits_print(stdout);
         printf("\n%.0f s. Pictures: %s/index.html\n", cli_seconds() - began, d.folder);
     }
@@ -257,9 +261,9 @@ const cli_command command_demo = {
     .usage = "[-o FOLDER]",
     .description = "Designs three processes, samples a 2-D mixture of Gaussians under each with em, sscs and ode at "
                    "several budgets, compares\n"
-                   "the samples with the exact distribution, draws digits from the model that comes with the program, "
-                   "and writes a page of\n"
-                   "pictures.\n\n"
+                   "the samples with the exact distribution, trains a network on data in the plane, draws digits from "
+                   "the model that comes\n"
+                   "with the program, and writes a page of pictures.\n\n"
                    "The model is looked for in $PSLD_MODELS, in `models` beside the program, and where `make install` "
                    "puts it.",
     .examples = "  psld demo\n  psld demo -o /tmp/look\n",

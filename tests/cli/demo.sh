@@ -21,6 +21,7 @@ says "em"
 says "sscs"
 says "ode"
 says "64 digits"
+says "A network trained on toy:"
 for sampler in em sscs ode; do grep -q "digits-$sampler.png" page/index.html || fail "no digits by $sampler"; done
 [ -s page/index.html ] || fail "no index.html"
 grep -q '</html>' page/index.html || fail "index.html has no end"
