@@ -547,8 +547,10 @@ PSLD_API uint64_t psld_data_skipped(const psld_data *data);
 PSLD_API psld_status psld_data_read(psld_data *data, size_t n, const uint64_t *index, float *x, int32_t *label);
 PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t *index, uint8_t *pixels,
                                        int32_t *label);
-/* Reads every image once, so that psld_data_skipped counts all that are broken. */
+/* Decodes every image once, so that psld_data_skipped counts all that are broken and psld_data_mixed tells whether there
+ * are images of other sizes than the first. Nothing is kept. */
 PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
+PSLD_API int psld_data_mixed(const psld_data *data);
 /* Toy sets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_toy_name(int index);
 PSLD_API const char *psld_toy_summary(int index);

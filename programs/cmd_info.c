@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "info.h"
 
 static int show_array(const char *path, int json)
 {
@@ -176,8 +177,9 @@ static int show_yaml(const char *path, int json)
 static int run(const cli_command *command, int argc, char **argv)
 {
     const char *words[16];
-    int json = 0, count, exit_code;
+    int json = 0, quick = 0, count, exit_code;
     const cli_option options[] = {
+        {"quick", 0, CLI_FLAG, NULL, "data sets: do not decode every image to find broken ones", &quick, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -185,18 +187,23 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one file, found %d", count);
     if (cli_ends_in(words[0], ".npy")) return show_array(words[0], json);
-    return cli_ends_in(words[0], ".yaml|.yml") ? show_yaml(words[0], json) : show_tensors(words[0], json);
+    if (cli_ends_in(words[0], ".yaml|.yml")) return show_yaml(words[0], json);
+    return info_is_data(words[0]) ? info_show_data(words[0], quick, json) : show_tensors(words[0], json);
 }
 
 const cli_command command_info = {
     .name = "info",
     .summary = "says what a file is",
-    .usage = "FILE [--json]",
-    .description = "FILE is a recipe, an exact model or the configuration of a network (.yaml; parameters and cost are "
-                   "shown), an array\n"
-                   "(.npy), or weights: safetensors or a PyTorch checkpoint, whose tensors are listed.",
+    .usage = "FILE [--quick] [--json]",
+    .description =
+        "FILE is a recipe, an exact model or the configuration of a network (.yaml; parameters and cost are "
+        "shown), an array\n"
+        "(.npy), weights: safetensors or a PyTorch checkpoint, whose tensors are listed, or data: a folder or "
+        "archive (tar, zip)\n"
+        "of images, CIFAR, IDX (MNIST), .npz, toy:NAME.",
     .examples = "  psld info mixture.yaml\n"
                 "  psld info configs/cifar10-psld-39m.yaml\n"
-                "  psld info model.ckpt --json\n",
+                "  psld info model.ckpt --json\n"
+                "  psld info photos/ --quick\n",
     .run = run,
 };

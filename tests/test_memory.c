@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -420,6 +421,51 @@ static psld_status convert_tensors(void)
     return psld_tensors_convert("memory-network.pt", "memory-output.safetensors");
 }
 
+static psld_status read_data(void)
+{
+    const uint64_t index[2] = {0, 0};
+    float x[2 * 12];
+    uint8_t pixels[2 * 12];
+    psld_data *made;
+    PSLD_TRY(psld_data_open("memory-data", NULL, &made));
+    psld_status status = psld_data_check(made, NULL, NULL);
+    if (status == PSLD_OK) status = psld_data_read(made, 2, index, x, NULL);
+    if (status == PSLD_OK) status = psld_data_read_u8(made, 2, index, pixels, NULL);
+    psld_data_free(made);
+    return status;
+}
+
+static psld_status draw_toys(void)
+{
+    const uint64_t index = 5;
+    float x[2];
+    psld_data *made;
+    PSLD_TRY(psld_data_open("toy:moons", NULL, &made));
+    psld_status status = psld_data_read(made, 1, &index, x, NULL);
+    psld_data_free(made);
+    return status;
+}
+
+static psld_status load_image(void)
+{
+    psld_array *made;
+    psld_status status = psld_image_load("memory-data/1.png", &made);
+    psld_array_free(made);
+    return status;
+}
+
+static psld_status write_images(void)
+{
+    const size_t shape[4] = {2, 3, 2, 2};
+    psld_array *x, *images = NULL;
+    PSLD_TRY(psld_array_create(PSLD_F32, 4, shape, &x));
+    psld_status status = psld_images_from_data(x, 0, &images);
+    if (status == PSLD_OK) status = psld_image_grid(images, 0, "memory-output.png");
+    psld_array_free(images);
+    psld_array_free(x);
+    return status;
+}
+
 static psld_status measure_distance(void)
 {
     const double points[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -500,6 +546,10 @@ static void every_public_call(void **state)
     exhaust("mixture_draw", draw_mixture);
     exhaust("model_open", open_model);
     exhaust("model_open, process", open_model_with_process);
+    exhaust("data_read", read_data);
+    exhaust("data_read, toy", draw_toys);
+    exhaust("image_load", load_image);
+    exhaust("image_grid", write_images);
     exhaust("sliced_wasserstein", measure_distance);
     exhaust("plot_points", plot_points);
     exhaust("plot_curves", plot_curves);
@@ -542,6 +592,12 @@ static int set_up(void **state)
     if (psld_mixture_create(2, 2, weights, means, scales, &mixture) != PSLD_OK) return 1;
     if (psld_source_mixture(mixture, recipe, &source) != PSLD_OK) return 1;
     if (psld_array_create(PSLD_F64, 2, shape, &array) != PSLD_OK) return 1;
+    const size_t image_shape[3] = {3, 2, 2};
+    psld_array *image = NULL;
+    mkdir("memory-data", 0777);
+    if (psld_array_create(PSLD_U8, 3, image_shape, &image) != PSLD_OK) return 1;
+    if (psld_image_save(image, "memory-data/1.png") != PSLD_OK) return 1;
+    psld_array_free(image);
     write_file("memory-network.yaml", network_yaml);
     write_file("memory-classifier.yaml", classifier_yaml);
     if (psld_model_create("memory-network.yaml", NULL, 0, &network) != PSLD_OK) return 1;

@@ -31,10 +31,12 @@ struct psld_data {
     int rank;
     size_t shape[PSLD_MAX_RANK];
     size_t dim;
-    psld_cache *cache;  /* NULL: images cost nothing, or items are numbers */
-    int32_t *new_label; /* [items->class_count] where the caller gave an order of classes, or NULL */
-    char **classes;     /* names in the caller's order, or NULL */
-    uint64_t *sizes;    /* [classes] items of each */
+    psld_cache *cache;                  /* NULL: images cost nothing, or items are numbers */
+    int32_t *new_label;                 /* [items->class_count] where the caller gave an order of classes, or NULL */
+    char **classes;                     /* names in the caller's order, or NULL */
+    uint64_t *sizes;                    /* [classes] items of each */
+    size_t stored_height, stored_width; /* of the first image, as it is */
+    atomic_int mixed;                   /* others were found that differ */
     atomic_ullong skipped;
     float values[256]; /* v / 127.5 - 1 */
 };
@@ -94,6 +96,17 @@ static void note_broken(psld_data *data)
     psld_log(PSLD_LOG_WARNING, "skipped %s", psld_error_text());
 }
 
+/* Ends what psld_cache_begin began: with the pixels of the image (NULL: not to be kept), or with what went wrong. */
+static void end_making(psld_data *data, uint64_t index, psld_status status, const uint8_t *pixels)
+{
+    psld_cache_state state = status == PSLD_OK && pixels ? PSLD_CACHE_KEPT : PSLD_CACHE_ABSENT;
+    if (is_broken(status) && !data->options.strict) {
+        state = PSLD_CACHE_BROKEN;
+        note_broken(data);
+    }
+    psld_cache_end(data->cache, index, state, pixels);
+}
+
 /* The image of exactly this number; a status of is_broken when there is none. `pixels` has room for it. */
 static psld_status get_image(psld_data *data, uint64_t index, uint8_t *pixels)
 {
@@ -102,12 +115,7 @@ static psld_status get_image(psld_data *data, uint64_t index, uint8_t *pixels)
     if (state == PSLD_CACHE_KEPT) return psld_cache_get(data->cache, index, pixels);
     if (state == PSLD_CACHE_BROKEN) return psld_fail(PSLD_BAD_INPUT, "%s: a broken image", data->path);
     psld_status status = make_image(data, index, pixels);
-    if (is_broken(status) && !data->options.strict) note_broken(data);
-    psld_cache_end(data->cache, index,
-                   status == PSLD_OK                            ? PSLD_CACHE_KEPT
-                   : is_broken(status) && !data->options.strict ? PSLD_CACHE_BROKEN
-                                                                : PSLD_CACHE_ABSENT,
-                   pixels);
+    end_making(data, index, status, pixels);
     return status;
 }
 
@@ -167,7 +175,7 @@ typedef struct reading {
     const uint64_t *index;
     const uint8_t *flip; /* or NULL */
     float *x;
-    uint8_t *pixels; /* instead of x */
+    uint8_t *pixels; /* instead of x; with neither, items are checked */
     int32_t *label;
     pthread_mutex_t lock;
     psld_status status; /* of the first item that failed, and its text */
@@ -175,11 +183,26 @@ typedef struct reading {
     char text[TEXT_SIZE];
 } reading;
 
+/* Decodes and forgets: a set may be larger than what there is room for. */
+static psld_status check_item(psld_data *data, uint64_t index)
+{
+    psld_image image = {0};
+    psld_cache_state state = psld_cache_begin(data->cache, index);
+    if (state != PSLD_CACHE_ABSENT) return PSLD_OK;
+    psld_status status = data->items->ops->image(data->items, index, &image);
+    if (status == PSLD_OK && (image.height != data->stored_height || image.width != data->stored_width))
+        atomic_store(&data->mixed, 1);
+    psld_image_release(&image);
+    end_making(data, index, status, NULL);
+    return is_broken(status) && !data->options.strict ? PSLD_OK : status;
+}
+
 static psld_status read_item(reading *r, size_t i)
 {
     psld_data *data = r->data;
     uint64_t found = r->index[i];
     int32_t *label = r->label ? r->label + i : NULL;
+    if (!r->x && !r->pixels) return check_item(data, found);
     if (r->x) return fetch_item(data, found, r->flip && r->flip[i], r->x + i * data->dim, label);
     PSLD_TRY(find_image(data, found, r->pixels + i * data->dim, &found));
     if (label) *label = label_of(data, found);
@@ -239,17 +262,13 @@ psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *us
     enum { BATCH = 256 };
     uint64_t index[BATCH], count = data->items->count;
     if (!data->cache) return PSLD_OK;
-    uint8_t *pixels = psld_alloc(BATCH, data->dim);
-    if (!pixels) return PSLD_NO_MEMORY;
-    psld_status status = PSLD_OK;
-    for (uint64_t done = 0; done < count && status == PSLD_OK; done += BATCH) {
+    for (uint64_t done = 0; done < count; done += BATCH) {
         size_t n = count - done < BATCH ? (size_t)(count - done) : BATCH;
         for (size_t i = 0; i < n; i++) index[i] = done + i;
-        status = psld_progress(progress, user, done, count);
-        if (status == PSLD_OK) status = psld_data_read_u8(data, n, index, pixels, NULL);
+        PSLD_TRY(psld_progress(progress, user, done, count));
+        PSLD_TRY(read_many(data, n, index, NULL, NULL, NULL, NULL));
     }
-    psld_release(pixels);
-    return status;
+    return PSLD_OK;
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -274,6 +293,8 @@ static psld_status find_shape(psld_data *data)
     data->shape[0] = (size_t)(data->options.channels ? data->options.channels : first.channels);
     data->shape[1] = data->options.size ? data->options.size : first.height;
     data->shape[2] = data->options.size ? data->options.size : first.width;
+    data->stored_height = first.height;
+    data->stored_width = first.width;
     int as_stored = data->shape[1] == first.height && data->shape[2] == first.width;
     data->dim = data->shape[0] * data->shape[1] * data->shape[2];
     if (!items->costly && as_stored) return PSLD_OK;
@@ -410,4 +431,9 @@ uint64_t psld_data_class_count(const psld_data *data, size_t index)
 uint64_t psld_data_skipped(const psld_data *data)
 {
     return (uint64_t)atomic_load(&data->skipped);
+}
+
+int psld_data_mixed(const psld_data *data)
+{
+    return atomic_load(&data->mixed);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "data/kinds.h"
 
 typedef struct images {
@@ -126,8 +125,6 @@ static psld_status list_images(images *set, psld_files *files)
         return psld_fail(PSLD_BAD_INPUT,
                          "%s: a %s without images, expected names that end in .png, .jpg, .jpeg or .webp",
                          psld_files_path(files), psld_files_kind(files));
-    if (set->items.count < all)
-        psld_log(PSLD_LOG_INFO, "%s: %zu files are no images", psld_files_path(files), all - (size_t)set->items.count);
     return PSLD_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "io/files_private.h"
 #include "io/scratch.h"
 
@@ -56,6 +57,11 @@ static psld_status list_zip(psld_files *files)
 static psld_status fail_archive(const reading *r)
 {
     const char *why = archive_error_string(r->archive);
+    if (archive_format(r->archive) == 0) /* none was recognised */
+        return psld_fail(PSLD_BAD_INPUT,
+                         "%s: neither an archive (tar, plain or compressed, or zip) nor another file that "
+                         "is known here",
+                         r->files->path);
     return psld_fail(PSLD_BAD_INPUT, "%s: a broken archive: %s", r->files->path, why ? why : "no reason is given");
 }
 
@@ -136,7 +142,12 @@ static psld_status list_entries(reading *r)
         if (code < ARCHIVE_WARN) return fail_archive(r);
         const char *name = archive_entry_pathname(found);
         psld_file_entry *entry = NULL;
-        if (!name || archive_entry_filetype(found) != AE_IFREG || archive_entry_hardlink(found)) continue;
+        if (name && archive_entry_hardlink(found)) {
+            r->files->refused++;
+            psld_log(PSLD_LOG_WARNING, "%s: passed over %s, which is a link to another file", r->files->path, name);
+            continue;
+        }
+        if (!name || archive_entry_filetype(found) != AE_IFREG) continue;
         PSLD_TRY(psld_files_add(r->files, name, &entry));
         if (!entry) continue;
         entry->place = PSLD_IN_MEMORY; /* of an empty file */

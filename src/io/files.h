@@ -30,7 +30,7 @@ const char *psld_files_name(const psld_files *files, size_t index);
 ptrdiff_t psld_files_find(const psld_files *files, const char *name);
 /* "<path>/<name>": what messages call a file. */
 void psld_file_origin(const psld_files *files, size_t index, char *origin, size_t size);
-/* Names of an archive that were refused. */
+/* Names of an archive that were refused, and links in it. */
 uint64_t psld_files_refused(const psld_files *files);
 
 /* The bytes of one file. Any thread; release with psld_map_close, before the files are freed. */

@@ -498,6 +498,25 @@ psld_status psld_npy_read(psld_reader *reader, psld_array **array)
     return PSLD_OK;
 }
 
+psld_status psld_npy_view(const void *bytes, size_t size, const char *path, psld_array *view, int *fortran)
+{
+    header h;
+    psld_reader reader;
+    *view = (psld_array){0};
+    psld_reader_memory(bytes, size, path, &reader);
+    PSLD_TRY(read_header(&reader, &h));
+    size_t count = 0, offset = size - reader.left;
+    if (!count_elements(h.rank, h.shape, &count))
+        return psld_fail(PSLD_BAD_INPUT, "%s: the sizes of the array are too large", path);
+    size_t expected = count * psld_type_size(h.type);
+    if (expected != reader.left) return fail_length(&reader, expected, reader.left);
+    *view = (psld_array){.type = h.type, .rank = h.rank, .count = count};
+    memcpy(view->shape, h.shape, sizeof h.shape);
+    view->data = (char *)(uintptr_t)bytes + offset; /* an array's elements are not const, though these are */
+    *fortran = h.fortran && h.rank > 1;
+    return PSLD_OK;
+}
+
 psld_status psld_array_load(const char *path, psld_array **array)
 {
     *array = NULL;

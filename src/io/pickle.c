@@ -298,12 +298,6 @@ static psld_status op_text(psld_pickle *p, const argument *arg)
     return push_text(p, (psld_value_kind)arg->detail, arg->text, arg->length);
 }
 
-static psld_status op_bytes(psld_pickle *p, const argument *arg)
-{
-    (void)arg;
-    return push_text(p, PSLD_VALUE_OPAQUE, "bytes", 5);
-}
-
 /* STRING and UNICODE of the oldest protocol: in quotes or to the end of the line. No name that we want has escapes. */
 static psld_status op_line(psld_pickle *p, const argument *arg)
 {
@@ -540,7 +534,7 @@ static psld_status op_object(psld_pickle *p, const argument *arg)
     return push_call(p, callable, args);
 }
 
-/* Sets attributes. Those of a dict are kept (an OrderedDict may have some); of anything else they do not matter. */
+/* Sets attributes. Those of a dict are kept (an OrderedDict may have some); what others mean is up to the rules. */
 static psld_status op_build(psld_pickle *p, const argument *arg)
 {
     psld_value *attributes = NULL, *to = NULL;
@@ -548,7 +542,7 @@ static psld_status op_build(psld_pickle *p, const argument *arg)
     PSLD_TRY(pop(p, &attributes));
     PSLD_TRY(peek(p, &to));
     if (to->kind == PSLD_VALUE_DICT && attributes->kind == PSLD_VALUE_DICT) to->attributes = attributes;
-    return PSLD_OK;
+    return to->kind != PSLD_VALUE_DICT && p->rules->build ? p->rules->build(p, to, attributes) : PSLD_OK;
 }
 
 static psld_status push_reference(psld_pickle *p, psld_value *id)
@@ -608,10 +602,10 @@ static const struct {
     ['X'] = {op_text, COUNTED, 4, PSLD_VALUE_TEXT},
     [0x8c] = {op_text, COUNTED, 1, PSLD_VALUE_TEXT},
     [0x8d] = {op_text, COUNTED, 8, PSLD_VALUE_TEXT},
-    ['B'] = {op_bytes, COUNTED, 4, 0},
-    ['C'] = {op_bytes, COUNTED, 1, 0},
-    [0x8e] = {op_bytes, COUNTED, 8, 0},
-    [0x96] = {op_bytes, COUNTED, 8, 0},
+    ['B'] = {op_text, COUNTED, 4, PSLD_VALUE_BYTES},
+    ['C'] = {op_text, COUNTED, 1, PSLD_VALUE_BYTES},
+    [0x8e] = {op_text, COUNTED, 8, PSLD_VALUE_BYTES},
+    [0x96] = {op_text, COUNTED, 8, PSLD_VALUE_BYTES},
     [')'] = {op_empty, NOTHING, 0, PSLD_VALUE_TUPLE},
     [']'] = {op_empty, NOTHING, 0, PSLD_VALUE_LIST},
     ['}'] = {op_empty, NOTHING, 0, PSLD_VALUE_DICT},
@@ -742,7 +736,8 @@ psld_status psld_pickle_load(psld_pickle *pickle, const char *origin, const void
 
 int psld_value_is(const psld_value *value, const char *text)
 {
-    if (value->kind != PSLD_VALUE_TEXT && value->kind != PSLD_VALUE_GLOBAL && value->kind != PSLD_VALUE_OPAQUE)
+    if (value->kind != PSLD_VALUE_TEXT && value->kind != PSLD_VALUE_BYTES && value->kind != PSLD_VALUE_GLOBAL &&
+        value->kind != PSLD_VALUE_OPAQUE)
         return 0;
     return value->length == strlen(text) && memcmp(value->text, text, value->length) == 0;
 }
@@ -750,8 +745,10 @@ int psld_value_is(const psld_value *value, const char *text)
 psld_value *psld_value_get(const psld_value *dict, const char *key)
 {
     if (!dict || dict->kind != PSLD_VALUE_DICT) return NULL;
-    for (size_t i = dict->size; i >= 2; i -= 2)
-        if (dict->items[i - 2]->kind == PSLD_VALUE_TEXT && psld_value_is(dict->items[i - 2], key))
+    for (size_t i = dict->size; i >= 2; i -= 2) {
+        const psld_value *found = dict->items[i - 2];
+        if ((found->kind == PSLD_VALUE_TEXT || found->kind == PSLD_VALUE_BYTES) && psld_value_is(found, key))
             return dict->items[i - 1];
+    }
     return NULL;
 }

@@ -25,6 +25,7 @@ typedef enum psld_value_kind {
     PSLD_VALUE_GLOBAL, /* text: "module.name" */
     PSLD_VALUE_OPAQUE, /* text: of the global that made it, or what else it is */
     PSLD_VALUE_OBJECT, /* of the rules */
+    PSLD_VALUE_BYTES,  /* text: they are */
 } psld_value_kind;
 
 typedef struct psld_value psld_value;
@@ -56,6 +57,8 @@ typedef struct psld_pickle_rules {
     psld_status (*call)(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result);
     /* A reference to something outside of the pickle. */
     psld_status (*refer)(psld_pickle *pickle, psld_value *id, psld_value **result);
+    /* Setting the state of a value that is no dict; or NULL: it does not matter. */
+    psld_status (*build)(psld_pickle *pickle, psld_value *to, const psld_value *state);
 } psld_pickle_rules;
 
 psld_status psld_pickle_create(const psld_pickle_rules *rules, void *user, psld_pickle **pickle);
@@ -67,9 +70,9 @@ void psld_pickle_free(psld_pickle *pickle);
 psld_status psld_pickle_load(psld_pickle *pickle, const char *origin, const void *bytes, size_t size, size_t base,
                              psld_value **value, size_t *used);
 
-/* The value of a dict under a text; NULL when it is no dict or has no such key. */
+/* The value of a dict under a text (or bytes); NULL when it is no dict or has no such key. */
 psld_value *psld_value_get(const psld_value *dict, const char *key);
-/* Whether a TEXT, GLOBAL or OPAQUE value has this text. */
+/* Whether a TEXT, BYTES, GLOBAL or OPAQUE value has this text. */
 int psld_value_is(const psld_value *value, const char *text);
 
 /* ---- For rules --------------------------------------------------------------------------------------------------- */

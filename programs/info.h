@@ -1,0 +1,12 @@
+/* The parts of psld info. */
+#ifndef PSLD_PROGRAMS_INFO_H
+#define PSLD_PROGRAMS_INFO_H
+
+#include "cli.h"
+
+/* Whether a path looks like that of a data set: a folder, an archive, IDX, .npz, CIFAR, "toy:NAME". */
+int info_is_data(const char *path);
+/* quick: the images are not decoded, so that broken ones are not counted. */
+int info_show_data(const char *path, int quick, int json);
+
+#endif

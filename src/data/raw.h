@@ -1,0 +1,37 @@
+/* Images that lie in files as they are, one behind the other: what CIFAR, IDX and arrays have in common. */
+#ifndef PSLD_DATA_RAW_H
+#define PSLD_DATA_RAW_H
+
+#include "data/items.h"
+#include "io/files.h"
+
+typedef struct psld_raw_part {
+    psld_map bytes;       /* owned, but for what it borrows from the files */
+    psld_array *array;    /* owned, or NULL: another owner of the pixels */
+    const uint8_t *first; /* pixels of its first image */
+    size_t stride;        /* bytes from an image to the next */
+    uint64_t count;
+} psld_raw_part;
+
+typedef struct psld_raw {
+    psld_items items;
+    size_t width, height;
+    int channels;      /* 1 or 3 */
+    int planar;        /* 1: [channels][height][width], 0: [height][width][channels] */
+    psld_files *files; /* owned: the folder or archive that the parts are of, or NULL */
+    psld_raw_part *parts;
+    size_t part_count, part_capacity;
+    int32_t *label; /* [items.count], or NULL */
+    size_t label_capacity;
+} psld_raw;
+
+/* An empty set. Freed by psld_items_free(&raw->items). */
+psld_status psld_raw_create(size_t width, size_t height, int channels, int planar, psld_raw **raw);
+/* Adds images, of which the part's owners then belong to the set (they are left alone on failure). */
+psld_status psld_raw_add(psld_raw *raw, const psld_raw_part *part);
+/* Room for the labels of all images added so far, NULL when there is none. */
+int32_t *psld_raw_labels(psld_raw *raw);
+/* Classes that are called "0", "1", ... */
+psld_status psld_items_number_classes(psld_items *items, size_t count);
+
+#endif

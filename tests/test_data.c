@@ -1,0 +1,997 @@
+/* Data sets: every kind gives the pixels and labels that were put into it; what is broken is skipped, counted and named;
+ * the feed's order is a permutation that nothing but the sample's number decides. Files are made on the fly. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "data/data.h"
+#include "data/feed.h"
+#include "data/order.h"
+#include "io/npz.h"
+#include "pictures.h"
+#include "starve.h"
+
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
+
+enum { SIDE = 8, PIXELS = SIDE * SIDE * 3 };
+
+static uint8_t noise(size_t i)
+{
+    uint32_t x = (uint32_t)i * 2654435761u + 12345;
+    return (uint8_t)((x ^ x >> 15) * 2246822519u >> 24);
+}
+
+/* The picture number `number`, rows of colours. */
+static bytes picture(unsigned number, unsigned side)
+{
+    uint8_t *pixels = malloc((size_t)side * side * 3);
+    const png_form form = {.type = PNG_COLOR_TYPE_RGB, .bits = 8};
+    for (size_t i = 0; i < (size_t)side * side * 3; i++) pixels[i] = noise(i + number * 1000);
+    bytes file = make_png(&form, side, side, pixels, (size_t)side * 3);
+    free(pixels);
+    return file;
+}
+
+static uint8_t pixel(unsigned number, size_t c, size_t y, size_t x)
+{
+    return noise((y * SIDE + x) * 3 + c + number * 1000);
+}
+
+static void check_picture(unsigned number, const uint8_t *planes)
+{
+    for (size_t i = 0; i < PIXELS; i++)
+        if (planes[i] != pixel(number, i / (SIDE * SIDE), i / SIDE % SIDE, i % SIDE))
+            fail_msg("not picture %u at %zu", number, i);
+}
+
+static void save(bytes file, const char *path)
+{
+    bytes_save(&file, path);
+    bytes_free(&file);
+}
+
+static psld_data *open_data(const char *path, const psld_data_options *options)
+{
+    psld_data *data = NULL;
+    if (psld_data_open(path, options, &data) != PSLD_OK) fail_msg("%s", psld_error_text());
+    return data;
+}
+
+static void check_refused(const char *path, const psld_data_options *options, psld_status expected, const char *why)
+{
+    psld_data *data = NULL;
+    long live = psld_alloc_live();
+    assert_int_equal(psld_data_open(path, options, &data), expected);
+    assert_null(data);
+    if (!strstr(psld_error_text(), why)) fail_msg("no \"%s\" in: %s", why, psld_error_text());
+    assert_int_equal(psld_alloc_live(), live);
+}
+
+static char logged[4096];
+static int log_lines;
+
+static void remember(void *user, psld_log_level level, const char *line)
+{
+    (void)user, (void)level;
+    log_lines++;
+    snprintf(logged, sizeof logged, "%s", line);
+}
+
+/* ---- Folders and archives ---------------------------------------------------------------------------------------- */
+
+static const char *const names[] = {"top/ant/1.png", "top/ant/2.PNG", "top/bee/a.png", "top/cow/z.png"};
+enum { NAMES = 4 };
+
+static void make_folder(void)
+{
+    mkdir("set", 0777);
+    mkdir("set/top", 0777);
+    mkdir("set/top/ant", 0777);
+    mkdir("set/top/bee", 0777);
+    mkdir("set/top/cow", 0777);
+    for (unsigned i = 0; i < NAMES; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "set/%s", names[i]);
+        save(picture(i, SIDE), path);
+    }
+    save(picture(99, SIDE), "set/top/.hidden.png");
+    bytes text = {0};
+    bytes_text(&text, "not an image");
+    save(text, "set/top/ant/read me.txt");
+}
+
+/* An archive of the pictures, last ones first, and of one more entry under any name. */
+static void make_archive(const char *path, const char *filter, const char *other)
+{
+    struct archive *a = archive_write_new();
+    struct archive_entry *entry = archive_entry_new();
+    if (strcmp(filter, "gzip") == 0) archive_write_add_filter_gzip(a);
+    if (strcmp(filter, "zip") == 0)
+        archive_write_set_format_zip(a);
+    else
+        archive_write_set_format_ustar(a);
+    assert_int_equal(archive_write_open_filename(a, path), ARCHIVE_OK);
+    for (unsigned i = 0; i < NAMES + (other ? 1 : 0); i++) {
+        bytes file = picture(NAMES - 1 - i, SIDE);
+        archive_entry_clear(entry);
+        archive_entry_set_pathname(entry, i < NAMES ? names[NAMES - 1 - i] : other);
+        archive_entry_set_filetype(entry, AE_IFREG);
+        archive_entry_set_perm(entry, 0644);
+        archive_entry_set_size(entry, (la_int64_t)file.size);
+        assert_int_equal(archive_write_header(a, entry), ARCHIVE_OK);
+        assert_int_equal(archive_write_data(a, file.data, file.size), (la_ssize_t)file.size);
+        bytes_free(&file);
+    }
+    archive_entry_free(entry);
+    assert_int_equal(archive_write_close(a), ARCHIVE_OK);
+    archive_write_free(a);
+}
+
+static void check_set(psld_data *data, const char *kind)
+{
+    size_t shape[PSLD_MAX_RANK];
+    const uint64_t index[NAMES] = {3, 0, 2, 1};
+    const int32_t labels[NAMES] = {2, 0, 1, 0};
+    uint8_t pixels[NAMES * PIXELS];
+    float x[NAMES * PIXELS];
+    int32_t label[NAMES], again[NAMES];
+    assert_string_equal(psld_data_kind(data), kind);
+    assert_int_equal(psld_data_count(data), NAMES);
+    assert_int_equal(psld_data_is_image(data), 1);
+    assert_int_equal(psld_data_shape(data, shape), 3);
+    assert_true(shape[0] == 3 && shape[1] == SIDE && shape[2] == SIDE);
+    assert_int_equal(psld_data_classes(data), 3);
+    assert_string_equal(psld_data_class(data, 0), "ant");
+    assert_int_equal(psld_data_class_count(data, 0), 2);
+    assert_string_equal(psld_data_class(data, 2), "cow");
+    for (int round = 0; round < 2; round++) { /* decoded, then kept */
+        assert_int_equal(psld_data_read_u8(data, NAMES, index, pixels, label), PSLD_OK);
+        for (size_t i = 0; i < NAMES; i++) check_picture((unsigned)index[i], pixels + i * PIXELS);
+        assert_memory_equal(label, labels, sizeof labels);
+    }
+    assert_int_equal(psld_data_read(data, NAMES, index, x, again), PSLD_OK);
+    assert_memory_equal(again, labels, sizeof labels);
+    for (size_t i = 0; i < NAMES * PIXELS; i++) assert_true(x[i] == (float)(pixels[i] / 127.5 - 1));
+    const uint64_t beyond = NAMES;
+    assert_int_equal(psld_data_read(data, 1, &beyond, x, NULL), PSLD_BAD_ARGUMENT);
+}
+
+static void folders_and_archives(void **state)
+{
+    static const struct {
+        const char *path, *filter, *kind;
+    } archives[] = {{"set.tar", "", "tar archive of images"},
+                    {"set.tar.gz", "gzip", "tar archive of images"},
+                    {"set.zip", "zip", "zip archive of images"}};
+    psld_data_options options;
+    (void)state;
+    make_folder();
+    psld_data *data = open_data("set", NULL);
+    check_set(data, "folder of images");
+    psld_data_free(data);
+    for (size_t i = 0; i < 3; i++) {
+        make_archive(archives[i].path, archives[i].filter, NULL);
+        for (int spilled = 0; spilled < 2; spilled++) { /* everything in a file without a name */
+            psld_data_defaults(&options);
+            if (spilled) options.memory = 0;
+            options.cache_dir = ".";
+            data = open_data(archives[i].path, &options);
+            check_set(data, archives[i].kind);
+            assert_int_equal(psld_data_skipped(data), 0);
+            psld_data_free(data);
+        }
+    }
+}
+
+static void hostile_names(void **state)
+{
+    static const char *const bad[] = {"/etc/x.png", "../x.png", "top/../../x.png", "top/ant/.."};
+    psld_data_options strict;
+    (void)state;
+    psld_data_defaults(&strict);
+    strict.strict = 1;
+    psld_log_to(remember, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        for (int zip = 0; zip < 2; zip++) {
+            make_archive("bad", zip ? "zip" : "", bad[i]);
+            log_lines = 0;
+            psld_data *data = open_data("bad", NULL);
+            assert_int_equal(psld_data_count(data), NAMES);
+            assert_int_equal(psld_data_skipped(data), 1);
+            assert_int_equal(log_lines, 1);
+            if (!strstr(logged, bad[i])) fail_msg("%s", logged);
+            psld_data_free(data);
+            check_refused("bad", &strict, PSLD_BAD_INPUT, "lead out of it");
+        }
+    psld_log_to(NULL, NULL);
+    unlink("bad");
+}
+
+static void classes_in_order(void **state)
+{
+    static const char *const order[] = {"dog", "cow", "ant", "bee"};
+    psld_data_options options;
+    const uint64_t index[NAMES] = {0, 1, 2, 3};
+    int32_t label[NAMES];
+    uint8_t pixels[NAMES * PIXELS];
+    (void)state;
+    psld_data_defaults(&options);
+    options.classes = order;
+    options.class_count = 4;
+    psld_data *data = open_data("set", &options);
+    assert_int_equal(psld_data_classes(data), 4);
+    assert_string_equal(psld_data_class(data, 1), "cow");
+    assert_int_equal(psld_data_class_count(data, 0), 0);
+    assert_int_equal(psld_data_class_count(data, 2), 2);
+    assert_int_equal(psld_data_read_u8(data, NAMES, index, pixels, label), PSLD_OK);
+    const int32_t expected[NAMES] = {2, 2, 3, 1};
+    assert_memory_equal(label, expected, sizeof expected);
+    psld_data_free(data);
+    options.class_count = 3;
+    check_refused("set", &options, PSLD_BAD_INPUT, "its class bee is not among those given");
+    /* A single folder of images has no classes, unless it is asked for as one. */
+    data = open_data("set/top/ant", NULL);
+    assert_int_equal(psld_data_classes(data), 0);
+    psld_data_free(data);
+}
+
+static void broken_images(void **state)
+{
+    psld_data_options options;
+    const uint64_t index[5] = {0, 1, 2, 3, 4};
+    uint8_t pixels[5 * PIXELS];
+    (void)state;
+    mkdir("broken", 0777);
+    for (unsigned i = 0; i < 5; i++) {
+        char path[64];
+        bytes file = picture(i, SIDE);
+        if (i == 1 || i == 4) file.size /= 2;
+        snprintf(path, sizeof path, "broken/%u.png", i);
+        save(file, path);
+    }
+    psld_log_to(remember, NULL);
+    log_lines = 0;
+    psld_data *data = open_data("broken", NULL);
+    for (int round = 0; round < 2; round++) {
+        const unsigned expected[5] = {0, 2, 2, 3, 0};
+        assert_int_equal(psld_data_read_u8(data, 5, index, pixels, NULL), PSLD_OK);
+        for (size_t i = 0; i < 5; i++) check_picture(expected[i], pixels + i * PIXELS);
+        assert_int_equal(psld_data_skipped(data), 2);
+        assert_int_equal(log_lines, 2);
+    }
+    assert_non_null(strstr(logged, "skipped broken/"));
+    psld_data_free(data);
+    data = open_data("broken", NULL);
+    assert_int_equal(psld_data_check(data, NULL, NULL), PSLD_OK);
+    assert_int_equal(psld_data_skipped(data), 2);
+    assert_int_equal(psld_data_mixed(data), 0);
+    psld_data_free(data);
+    psld_data_defaults(&options);
+    options.strict = 1;
+    data = open_data("broken", &options);
+    assert_int_equal(psld_data_read_u8(data, 1, index, pixels, NULL), PSLD_OK);
+    assert_int_equal(psld_data_read_u8(data, 5, index, pixels, NULL), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "broken/1.png: a broken PNG"));
+    psld_data_free(data);
+    for (unsigned i = 0; i < 5; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "broken/%u.png", i);
+        assert_int_equal(truncate(path, 60), 0);
+    }
+    data = open_data("broken", NULL); /* the headers can still be read */
+    assert_int_equal(psld_data_read_u8(data, 1, index, pixels, NULL), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "broken: none of the 5 images can be read"));
+    psld_data_free(data);
+    for (unsigned i = 0; i < 5; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "broken/%u.png", i);
+        assert_int_equal(truncate(path, 3), 0);
+    }
+    check_refused("broken", NULL, PSLD_BAD_INPUT, "no image can be read; the first: broken/0.png");
+    psld_log_to(NULL, NULL);
+    mkdir("empty", 0777);
+    check_refused("empty", NULL, PSLD_BAD_INPUT, "empty: a folder without images");
+    check_refused("absent", NULL, PSLD_IO, "absent: cannot read");
+}
+
+static void other_sizes(void **state)
+{
+    psld_data_options options;
+    const uint64_t index[3] = {0, 1, 2};
+    uint8_t pixels[3 * PIXELS];
+    size_t shape[PSLD_MAX_RANK];
+    (void)state;
+    mkdir("sizes", 0777);
+    save(picture(0, SIDE), "sizes/a.png");
+    save(picture(1, SIDE), "sizes/b.png");
+    save(picture(2, 2 * SIDE), "sizes/c.png");
+    psld_data *data = open_data("sizes", NULL);
+    assert_int_equal(psld_data_check(data, NULL, NULL), PSLD_OK);
+    assert_int_equal(psld_data_mixed(data), 1);
+    assert_int_equal(psld_data_read_u8(data, 2, index, pixels, NULL), PSLD_OK);
+    assert_int_equal(psld_data_read_u8(data, 3, index, pixels, NULL), PSLD_BAD_ARGUMENT);
+    assert_non_null(strstr(psld_error_text(), "16 x 16 pixels"));
+    psld_data_free(data);
+    psld_data_defaults(&options);
+    options.size = 4;
+    options.channels = 1;
+    data = open_data("sizes", &options);
+    psld_data_shape(data, shape);
+    assert_true(shape[0] == 1 && shape[1] == 4 && shape[2] == 4);
+    assert_int_equal(psld_data_read_u8(data, 3, index, pixels, NULL), PSLD_OK);
+    psld_data_free(data);
+    options.channels = 2;
+    check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "2 channels, expected 1 (grey), 3 (colour) or 0");
+    options.channels = 0;
+    options.size = 20000;
+    check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "more than can be had");
+}
+
+/* ---- IDX --------------------------------------------------------------------------------------------------------- */
+
+static bytes make_idx(int rank, const uint32_t *shape, size_t extra)
+{
+    bytes b = {0};
+    size_t count = 1;
+    bytes_put(&b, "\0\0\x08", 3);
+    bytes_number(&b, (uint64_t)rank, 1);
+    for (int i = 0; i < rank; i++) {
+        for (int j = 3; j >= 0; j--) bytes_number(&b, shape[i] >> 8 * j, 1);
+        count *= shape[i];
+    }
+    for (size_t i = 0; i < count + extra; i++) {
+        uint8_t value = rank == 1 ? (uint8_t)(i % 7) : noise(i);
+        bytes_put(&b, &value, 1);
+    }
+    return b;
+}
+
+static void save_gz(bytes file, const char *path)
+{
+    gzFile gz = gzopen(path, "wb");
+    assert_int_equal(gzwrite(gz, file.data, (unsigned)file.size), (int)file.size);
+    gzclose(gz);
+    bytes_free(&file);
+}
+
+static void idx_sets(void **state)
+{
+    const uint32_t train[3] = {20, 5, 6}, test[3] = {10, 5, 6};
+    const uint64_t last = 19;
+    uint8_t pixels[30];
+    int32_t label = 0;
+    psld_data_options options;
+    (void)state;
+    mkdir("digits", 0777);
+    save_gz(make_idx(3, train, 0), "digits/train-images-idx3-ubyte.gz");
+    save(make_idx(1, train, 0), "digits/train-labels-idx1-ubyte");
+    save(make_idx(3, test, 0), "digits/t10k-images-idx3-ubyte");
+    save_gz(make_idx(1, test, 0), "digits/t10k-labels-idx1-ubyte.gz");
+    static const char *const paths[] = {"digits", "digits/train-images-idx3-ubyte.gz"};
+    for (int i = 0; i < 2; i++) {
+        psld_data *data = open_data(paths[i], NULL);
+        assert_int_equal(psld_data_count(data), 20);
+        assert_int_equal(psld_data_classes(data), 7);
+        assert_string_equal(psld_data_class(data, 6), "6");
+        assert_int_equal(psld_data_read_u8(data, 1, &last, pixels, &label), PSLD_OK);
+        for (size_t j = 0; j < 30; j++) assert_int_equal(pixels[j], noise(19 * 30 + j));
+        assert_int_equal(label, 19 % 7);
+        psld_data_free(data);
+    }
+    psld_data_defaults(&options);
+    options.test = 1;
+    psld_data *data = open_data("digits", &options);
+    assert_int_equal(psld_data_count(data), 10);
+    assert_int_equal(psld_data_classes(data), 7);
+    psld_data_free(data);
+    data = open_data("digits/t10k-images-idx3-ubyte", NULL);
+    assert_int_equal(psld_data_count(data), 10);
+    psld_data_free(data);
+}
+
+static void idx_broken(void **state)
+{
+    const uint32_t shape[3] = {20, 5, 6}, vast[3] = {0xffffffff, 0xffffffff, 0xffffffff}, none[3] = {0, 5, 6},
+                   few[1] = {19};
+    (void)state;
+    bytes file = make_idx(3, shape, 0);
+    file.size--;
+    save(file, "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "x-idx: by its IDX header the file has 616 bytes, it has fewer");
+    save(make_idx(3, shape, 1), "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "it has more");
+    save_gz(make_idx(3, shape, 1), "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "it has more");
+    file = make_idx(3, shape, 0);
+    file.size = 10;
+    save(file, "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "ends within the IDX header");
+    file = (bytes){0};
+    bytes_put(&file, "\0\0\x08\x03", 4);
+    for (int i = 0; i < 3; i++) bytes_number(&file, vast[i], 4);
+    save(file, "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "too large");
+    save(make_idx(3, none, 0), "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "size 1 of the IDX header is 0");
+    file = make_idx(3, shape, 0);
+    file.data[2] = 13;
+    save(file, "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "elements of type 0x0d, expected 0x08");
+    save(make_idx(1, few, 0), "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "an IDX file of rank 1, expected images");
+    save(make_idx(3, shape, 0), "x-images-idx3-ubyte");
+    save(make_idx(1, few, 0), "x-labels-idx1-ubyte");
+    check_refused("x-images-idx3-ubyte", NULL, PSLD_BAD_INPUT,
+                  "x-labels-idx1-ubyte: 19 labels, expected as many as images: 20");
+    /* A .gz that is cut off, or claims what it cannot hold. */
+    save_gz(make_idx(3, shape, 0), "x-idx");
+    assert_int_equal(truncate("x-idx", 300), 0);
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "x-idx: the .gz file is cut off");
+    file = (bytes){0};
+    bytes_put(&file, "\0\0\x08\x03\0\xff\xff\xff\0\0\xff\xff\0\0\xff\xff", 16);
+    save_gz(file, "x-idx");
+    check_refused("x-idx", NULL, PSLD_BAD_INPUT, "it has fewer");
+}
+
+/* ---- CIFAR ------------------------------------------------------------------------------------------------------- */
+
+enum { C_PIXELS = 3072 };
+
+static bytes make_records(unsigned first, unsigned count, int label_bytes)
+{
+    bytes b = {0};
+    for (unsigned i = first; i < first + count; i++) {
+        if (label_bytes == 2) bytes_number(&b, 3, 1);
+        bytes_number(&b, i % 10, 1);
+        for (size_t j = 0; j < C_PIXELS; j++) bytes_put(&b, &(uint8_t){noise(j + i * 5000)}, 1);
+    }
+    return b;
+}
+
+/* A batch as Python 2 pickled it: strings hold the bytes. */
+static bytes make_pickle(unsigned first, unsigned count, const char *type, int64_t claimed, const char *label_key)
+{
+    bytes b = {0};
+    const int64_t shape[2] = {claimed, C_PIXELS}, nothing = 0;
+    bytes_text(&b, "\x80\x02}(");
+    pickle_text(&b, "data");
+    bytes_text(&b, "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n");
+    pickle_integers(&b, 1, &nothing);
+    bytes_text(&b, "U\x01"
+                   "btR(K\x01");
+    pickle_integers(&b, 2, shape);
+    bytes_text(&b, "cnumpy\ndtype\n(");
+    pickle_text(&b, type);
+    bytes_text(&b, "K");
+    bytes_number(&b, 0, 1);
+    bytes_text(&b, "K\x01tR(K\x03U\x01|NNNJ");
+    bytes_number(&b, 0xffffffff, 4);
+    bytes_text(&b, "J");
+    bytes_number(&b, 0xffffffff, 4);
+    bytes_text(&b, "K");
+    bytes_number(&b, 0, 1);
+    bytes_text(&b, "tb\x89T");
+    bytes_number(&b, (uint64_t)count * C_PIXELS, 4);
+    for (unsigned i = first; i < first + count; i++)
+        for (size_t j = 0; j < C_PIXELS; j++) bytes_put(&b, &(uint8_t){noise(j + i * 5000)}, 1);
+    bytes_text(&b, "tb");
+    pickle_text(&b, label_key);
+    bytes_text(&b, "](");
+    for (unsigned i = first; i < first + count; i++) pickle_integer(&b, i % 10);
+    bytes_text(&b, "eu.");
+    return b;
+}
+
+static void check_cifar(const char *path, int test, unsigned first, unsigned count, const char *last_class)
+{
+    psld_data_options options;
+    uint8_t pixels[C_PIXELS];
+    psld_data_defaults(&options);
+    options.test = test;
+    psld_data *data = open_data(path, &options);
+    assert_int_equal(psld_data_count(data), count);
+    if (last_class) assert_string_equal(psld_data_class(data, 9), last_class);
+    for (uint64_t i = 0; i < count; i++) {
+        int32_t label = 0;
+        assert_int_equal(psld_data_read_u8(data, 1, &i, pixels, &label), PSLD_OK);
+        assert_int_equal(label, (first + i) % 10);
+        for (size_t j = 0; j < C_PIXELS; j++) assert_int_equal(pixels[j], noise(j + (first + i) * 5000));
+    }
+    psld_data_free(data);
+}
+
+static void cifar_binary(void **state)
+{
+    bytes meta = {0};
+    (void)state;
+    mkdir("bin", 0777);
+    unlink("bin/batches.meta.txt"); /* of an earlier run */
+    save(make_records(0, 3, 1), "bin/data_batch_1.bin");
+    save(make_records(3, 2, 1), "bin/data_batch_2.bin");
+    save(make_records(50, 4, 1), "bin/test_batch.bin");
+    check_cifar("bin", 0, 0, 5, "truck");
+    check_cifar("bin", 1, 50, 4, "truck");
+    check_cifar("bin/data_batch_2.bin", 0, 3, 2, "truck");
+    bytes_text(&meta, "a\nb\nc\nd\ne\nf\ng\nh\ni\nlorry\n\n");
+    save(meta, "bin/batches.meta.txt");
+    check_cifar("bin", 0, 0, 5, "lorry");
+    mkdir("bin100", 0777);
+    save(make_records(0, 3, 2), "bin100/train.bin");
+    save(make_records(7, 1, 2), "bin100/test.bin");
+    bytes none = {0};
+    bytes_text(&none, "only one name\n");
+    save(none, "bin100/fine_label_names.txt");
+    check_cifar("bin100", 0, 0, 3, "9");
+    check_cifar("bin100", 1, 7, 1, "9");
+    check_cifar("bin100/train.bin", 0, 0, 3, "9");
+    bytes broken = make_records(0, 2, 1);
+    broken.data[3073] = 10;
+    save(broken, "bin/data_batch_3.bin");
+    check_refused("bin", NULL, PSLD_BAD_INPUT, "bin/data_batch_3.bin: image 1 has label 10, expected 0 to 9");
+    assert_int_equal(truncate("bin/data_batch_3.bin", 4000), 0);
+    check_refused("bin", NULL, PSLD_BAD_INPUT, "bin/data_batch_3.bin: 4000 bytes, expected a multiple of 3073");
+    check_refused("bin/data_batch_3.bin", NULL, PSLD_BAD_INPUT, "not a binary file of CIFAR-10 or CIFAR-100");
+    unlink("bin/data_batch_3.bin");
+}
+
+static void cifar_pickled(void **state)
+{
+    (void)state;
+    mkdir("py", 0777);
+    save(make_pickle(0, 3, "u1", 3, "labels"), "py/data_batch_1");
+    save(make_pickle(3, 2, "u1", 2, "labels"), "py/data_batch_2");
+    save(make_pickle(9, 1, "u1", 1, "labels"), "py/test_batch");
+    check_cifar("py", 0, 0, 5, "truck");
+    check_cifar("py", 1, 9, 1, "truck");
+    check_cifar("py/data_batch_2", 0, 3, 2, "truck");
+    save(make_pickle(5, 2, "u1", 2, "fine_labels"), "py/data_batch_2");
+    check_cifar("py/data_batch_2", 0, 5, 2, "9");
+    check_refused("py", NULL, PSLD_BAD_INPUT, "expected a list of 2 numbers under \"labels\"");
+    save(make_pickle(3, 2, "f4", 2, "labels"), "py/data_batch_2");
+    check_refused("py", NULL, PSLD_BAD_INPUT, "the state of a NumPy array makes no sense");
+    save(make_pickle(3, 2, "u1", 20, "labels"), "py/data_batch_2");
+    check_refused("py", NULL, PSLD_BAD_INPUT, "the state of a NumPy array makes no sense");
+    save(make_pickle(3, 2, "u1", -1, "labels"), "py/data_batch_2");
+    check_refused("py", NULL, PSLD_BAD_INPUT, "the state of a NumPy array makes no sense");
+}
+
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+
+static psld_array *make_array(psld_type type, int rank, const size_t *shape)
+{
+    psld_array *array = NULL;
+    assert_int_equal(psld_array_create(type, rank, shape, &array), PSLD_OK);
+    for (size_t i = 0; i < array->count; i++) {
+        if (type == PSLD_U8) ((uint8_t *)array->data)[i] = noise(i);
+        if (type == PSLD_F32) ((float *)array->data)[i] = (float)i / 8;
+        if (type == PSLD_F64) ((double *)array->data)[i] = (double)i / 8;
+        if (type == PSLD_I64) ((int64_t *)array->data)[i] = (int64_t)i % 3 - 1;
+    }
+    return array;
+}
+
+static void save_array(psld_type type, int rank, const size_t *shape, const char *path)
+{
+    psld_array *array = make_array(type, rank, shape);
+    assert_int_equal(psld_array_save(array, path), PSLD_OK);
+    psld_array_free(array);
+}
+
+static void array_images(void **state)
+{
+    const size_t forms[3][4] = {{4, 5, 6, 0}, {4, 5, 6, 3}, {4, 3, 5, 6}};
+    const size_t ranks[3] = {3, 4, 4};
+    uint8_t pixels[90];
+    const uint64_t index = 2;
+    size_t shape[PSLD_MAX_RANK];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        save_array(PSLD_U8, (int)ranks[i], forms[i], "x.npy");
+        psld_data *data = open_data("x.npy", NULL);
+        size_t channels = i == 0 ? 1 : 3, each = channels * 30;
+        psld_data_shape(data, shape);
+        assert_true(shape[0] == channels && shape[1] == 5 && shape[2] == 6);
+        assert_int_equal(psld_data_read_u8(data, 1, &index, pixels, NULL), PSLD_OK);
+        for (size_t c = 0; c < channels; c++)
+            for (size_t j = 0; j < 30; j++)
+                assert_int_equal(pixels[c * 30 + j], noise(2 * each + (i == 1 ? j * 3 + c : c * 30 + j)));
+        psld_data_free(data);
+    }
+}
+
+static void array_numbers(void **state)
+{
+    const size_t shape[2] = {5, 3};
+    const uint64_t index[2] = {4, 1};
+    float x[6];
+    int32_t label[2];
+    size_t found[PSLD_MAX_RANK];
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        save_array(wide ? PSLD_F64 : PSLD_F32, 2, shape, "v.npy");
+        psld_data *data = open_data("v.npy", NULL);
+        assert_int_equal(psld_data_is_image(data), 0);
+        assert_int_equal(psld_data_shape(data, found), 1);
+        assert_int_equal(found[0], 3);
+        assert_int_equal(psld_data_read(data, 2, index, x, label), PSLD_OK);
+        for (int i = 0; i < 6; i++) assert_true(x[i] == (float)(index[i / 3] * 3 + (uint64_t)i % 3) / 8);
+        assert_int_equal(label[0], -1);
+        assert_int_equal(psld_data_read_u8(data, 1, index, (uint8_t *)x, NULL), PSLD_BAD_ARGUMENT);
+        psld_data_free(data);
+    }
+    psld_array *bad = make_array(PSLD_F32, 2, shape);
+    ((float *)bad->data)[14] = NAN;
+    assert_int_equal(psld_array_save(bad, "v.npy"), PSLD_OK);
+    psld_array_free(bad);
+    psld_data *data = open_data("v.npy", NULL);
+    assert_int_equal(psld_data_read(data, 2, index, x, NULL), PSLD_BAD_INPUT);
+    psld_data_free(data);
+    save_array(PSLD_I64, 2, shape, "v.npy");
+    check_refused("v.npy", NULL, PSLD_BAD_INPUT, "whole numbers, expected u8 images or float numbers");
+    const size_t none[2] = {0, 3};
+    save_array(PSLD_F32, 2, none, "v.npy");
+    check_refused("v.npy", NULL, PSLD_BAD_INPUT, "an array without items");
+}
+
+static void array_archives(void **state)
+{
+    const size_t images_shape[3] = {5, 4, 4}, labels_shape[1] = {5}, short_shape[1] = {4};
+    const uint64_t index[3] = {0, 1, 2};
+    uint8_t pixels[48];
+    int32_t label[3];
+    (void)state;
+    psld_array *images = make_array(PSLD_U8, 3, images_shape), *labels = make_array(PSLD_I64, 1, labels_shape),
+               *few = make_array(PSLD_I64, 1, short_shape);
+    const char *const both[2] = {"images", "labels"};
+    const psld_array *arrays[2] = {images, labels};
+    assert_int_equal(psld_npz_save("set.npz", 2, both, arrays), PSLD_OK);
+    psld_data *data = open_data("set.npz", NULL);
+    assert_int_equal(psld_data_classes(data), 2);
+    assert_int_equal(psld_data_read_u8(data, 3, index, pixels, label), PSLD_OK);
+    assert_memory_equal(pixels, images->data, sizeof pixels);
+    assert_true(label[0] == -1 && label[1] == 0 && label[2] == 1);
+    psld_data_free(data);
+    arrays[1] = few;
+    assert_int_equal(psld_npz_save("set.npz", 2, both, arrays), PSLD_OK);
+    check_refused("set.npz", NULL, PSLD_BAD_INPUT, "labels: expected 5 whole numbers");
+    const char *const others[2] = {"mu", "sigma"};
+    assert_int_equal(psld_npz_save("set.npz", 2, others, arrays), PSLD_OK);
+    check_refused("set.npz", NULL, PSLD_BAD_INPUT, "no array images, it has: mu, sigma");
+    psld_array_free(images);
+    psld_array_free(labels);
+    psld_array_free(few);
+}
+
+/* ---- Toys -------------------------------------------------------------------------------------------------------- */
+
+static void toys(void **state)
+{
+    enum { DRAWS = 20000 };
+    static float x[2 * DRAWS], y[4];
+    static uint64_t index[DRAWS];
+    static int32_t label[DRAWS];
+    (void)state;
+    for (size_t i = 0; i < DRAWS; i++) index[i] = i;
+    for (int t = 0; psld_toy_name(t); t++) {
+        char path[64];
+        double mean[2] = {0, 0}, square = 0;
+        snprintf(path, sizeof path, "toy:%s", psld_toy_name(t));
+        psld_data *data = open_data(path, NULL);
+        assert_int_equal(psld_data_count(data), UINT64_C(1) << 32);
+        assert_int_equal(psld_data_read(data, DRAWS, index, x, label), PSLD_OK);
+        for (size_t i = 0; i < DRAWS; i++) {
+            for (size_t c = 0; c < 2; c++) {
+                mean[c] += (double)x[2 * i + c] / DRAWS;
+                square += (double)x[2 * i + c] * (double)x[2 * i + c] / (2 * DRAWS);
+            }
+            assert_true(label[i] >= (psld_data_classes(data) ? 0 : -1) && label[i] < (int32_t)psld_data_classes(data));
+        }
+        /* Five standard errors: 1 / sqrt(20000) for means; no fourth moment is above 4. */
+        if (fabs(mean[0]) > 0.036 || fabs(mean[1]) > 0.036 || fabs(square - 1) > 0.045)
+            fail_msg("%s: mean %g %g, square %g", path, mean[0], mean[1], square);
+        assert_int_equal(psld_data_read(data, 2, index + 7, y, NULL), PSLD_OK);
+        assert_memory_equal(y, x + 14, sizeof y);
+        psld_data_free(data);
+        psld_data_options options;
+        psld_data_defaults(&options);
+        options.test = 1;
+        data = open_data(path, &options);
+        assert_int_equal(psld_data_read(data, 1, index, y, NULL), PSLD_OK);
+        assert_memory_not_equal(y, x, 8);
+        psld_data_free(data);
+    }
+    psld_data *data = open_data("toy:rings:100", NULL);
+    assert_int_equal(psld_data_count(data), 100);
+    psld_data_free(data);
+    check_refused("toy:ring", NULL, PSLD_BAD_ARGUMENT, "no such toy set, expected toy: and one of swissroll, moons");
+    check_refused("toy:rings:0", NULL, PSLD_BAD_ARGUMENT, "expected a number from 1");
+    check_refused("toy:rings:x", NULL, PSLD_BAD_ARGUMENT, "expected a number from 1");
+}
+
+/* ---- Order and feed ---------------------------------------------------------------------------------------------- */
+
+static void order_is_a_permutation(void **state)
+{
+    static const uint64_t counts[] = {1, 2, 3, 4, 5, 15, 16, 17, 64, 65, 1000, 4096, 50000};
+    static uint8_t seen[50000];
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            memset(seen, 0, sizeof seen);
+            for (uint64_t place = 0; place < counts[i]; place++) {
+                uint64_t item = psld_order_at(7, epoch, counts[i], place);
+                assert_true(item < counts[i] && !seen[item]);
+                seen[item] = 1;
+            }
+        }
+    for (uint64_t place = 0; place < 1000; place++) /* huge sets */
+        assert_true(psld_order_at(7, 1, UINT64_C(1) << 63, place) < UINT64_C(1) << 63);
+}
+
+/* Over epochs each item comes to each place equally often, and pairs of neighbours are equally frequent: chi-square of
+ * 11 x 11 cells with 100 degrees of freedom stays below mean + 5 standard deviations. */
+static void order_is_even(void **state)
+{
+    enum { ITEMS = 11, EPOCHS = 6600 };
+    static int at[ITEMS][ITEMS], after[ITEMS][ITEMS];
+    double chi_place = 0, chi_pair = 0, expected = EPOCHS / (double)ITEMS;
+    (void)state;
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        uint64_t before = ITEMS;
+        for (uint64_t place = 0; place < ITEMS; place++) {
+            uint64_t item = psld_order_at(3, epoch, ITEMS, place);
+            at[place][item]++;
+            if (before < ITEMS) after[before][item]++;
+            before = item;
+        }
+    }
+    for (int i = 0; i < ITEMS; i++)
+        for (int j = 0; j < ITEMS; j++) {
+            chi_place += pow(at[i][j] - expected, 2) / expected;
+            if (i != j) chi_pair += pow(after[i][j] - expected, 2) / expected; /* EPOCHS x 10 pairs in 110 cells */
+        }
+    if (chi_place > 100 + 5 * sqrt(200) || chi_pair > 110 + 5 * sqrt(220))
+        fail_msg("chi-square of places %g, of pairs %g", chi_place, chi_pair);
+}
+
+enum { MANY = 40 };
+
+static void make_many(void)
+{
+    mkdir("many", 0777);
+    for (unsigned i = 0; i < MANY; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "many/%02u.png", i);
+        save(picture(i, SIDE), path);
+    }
+}
+
+static psld_feed *make_feed(psld_data *data, uint64_t begin, uint64_t end, size_t ahead)
+{
+    const psld_feed_options options = {.seed = 5, .flip = 1, .begin = begin, .end = end, .ahead = ahead, .threads = 3};
+    psld_feed *feed = NULL;
+    assert_int_equal(psld_feed_create(data, &options, &feed), PSLD_OK);
+    return feed;
+}
+
+/* Two and a half epochs in pieces of many sizes: always the sample that its number says. */
+static void feed_by_number(void **state)
+{
+    static const size_t pieces[] = {1, 7, 16, MANY};
+    static float x[MANY * PIXELS];
+    (void)state;
+    make_many();
+    for (size_t p = 0; p < 4; p++)
+        for (int limited = 0; limited < 2; limited++) {
+            psld_data_options options;
+            psld_data_defaults(&options);
+            if (limited) options.memory = 10 * PIXELS;
+            psld_data *data = open_data("many", &options);
+            psld_feed *feed = make_feed(data, 0, MANY, p == 0 ? 0 : 24);
+            int flipped = 0;
+            for (uint64_t s = 0; s < 100; s += pieces[p]) {
+                assert_int_equal(psld_feed_take(feed, s, pieces[p], x, NULL), PSLD_OK);
+                for (size_t i = 0; i < pieces[p]; i++) {
+                    int flip = 0;
+                    unsigned item = (unsigned)psld_feed_item(feed, s + i, &flip);
+                    assert_int_equal(item, psld_order_at(5, (s + i) / MANY, MANY, (s + i) % MANY));
+                    flipped += flip;
+                    for (size_t j = 0; j < PIXELS; j++) {
+                        size_t column = flip ? SIDE - 1 - j % SIDE : j % SIDE;
+                        uint8_t v = pixel(item, j / (SIDE * SIDE), j / SIDE % SIDE, column);
+                        assert_true(x[i * PIXELS + j] == (float)(v / 127.5 - 1));
+                    }
+                }
+            }
+            assert_true(flipped > 25 && flipped < 90);
+            psld_feed_free(feed);
+            psld_data_free(data);
+        }
+}
+
+/* Once an epoch is over nothing is decoded again: the files may be gone. */
+static void second_epoch_never_decodes(void **state)
+{
+    static float x[MANY * PIXELS];
+    (void)state;
+    for (int limited = 0; limited < 2; limited++) {
+        psld_data_options options;
+        make_many();
+        psld_data_defaults(&options);
+        if (limited) options.memory = 3 * PIXELS;
+        psld_data *data = open_data("many", &options);
+        psld_feed *feed = make_feed(data, 0, MANY, 16);
+        assert_int_equal(psld_feed_take(feed, 0, MANY, x, NULL), PSLD_OK);
+        for (unsigned i = 0; i < MANY; i++) {
+            char path[64];
+            snprintf(path, sizeof path, "many/%02u.png", i);
+            assert_int_equal(unlink(path), 0);
+        }
+        assert_int_equal(psld_feed_take(feed, MANY, MANY, x, NULL), PSLD_OK);
+        assert_int_equal(psld_data_skipped(data), 0);
+        psld_feed_free(feed);
+        psld_data_free(data);
+    }
+    make_many();
+}
+
+/* What is ahead is decoded without being asked for: the files may be gone by then. */
+static void ahead_of_use(void **state)
+{
+    static float x[8 * PIXELS];
+    char path[64];
+    int flip = 0;
+    (void)state;
+    psld_data *data = open_data("many", NULL);
+    psld_feed *feed = make_feed(data, 0, MANY, 8);
+    assert_int_equal(psld_feed_take(feed, 0, 8, x, NULL), PSLD_OK);
+    usleep(300000);
+    for (uint64_t s = 8; s < 16; s++) {
+        snprintf(path, sizeof path, "many/%02u.png", (unsigned)psld_feed_item(feed, s, &flip));
+        unlink(path);
+    }
+    assert_int_equal(psld_feed_take(feed, 8, 8, x, NULL), PSLD_OK);
+    assert_int_equal(psld_data_skipped(data), 0);
+    psld_feed_free(feed);
+    psld_data_free(data);
+    make_many();
+}
+
+static void feed_split(void **state)
+{
+    int seen[MANY] = {0}, flip = 0, in_order = 1;
+    (void)state;
+    psld_data *data = open_data("many", NULL);
+    psld_feed *train = make_feed(data, 0, 30, 0), *held = make_feed(data, 30, MANY, 0);
+    for (uint64_t s = 0; s < 30; s++) seen[psld_feed_item(train, s, &flip)]++;
+    for (uint64_t s = 0; s < 10; s++) {
+        uint64_t item = psld_feed_item(held, s, &flip);
+        seen[item]++;
+        if (item < 30) in_order = 0;
+    }
+    for (int i = 0; i < MANY; i++) assert_int_equal(seen[i], 1);
+    assert_int_equal(in_order, 0); /* not the last files, but any */
+    psld_feed_free(train);
+    psld_feed_free(held);
+    psld_data_free(data);
+}
+
+/* Without a place for the cache's file the set works, and says so once. */
+static void no_room_for_a_cache(void **state)
+{
+    static float x[MANY * PIXELS];
+    psld_data_options options;
+    (void)state;
+    psld_data_defaults(&options);
+    options.memory = 0;
+    options.cache_dir = "no such folder";
+    psld_log_to(remember, NULL);
+    log_lines = 0;
+    psld_data *data = open_data("many", &options);
+    psld_feed *feed = make_feed(data, 0, MANY, 8);
+    for (uint64_t s = 0; s < 3 * MANY; s += MANY) assert_int_equal(psld_feed_take(feed, s, MANY, x, NULL), PSLD_OK);
+    psld_feed_free(feed);
+    psld_data_free(data);
+    psld_log_to(NULL, NULL);
+    assert_int_equal(log_lines, 1);
+    assert_non_null(strstr(logged, "images are decoded each time"));
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static const char *starving;
+
+static psld_status open_and_read(void)
+{
+    psld_data *data = NULL;
+    const uint64_t index[2] = {1, 0};
+    static float x[2 * C_PIXELS];
+    PSLD_TRY(psld_data_open(starving, NULL, &data));
+    psld_status status = psld_data_read(data, 2, index, x, NULL);
+    psld_data_free(data);
+    return status;
+}
+
+static void out_of_memory(void **state)
+{
+    static const char *const paths[] = {"set", "set.tar",         "set.tar.gz", "set.zip",  "digits",
+                                        "bin", "py/data_batch_1", "x.npy",      "toy:moons"};
+    (void)state;
+    psld_threads_set(1);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        starving = paths[i];
+        starve(open_and_read);
+    }
+    psld_threads_set(0);
+}
+
+/* ---- Real sets --------------------------------------------------------------------------------------------------- */
+
+static void real_sets(void **state)
+{
+    static const struct {
+        const char *path;
+        uint64_t count;
+        size_t channels, size, classes;
+    } sets[] = {
+        {"cifar10/test.tar", 10000, 3, 32, 10}, {"mnist", 60000, 1, 28, 10}, {"cats/cats64.tar", 5153, 3, 64, 0}};
+    const char *source = getenv("PSLD_SOURCE");
+    (void)state;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        char path[1024];
+        size_t shape[PSLD_MAX_RANK];
+        const uint64_t index[3] = {0, 1234, sets[i].count - 1};
+        static uint8_t pixels[3 * 3 * 64 * 64];
+        snprintf(path, sizeof path, "%s/../shared/data/%s", source ? source : "..", sets[i].path);
+        if (access(path, R_OK) != 0) {
+            print_message("skipped %s: not there\n", sets[i].path);
+            continue;
+        }
+        psld_data *data = open_data(path, NULL);
+        assert_int_equal(psld_data_count(data), sets[i].count);
+        psld_data_shape(data, shape);
+        assert_true(shape[0] == sets[i].channels && shape[1] == sets[i].size && shape[2] == sets[i].size);
+        assert_int_equal(psld_data_classes(data), sets[i].classes);
+        assert_int_equal(psld_data_read_u8(data, 3, index, pixels, NULL), PSLD_OK);
+        psld_data_free(data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_and_archives),
+        cmocka_unit_test(hostile_names),
+        cmocka_unit_test(classes_in_order),
+        cmocka_unit_test(broken_images),
+        cmocka_unit_test(other_sizes),
+        cmocka_unit_test(idx_sets),
+        cmocka_unit_test(idx_broken),
+        cmocka_unit_test(cifar_binary),
+        cmocka_unit_test(cifar_pickled),
+        cmocka_unit_test(array_images),
+        cmocka_unit_test(array_numbers),
+        cmocka_unit_test(array_archives),
+        cmocka_unit_test(toys),
+        cmocka_unit_test(order_is_a_permutation),
+        cmocka_unit_test(order_is_even),
+        cmocka_unit_test(feed_by_number),
+        cmocka_unit_test(second_epoch_never_decodes),
+        cmocka_unit_test(ahead_of_use),
+        cmocka_unit_test(feed_split),
+        cmocka_unit_test(no_room_for_a_cache),
+        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(real_sets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
