@@ -625,6 +625,21 @@ static void define_loss(const op_case *c, int n, double *const *in, psld_shape s
     for (int i = 0; i < n * size; i++) out[i / size] += pow(fabs(in[0][i] - in[1][i]), c->a.loss.power) / size;
 }
 
+/* With a metric: e' M e over the variables that the channels are made of. */
+static void define_weighed_loss(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    int size = (int)psld_shape_count(c->in[0]), variables = c->a.loss.variables, each = size / variables;
+    (void)s;
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < variables; v++)
+            for (int w = 0; w < variables; w++)
+                for (int j = 0; j < each; j++) {
+                    int a = i * size + v * each + j, b = i * size + w * each + j;
+                    double metric = in[2][(i * variables + v) * variables + w];
+                    out[i] += metric * (in[0][a] - in[1][a]) * (in[0][b] - in[1][b]) / size;
+                }
+}
+
 static void define_entropy(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
     int classes = c->in[0].c;
@@ -641,6 +656,17 @@ static void losses(void **state)
         op_case c = {.op = PSLD_OP_LOSS, .inputs = 2, .in = {x, x}, .define = define_loss};
         c.a.loss.power = 1 + i % 2;
         snprintf(c.name, sizeof c.name, "loss of power %d over %d x %d x %d", 1 + i % 2, x.c, x.h, x.w);
+        check_op(&c);
+    }
+    for (int i = 0; i < 3 * SIZES; i++) {
+        const int *size = some_sizes[i % SIZES], variables = 1 + i / SIZES;
+        psld_shape x = batched(3 * variables, size[0], size[1]), metric = batched(variables * variables, 1, 1);
+        op_case c = {
+            .op = PSLD_OP_LOSS, .inputs = 3, .in = {x, x, metric}, .kind = {NORMAL_NUMBERS, NORMAL_NUMBERS, TIMES}};
+        c.define = define_weighed_loss;
+        c.a.loss.power = 2;
+        c.a.loss.variables = variables;
+        snprintf(c.name, sizeof c.name, "loss by a metric of %d variables over %d x %d x %d", variables, x.c, x.h, x.w);
         check_op(&c);
     }
     for (int i = 0; i < CHANNELS; i++) {

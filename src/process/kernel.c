@@ -212,17 +212,15 @@ psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mo
 
 /* The stabiliser e makes the covariance L L' + e I, whose factor is that of [L, sqrt(e) I]; rows go into the order
  * wanted. */
-psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor, double *inverse)
+psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *kernel, double t, double *factor,
+                               double *inverse)
 {
-    psld_gaussian kernel;
     psld_wide wide[2 * PSLD_WIDE_SIZE] = {0}, precise[PSLD_WIDE_SIZE];
     double lower[PSLD_MATRIX_SIZE], lower_inverse[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k;
     const int *order = recipe->order;
-    PSLD_TRY(check_time(t, 0));
-    psld_kernel(recipe, t, mode, 0, &kernel);
     for (int i = 0; i < k; i++) {
-        for (int j = 0; j < k; j++) wide[i * 2 * k + j] = kernel.factor[order[i] * k + j];
+        for (int j = 0; j < k; j++) wide[i * 2 * k + j] = kernel->factor[order[i] * k + j];
         wide[i * 2 * k + k + i] = sqrtl(recipe->spec.stabiliser);
     }
     psld_wide_triangularise(k, 2 * k, wide, precise);
@@ -239,4 +237,12 @@ psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mo
             if (inverse) inverse[order[i] * k + order[j]] = lower_inverse[i * k + j];
         }
     return PSLD_OK;
+}
+
+psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor, double *inverse)
+{
+    psld_gaussian kernel;
+    PSLD_TRY(check_time(t, 0));
+    psld_kernel(recipe, t, mode, 0, &kernel);
+    return psld_kernel_factor(recipe, &kernel, t, factor, inverse);
 }

@@ -55,6 +55,10 @@ void psld_transition(const psld_recipe *recipe, psld_direction direction, psld_w
 /* Kernel at t when x_0 itself has variance `x_variance` about its mean, without the stabiliser. */
 void psld_kernel(const psld_recipe *recipe, double t, psld_mode mode, double x_variance, psld_gaussian *out);
 
+/* The stabilised factor of a kernel, and its inverse, as psld_recipe_factor gives them; t is for messages. */
+psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *kernel, double t, double *factor,
+                               double *inverse);
+
 /* Reverse process: drift of z is beta (linear z + score_weight s). linear = (D + Q) P; stochastic: score_weight = 2
  * D, flow: D. */
 void psld_reverse_linear(const psld_recipe *recipe, double *linear);

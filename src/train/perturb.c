@@ -16,9 +16,10 @@ typedef struct perturb_job {
     atomic_int failed;
 } perturb_job;
 
-/* The kernel of one sample: z = mean z_0 + factor eps. */
+/* That of one sample: z = mean z_0 + factor eps. */
 typedef struct sample_kernel {
-    double mean[PSLD_MATRIX_SIZE], factor[PSLD_MATRIX_SIZE];
+    psld_gaussian exact;
+    double factor[PSLD_MATRIX_SIZE]; /* with the stabiliser */
 } sample_kernel;
 
 /* z, and eps of the predicted variables, for coordinates at ... at + count - 1. */
@@ -42,7 +43,7 @@ static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, c
         float *z = job->to->z + (row * k + a) * dim + at;
         for (size_t j = 0; j < count; j++) {
             double sum = 0;
-            for (size_t b = 0; b < known; b++) sum += kernel->mean[a * k + b] * start[b][j];
+            for (size_t b = 0; b < known; b++) sum += kernel->exact.mean[a * k + b] * start[b][j];
             for (size_t b = 0; b < k; b++) sum += kernel->factor[a * k + b] * noise[b][j];
             z[j] = (float)sum;
         }
@@ -88,8 +89,8 @@ static int perturb_sample(const perturb_job *job, size_t row)
     }
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)job->phase, 0, 1, &u);
     *t = how->eps + (1 - how->eps) * u;
-    if (psld_recipe_kernel(recipe, *t, how->mode, kernel.mean, NULL, NULL) != PSLD_OK) return 0;
-    if (psld_recipe_factor(recipe, *t, how->mode, kernel.factor, inverse) != PSLD_OK) return 0;
+    psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
+    if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     if (job->to->metric)
         fill_metric(recipe, *t, inverse, job->to->metric + row * (size_t)(recipe->predicted * recipe->predicted));
     for (size_t at = 0; at < how->dim; at += PIECE)

@@ -1,0 +1,400 @@
+/* Training runs: losses against direct formulas, resuming bit for bit, configurations, broken checkpoints, full disks. */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "train/perturb.h"
+#include "train/training.h"
+
+/* ---- Noise ------------------------------------------------------------------------------------------------------- */
+
+static const char *const recipe_lines[] = {"vp", "cld", "psld gamma=0.02", "psld gamma=0.25 factor=upper", "told"};
+enum { RECIPES = sizeof recipe_lines / sizeof *recipe_lines, DIM = 700, SAMPLES = 3 };
+
+/* z_t and eps by the public functions of recipes, number by number. */
+static void check_sample(const psld_recipe *recipe, const psld_perturbation *how, uint64_t sample, const float *x,
+                         const float *z, const float *eps, double t)
+{
+    int k = psld_recipe_get(recipe)->k, order[PSLD_MAX_K], noisy = psld_recipe_order(recipe, order);
+    double mean[64], factor[64], u, *noise = malloc((size_t)k * DIM * sizeof *noise),
+                                    *start = calloc((size_t)k * DIM, sizeof *start);
+    psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, 0, 0, 1, &u);
+    assert_true(t == how->eps + (1 - how->eps) * u);
+    assert_int_equal(psld_recipe_kernel(recipe, t, how->mode, mean, NULL, NULL), PSLD_OK);
+    assert_int_equal(psld_recipe_factor(recipe, t, how->mode, factor, NULL), PSLD_OK);
+    psld_random_normal(how->seed, PSLD_FOR_NOISE, sample, 0, 0, (size_t)k * DIM, noise);
+    if (how->mode == PSLD_DSM) psld_random_normal(how->seed, PSLD_FOR_MOMENTUM, sample, 0, 0, (size_t)k * DIM, start);
+    for (int b = 0; b < k; b++)
+        for (int j = 0; j < DIM; j++) {
+            const psld_recipe_spec *s = psld_recipe_get(recipe);
+            start[b * DIM + j] = b ? start[b * DIM + j] * sqrt(s->init[b - 1] * s->mass[b - 1]) : (double)x[j];
+        }
+    for (int a = 0; a < k; a++)
+        for (int j = 0; j < DIM; j++) {
+            double sum = 0;
+            for (int b = 0; b < k; b++)
+                sum += mean[a * k + b] * start[b * DIM + j] + factor[a * k + b] * noise[b * DIM + j];
+            assert_true(fabs(sum - (double)z[a * DIM + j]) <= 1e-6 * (1 + fabs(sum)));
+        }
+    for (int i = 0; i < noisy; i++)
+        for (int j = 0; j < DIM; j++) assert_true(eps[i * DIM + j] == (float)noise[order[k - noisy + i] * DIM + j]);
+    free(noise);
+    free(start);
+}
+
+/* e' M e against (s - s*)' 2 beta D (s - s*), s = -L^-T eps, for the errors e of some eps. */
+static void check_metric(const psld_recipe *recipe, psld_mode mode, double t, const float *metric)
+{
+    const psld_recipe_spec *s = psld_recipe_get(recipe);
+    int k = s->k, order[PSLD_MAX_K], noisy = psld_recipe_order(recipe, order);
+    double inverse[64], e[PSLD_MAX_K] = {0}, score[PSLD_MAX_K] = {0}, direct = 0, found = 0;
+    assert_int_equal(psld_recipe_factor(recipe, t, mode, NULL, inverse), PSLD_OK);
+    for (int i = 0; i < noisy; i++) e[order[k - noisy + i]] = sin(3.0 * i + 1);
+    for (int a = 0; a < k; a++)
+        for (int b = 0; b < k; b++) score[a] -= inverse[b * k + a] * e[b];
+    double beta = s->beta_min + (s->beta_max - s->beta_min) * t;
+    for (int a = 0; a < k; a++)
+        for (int b = 0; b < k; b++) direct += 2 * beta * score[a] * s->D[a * k + b] * score[b];
+    for (int i = 0; i < noisy; i++)
+        for (int j = 0; j < noisy; j++)
+            found += (double)metric[i * noisy + j] * e[order[k - noisy + i]] * e[order[k - noisy + j]];
+    if (!(fabs(found - direct) <= 1e-5 * direct)) fail_msg("%s at %g: %g, not %g", s->name, t, found, direct);
+}
+
+static void noise_and_metric(void **state)
+{
+    (void)state;
+    for (int r = 0; r < RECIPES * 2; r++) {
+        psld_recipe *recipe;
+        assert_int_equal(psld_recipe_open(recipe_lines[r / 2], &recipe), PSLD_OK);
+        size_t k = (size_t)recipe->spec.k, noisy = (size_t)recipe->predicted;
+        psld_perturbation how = {
+            .recipe = recipe, .mode = r % 2 ? PSLD_DSM : PSLD_HSM, .dim = DIM, .eps = 1e-3, .seed = 5};
+        float *x = malloc(SAMPLES * DIM * sizeof *x), *z = malloc(SAMPLES * k * DIM * sizeof *z),
+              *eps = malloc(SAMPLES * noisy * DIM * sizeof *eps), metric[SAMPLES * 64];
+        double t[SAMPLES];
+        for (int i = 0; i < SAMPLES * DIM; i++) x[i] = (float)cos(i);
+        psld_perturbed arrays = {x, z, eps, metric, t};
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 40, SAMPLES, &arrays), PSLD_OK);
+        for (size_t i = 0; i < SAMPLES; i++) {
+            check_sample(recipe, &how, 40 + i, x + i * DIM, z + i * k * DIM, eps + i * noisy * DIM, t[i]);
+            check_metric(recipe, how.mode, t[i], metric + i * noisy * noisy);
+        }
+        free(x), free(z), free(eps);
+        psld_recipe_free(recipe);
+    }
+}
+
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
+
+static const char small_config[] = "process: psld gamma=0.25\n"
+                                   "data: {path: \"toy:moons\", channels: 2}\n"
+                                   "model: {name: mlp, nf: 16, num_res_blocks: 1, dropout: 0.1}\n"
+                                   "train: {batch: 24, steps: 12, lr: 1e-2, warmup: 3, ema: 0.9, checkpoint_every: 4,\n"
+                                   "  sample_every: 0, evaluate_every: 5, evaluate_count: 32}\n";
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void fresh(const char *folder)
+{
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static psld_status open_small(const char *folder, const char *const *overrides, size_t count, psld_training **training)
+{
+    psld_training_options options;
+    psld_training_defaults(&options);
+    write_text("small.yaml", small_config);
+    options.config = "small.yaml";
+    options.overrides = overrides;
+    options.override_count = count;
+    return psld_training_open(folder, &options, training);
+}
+
+/* Takes steps up to `last`; the losses go to `losses` by the number of their step, unless it is NULL. */
+static void run_until(const char *folder, const char *const *overrides, size_t count, uint64_t last, double *losses)
+{
+    psld_training *training;
+    psld_training_report report;
+    if (open_small(folder, overrides, count, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
+    while (psld_training_steps(training) < last) {
+        if (psld_training_step(training, &report) != PSLD_OK) fail_msg("%s", psld_error_text());
+        if (losses) losses[report.step - 1] = report.loss;
+    }
+    psld_training_free(training);
+}
+
+static char *read_all(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) fail_msg("%s is not there", path);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = malloc(*size + 1);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    bytes[*size] = 0;
+    fclose(file);
+    return bytes;
+}
+
+static void expect_same_file(const char *a, const char *b)
+{
+    size_t n, m;
+    char *left = read_all(a, &n), *right = read_all(b, &m);
+    if (n != m || memcmp(left, right, n) != 0) fail_msg("%s and %s differ", a, b);
+    free(left), free(right);
+}
+
+/* A run that is dropped at every step in turn, at steps that have a checkpoint and at others, against one that is not.
+ * Settings: plain; in pieces; with decay, L1, DSM; the likelihood weighting of a recipe with two predicted variables. */
+static void resume_bit_for_bit(void **state)
+{
+    (void)state;
+    static const char *const settings[][4] = {
+        {"seed=1", "seed=1", "seed=1", "seed=1"},
+        {"train.accumulate=5", "train.schedule=cosine", "seed=2", "train.ema=0"},
+        {"train.loss=dsm", "train.norm=l1", "train.optimizer=adamw", "train.weight_decay=0.1"},
+        {"train.weighting=nll", "train.reduce=sum", "train.clip=0.1", "process=told"},
+    };
+    for (int c = 0; c < 4; c++) {
+        fresh("whole");
+        fresh("cut");
+        run_until("whole", settings[c], 4, 12, NULL);
+        for (uint64_t at = 1; at <= 12; at++) run_until("cut", settings[c], 4, at, NULL);
+        expect_same_file("whole/model.safetensors", "cut/model.safetensors");
+        expect_same_file("whole/checkpoints/step-000000012.safetensors", "cut/checkpoints/step-000000012.safetensors");
+        expect_same_file("whole/config.yaml", "cut/config.yaml");
+    }
+}
+
+/* Each step once, in order, whatever was dropped in between. */
+static void log_has_every_step_once(void **state)
+{
+    (void)state;
+    size_t size;
+    fresh("cut");
+    for (uint64_t at = 1; at <= 12; at += 3) run_until("cut", NULL, 0, at, NULL);
+    FILE *file = fopen("cut/log.jsonl", "a");
+    fputs("{\"step\": 11, \"lo", file); /* what a crash may leave */
+    fclose(file);
+    run_until("cut", NULL, 0, 12, NULL);
+    char *text = read_all("cut/log.jsonl", &size), *line = text;
+    for (int step = 1; step <= 12; step++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "{\"step\": %d, \"loss\": ", step);
+        if (strncmp(line, expected, strlen(expected)) != 0) fail_msg("line %d of the log: %.60s", step, line);
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(*line, 0);
+    assert_non_null(strstr(text, "\"held_out\": "));
+    assert_non_null(strstr(text, "\"loss_by_t\": ["));
+    free(text);
+}
+
+/* Pieces change nothing but rounding. */
+static void pieces_add_up(void **state)
+{
+    (void)state;
+    const char *five[] = {"train.accumulate=5"};
+    double whole[12], parts[12];
+    run_until(NULL, NULL, 0, 12, whole);
+    run_until(NULL, five, 1, 12, parts);
+    for (int i = 0; i < 12; i++)
+        if (!(fabs(parts[i] / whole[i] - 1) < 1e-4))
+            fail_msg("step %d: %.9g in pieces, %.9g at once", i + 1, parts[i], whole[i]);
+}
+
+/* ---- What goes wrong --------------------------------------------------------------------------------------------- */
+
+static void expect_refusal(const char *folder, const char *override, const char *words)
+{
+    psld_training *training;
+    assert_int_not_equal(open_small(folder, &override, 1, &training), PSLD_OK);
+    assert_null(training);
+    if (!strstr(psld_error_text(), words)) fail_msg("%s: expected \"%s\" in: %s", override, words, psld_error_text());
+}
+
+static void configurations(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"train.stepps=3", "unknown key \"stepps\""},
+        {"nonsense=3", "unknown key \"nonsense\""},
+        {"data.nonsense=3", "unknown key \"nonsense\""},
+        {"model.nonsense=3", "unknown key \"nonsense\""},
+        {"train.batch=0", "expected a whole number from 1 to"},
+        {"train.batch=many", "train.batch"},
+        {"train.lr=-1", "expected a number from 0"},
+        {"train.loss=mse", "expected hsm|dsm|cross_entropy"},
+        {"train.loss=cross_entropy", "train.loss: expected hsm or dsm"},
+        {"train.norm=l3", "expected l2|l1"},
+        {"train.accumulate=25", "train.accumulate"},
+        {"train.eps=0", "train.eps"},
+        {"data.path=\"\"", "data.path is missing"},
+        {"data.path=absent", "absent"},
+        {"data.channels=3", "gives 2 channels"},
+        {"process=nonsense", "nonsense"},
+        {"train.init=absent.safetensors", "absent.safetensors"},
+        {"data.classes=3", "expected a list of names"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) expect_refusal(NULL, wrong[i][0], wrong[i][1]);
+}
+
+static void another_configuration(void **state)
+{
+    (void)state;
+    fresh("cut");
+    run_until("cut", NULL, 0, 4, NULL);
+    expect_refusal("cut", "train.lr=0.5", "train.lr is 1e-2 there and 0.5 now");
+    expect_refusal("cut", "model.nf=8", "model.nf");
+    expect_refusal("cut", "process=cld", "process");
+    const char *allowed[] = {"train.steps=20", "train.keep=1", "train.checkpoint_every=2"};
+    run_until("cut", allowed, 3, 6, NULL);
+    assert_int_not_equal(access("cut/checkpoints/step-000000004.safetensors", F_OK), 0); /* one is kept */
+}
+
+static void one_process_at_a_time(void **state)
+{
+    (void)state;
+    psld_training *first;
+    fresh("cut");
+    assert_int_equal(open_small("cut", NULL, 0, &first), PSLD_OK);
+    expect_refusal("cut", "seed=0", "another process");
+    psld_training_free(first);
+    run_until("cut", NULL, 0, 1, NULL);
+}
+
+static void flip_byte(const char *path, long from_end)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, -from_end, SEEK_END);
+    int byte = fgetc(file);
+    fseek(file, -from_end, SEEK_END);
+    fputc(byte ^ 16, file);
+    fclose(file);
+}
+
+/* A checkpoint with a changed byte, or cut short, is not used: the one before it is, and the end is the same. */
+static void broken_checkpoints(void **state)
+{
+    (void)state;
+    fresh("whole");
+    run_until("whole", NULL, 0, 12, NULL);
+    for (int how = 0; how < 3; how++) {
+        fresh("cut");
+        run_until("cut", NULL, 0, 8, NULL);
+        if (how == 0) flip_byte("cut/checkpoints/step-000000008.safetensors", 1000);
+        if (how == 1) assert_int_equal(truncate("cut/checkpoints/step-000000008.safetensors", 500), 0);
+        if (how == 2) assert_int_equal(truncate("cut/checkpoints/step-000000008.safetensors", 0), 0);
+        run_until("cut", NULL, 0, 12, NULL);
+        expect_same_file("whole/model.safetensors", "cut/model.safetensors");
+    }
+    fresh("cut");
+    run_until("cut", NULL, 0, 4, NULL);
+    flip_byte("cut/checkpoints/step-000000004.safetensors", 1000);
+    expect_refusal("cut", "seed=0", "damaged");
+}
+
+static void another_version(void **state)
+{
+    (void)state;
+    size_t size;
+    fresh("cut");
+    run_until("cut", NULL, 0, 8, NULL);
+    char *bytes = read_all("cut/checkpoints/step-000000008.safetensors", &size);
+    char *note = NULL;
+    for (size_t i = 0; i + 24 < size && !note; i++)
+        if (memcmp(bytes + i, "\"psld.checkpoint\":\"1\"", 21) == 0) note = bytes + i;
+    assert_non_null(note);
+    note[19] = '7';
+    FILE *file = fopen("cut/checkpoints/step-000000008.safetensors", "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    free(bytes);
+    expect_refusal("cut", "seed=0", "version 7");
+}
+
+/* No room for the next checkpoint: an error that says so, and the last one is whole. */
+static void full_disk(void **state)
+{
+    (void)state;
+    psld_training *training;
+    psld_training_report report;
+    psld_status status = PSLD_OK;
+    struct rlimit before, small;
+    fresh("cut");
+    fresh("whole");
+    run_until("whole", NULL, 0, 12, NULL);
+    run_until("cut", NULL, 0, 4, NULL);
+    assert_int_equal(open_small("cut", NULL, 0, &training), PSLD_OK);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 6000;
+    setrlimit(RLIMIT_FSIZE, &small);
+    while (status == PSLD_OK && psld_training_steps(training) < 12) status = psld_training_step(training, &report);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, PSLD_IO);
+    assert_non_null(strstr(psld_error_text(), "cannot write"));
+    psld_training_free(training);
+    assert_int_equal(access("cut/checkpoints/step-000000004.safetensors", F_OK), 0);
+    run_until("cut", NULL, 0, 12, NULL);
+    expect_same_file("whole/model.safetensors", "cut/model.safetensors");
+}
+
+static void not_finite(void **state)
+{
+    (void)state;
+    psld_training *training;
+    psld_training_report report;
+    const char *wild[] = {"train.lr=1000",   "train.clip=0",          "train.warmup=0",
+                          "train.steps=500", "train.optimizer=adamw", "train.weight_decay=10"};
+    psld_status status = PSLD_OK;
+    fresh("cut");
+    assert_int_equal(open_small("cut", wild, 6, &training), PSLD_OK);
+    while (status == PSLD_OK && psld_training_steps(training) < 500) status = psld_training_step(training, &report);
+    assert_int_equal(status, PSLD_NOT_FINITE);
+    uint64_t steps = psld_training_steps(training);
+    psld_training_free(training);
+    assert_int_equal(open_small("cut", wild, 6, &training), PSLD_OK); /* from the last good checkpoint */
+    assert_true(psld_training_steps(training) <= steps && psld_training_steps(training) % 4 == 0);
+    psld_training_free(training);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_and_metric),
+        cmocka_unit_test(resume_bit_for_bit),
+        cmocka_unit_test(log_has_every_step_once),
+        cmocka_unit_test(pieces_add_up),
+        cmocka_unit_test(configurations),
+        cmocka_unit_test(another_configuration),
+        cmocka_unit_test(one_process_at_a_time),
+        cmocka_unit_test(broken_checkpoints),
+        cmocka_unit_test(another_version),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(not_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
