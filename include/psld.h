@@ -609,6 +609,18 @@ PSLD_API const char *psld_training_config(const psld_training *training);
 /* Bytes of working memory, the data's not counted. */
 PSLD_API size_t psld_training_bytes(const psld_training *training);
 
+/* What the folder of a run says, without opening it; one that is being trained in may be looked at. */
+typedef struct psld_run_info {
+    uint64_t step, steps; /* logged last, and to be taken in all */
+    uint64_t saved;       /* step of the newest checkpoint */
+    size_t checkpoints;
+    double loss;     /* mean over the last steps, at most 100 */
+    double held_out; /* the last that was measured; NaN: none */
+    double seconds;  /* of all steps */
+    int running;     /* a process is training in it */
+} psld_run_info;
+PSLD_API psld_status psld_run_look(const char *folder, psld_run_info *info);
+
 /* Keys of configurations with their defaults and what they mean, 0 <= index; 0 past the last. */
 PSLD_API int psld_training_key(int index, const char **name, const char **initial, const char **help);
 

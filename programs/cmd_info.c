@@ -186,6 +186,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (argc > 16) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one file, found %d", count);
+    if (info_is_run(words[0])) return info_run(words[0], json);
     if (cli_ends_in(words[0], ".npy")) return show_array(words[0], json);
     if (cli_ends_in(words[0], ".yaml|.yml")) return show_yaml(words[0], json);
     return info_is_data(words[0]) ? info_show_data(words[0], quick, json) : show_tensors(words[0], json);

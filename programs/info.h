@@ -9,4 +9,8 @@ int info_is_data(const char *path);
 /* quick: the images are not decoded, so that broken ones are not counted. */
 int info_show_data(const char *path, int quick, int json);
 
+/* Whether a path is the folder of a training run, and what to say of it. */
+int info_is_run(const char *path);
+int info_run(const char *path, int json);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -492,6 +493,34 @@ static psld_status plot_curves(void)
     return psld_plot_curves("title", "x", "y", 0, 1, &curve, 1, "memory-output.svg");
 }
 
+/* ---- Training ---------------------------------------------------------------------------------------------------- */
+
+static const char training_yaml[] =
+    "process: psld\ndata: {path: \"toy:moons\", channels: 2}\n"
+    "model: {name: mlp, nf: 4, num_res_blocks: 1}\n"
+    "train: {batch: 4, accumulate: 2, steps: 2, ema: 0.5, weighting: nll, sample_nfe: 2,\n"
+    "  checkpoint_every: 1, sample_every: 2, sample_count: 3, evaluate_every: 1}\n";
+
+/* A run of two steps with all that may come after them; it goes on from its own checkpoint the next time. */
+static psld_status train(void)
+{
+    psld_training *made;
+    psld_training_options options;
+    psld_training_defaults(&options);
+    options.config = "memory-training.yaml";
+    psld_status status = psld_training_open("memory-run", &options, &made);
+    if (status == PSLD_OK) status = psld_training_run(made, NULL, NULL);
+    psld_training_free(made);
+    if (status == PSLD_OK) (void)!system("rm -rf memory-run");
+    return status;
+}
+
+static psld_status look_at_run(void)
+{
+    psld_run_info info;
+    return psld_run_look("memory-look", &info);
+}
+
 /* ---- The walk through all failures ------------------------------------------------------------------------------- */
 
 static void exhaust(const char *name, psld_status (*call)(void))
@@ -574,6 +603,21 @@ static void every_call_on_networks(void **state)
     exhaust("tensors_convert", convert_tensors);
 }
 
+static void every_call_on_runs(void **state)
+{
+    psld_training *made;
+    psld_training_options options;
+    (void)state;
+    psld_training_defaults(&options);
+    options.config = "memory-training.yaml";
+    write_file("memory-training.yaml", training_yaml);
+    assert_int_equal(system("rm -rf memory-run memory-look"), 0);
+    assert_int_equal(psld_training_open("memory-look", &options, &made), PSLD_OK);
+    psld_training_free(made);
+    exhaust("training", train);
+    exhaust("run_look", look_at_run);
+}
+
 static void every_sampler(void **state)
 {
     (void)state;
@@ -620,6 +664,6 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_public_call), cmocka_unit_test(every_call_on_networks),
-                                       cmocka_unit_test(every_sampler)};
+                                       cmocka_unit_test(every_call_on_runs), cmocka_unit_test(every_sampler)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -62,19 +62,13 @@ static psld_status list_steps(const char *folder, long **steps, size_t *count)
     return status;
 }
 
-int psld_checkpoint_newest(const char *folder, char *path, size_t room, long *step)
+psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newest)
 {
     long *steps;
-    size_t count;
-    char newest[LONGEST_PATH];
-    int found = list_steps(folder, &steps, &count) == PSLD_OK && count > 0 &&
-                make_path(folder, steps[0], newest) == PSLD_OK && strlen(newest) < room;
-    if (found) {
-        strcpy(path, newest);
-        *step = steps[0];
-    }
+    psld_status status = list_steps(folder, &steps, count);
+    *newest = status == PSLD_OK && *count ? steps[0] : 0;
     psld_release(steps);
-    return found;
+    return status;
 }
 
 /* ---- Checksum ---------------------------------------------------------------------------------------------------- */
@@ -129,15 +123,18 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     return psld_tensors_set_note(tensors, NOTE_CHECKSUM, sum);
 }
 
-static void remove_old(const char *folder, int keep)
+static psld_status remove_old(const char *folder, int keep)
 {
     long *steps;
     size_t count;
     char path[LONGEST_PATH];
-    if (list_steps(folder, &steps, &count) == PSLD_OK)
-        for (size_t i = (size_t)keep; i < count; i++)
-            if (make_path(folder, steps[i], path) == PSLD_OK) unlink(path);
+    psld_status status = list_steps(folder, &steps, &count);
+    for (size_t i = (size_t)keep; status == PSLD_OK && i < count; i++) {
+        status = make_path(folder, steps[i], path);
+        if (status == PSLD_OK) unlink(path);
+    }
     psld_release(steps);
+    return status;
 }
 
 psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *folder, int keep)
@@ -149,8 +146,7 @@ psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *fold
     psld_status status = collect(snapshot, tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, PSLD_SAFETENSORS, path);
     psld_tensors_free(tensors);
-    if (status == PSLD_OK) remove_old(folder, keep);
-    return status;
+    return status == PSLD_OK ? remove_old(folder, keep) : status;
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *fold
  * *found is 0 when there is none at all; when there are some but none is whole, it fails. */
 psld_status psld_checkpoint_load(psld_snapshot *snapshot, const char *folder, int *found);
 
-/* The newest by name: its path in `path`, and its step; 0 when there is none. */
-int psld_checkpoint_newest(const char *folder, char *path, size_t room, long *step);
+/* How many there are, and the step of the newest (0: none). */
+psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newest);
 
 #endif

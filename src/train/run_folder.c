@@ -108,6 +108,12 @@ psld_status psld_run_folder_open(const char *path, psld_run_folder **run)
     return PSLD_OK;
 }
 
+int psld_run_folder_exists(const char *path)
+{
+    char config[LONGEST_PATH];
+    return snprintf(config, sizeof config, "%s/config.yaml", path) < (int)sizeof config && access(config, F_OK) == 0;
+}
+
 void psld_run_folder_close(psld_run_folder *run)
 {
     if (!run) return;

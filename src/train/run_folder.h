@@ -9,6 +9,8 @@ typedef struct psld_run_folder psld_run_folder;
 
 /* Makes the folder if it is not there, takes its lock, and removes what a killed process left half written. */
 psld_status psld_run_folder_open(const char *path, psld_run_folder **run);
+/* Whether there is a run in a folder: it has a configuration. */
+int psld_run_folder_exists(const char *path);
 void psld_run_folder_close(psld_run_folder *run);
 
 const char *psld_run_folder_path(const psld_run_folder *run);

@@ -166,10 +166,8 @@ static psld_status make_feeds(psld_training *t)
     return held ? psld_feed_create(t->data, &held_out, &t->feeds[PSLD_PHASE_HELD_OUT]) : PSLD_OK;
 }
 
-static psld_status open_in(psld_training *t, const char *folder, const psld_training_options *options)
+static psld_status make_parts(psld_training *t)
 {
-    if (folder) PSLD_TRY(psld_run_folder_open(folder, &t->run));
-    PSLD_TRY(psld_training_configure(t, options));
     PSLD_TRY(make_networks(t));
     PSLD_TRY(check_objective(t));
     t->how = (psld_perturbation){.recipe = t->model->recipe,
@@ -180,8 +178,21 @@ static psld_status open_in(psld_training *t, const char *folder, const psld_trai
                                  .seed = (uint64_t)t->settings.seed};
     PSLD_TRY(make_trainer(t));
     PSLD_TRY(make_batch(t));
-    PSLD_TRY(make_feeds(t));
-    return t->run ? resume(t) : PSLD_OK;
+    return make_feeds(t);
+}
+
+/* A new folder is made last: a mistake leaves nothing behind. */
+static psld_status open_in(psld_training *t, const char *folder, const psld_training_options *options)
+{
+    int goes_on = folder && psld_run_folder_exists(folder);
+    if (goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
+    PSLD_TRY(psld_training_configure(t, options));
+    PSLD_TRY(make_parts(t));
+    if (!folder) return PSLD_OK;
+    if (!goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
+    if (!goes_on && psld_run_folder_exists(folder))
+        return psld_fail(PSLD_IO, "%s: another process has begun a run in this folder", folder);
+    return resume(t);
 }
 
 psld_status psld_training_open(const char *folder, const psld_training_options *options, psld_training **training)

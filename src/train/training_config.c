@@ -155,7 +155,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
     if (status == PSLD_OK) status = look_at_data(t, &early, size, channels);
-    int chosen = !options->config || !psld_node_get(psld_yaml_root(t->yaml), "model");
+    int chosen = (!options->config && options->data) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK && chosen) {
         int rank = psld_data_shape(t->data, shape);
         if (options->classifier && psld_data_classes(t->data) < 2)

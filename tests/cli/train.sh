@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# psld train: short runs on toys; killed, stopped and continued; what the folder holds; what is refused.
+set -eu
+. "$(dirname "$0")/lib.bash"
+
+cat >small.yaml <<'EOF'
+process: cld
+data: {path: "toy:moons", channels: 2}
+model: {name: mlp, nf: 16, num_res_blocks: 1}
+train: {batch: 16, steps: 60, lr: 1e-3, warmup: 5, ema: 0.9, checkpoint_every: 7, sample_every: 30, sample_count: 50,
+        sample_nfe: 4, evaluate_every: 20, evaluate_count: 16}
+EOF
+
+# trains ARGUMENTS: must succeed; what it says on stderr is progress.
+trains() { "$psld" train "$@" >"$logs/out" 2>"$logs/err" || fail "psld train $*: $(cat "$logs/err")"; }
+
+check "a run leaves what it should"
+trains small.yaml -o whole
+for file in config.yaml log.jsonl loss.png model.safetensors checkpoints/step-000000060.safetensors \
+    samples/step-000000030.png samples/step-000000060.png; do
+    [ -s "whole/$file" ] || fail "no whole/$file"
+done
+[ "$(wc -l <whole/log.jsonl)" -eq 60 ] || fail "not a line a step"
+[ "$(ls whole/checkpoints | wc -l)" -eq 2 ] || fail "more checkpoints kept than two"
+quietly info whole --json
+python 'assert j["kind"] == "training run" and j["step"] == 60 == j["saved"] and j["running"] is False and j["loss"] > 0'
+quietly sample whole -n 5 --nfe 4 -o x.npy
+quietly sample whole/checkpoints/step-000000060.safetensors --use raw -n 5 --nfe 4 -o raw.npy
+! cmp -s x.npy raw.npy || fail "raw and averaged weights are the same"
+
+check "killed at any moment, the same command goes on and ends the same"
+for i in 1 2 3 4 5 6; do
+    "$psld" train small.yaml -o killed >/dev/null 2>&1 &
+    pid=$!
+    sleep 0.0$((RANDOM % 10))
+    kill -9 $pid 2>/dev/null || true
+    wait $pid 2>/dev/null || true
+done
+trains small.yaml -o killed
+cmp whole/model.safetensors killed/model.safetensors || fail "another model after kill -9"
+cut -d, -f1-4 whole/log.jsonl >"$logs/a"
+cut -d, -f1-4 killed/log.jsonl >"$logs/b"
+cmp "$logs/a" "$logs/b" || fail "another log after kill -9"
+
+check "stopped by a signal: a checkpoint, and how to go on"
+for signal in INT TERM; do
+    rm -rf stopped
+    "$psld" train small.yaml -o stopped train.steps=1000000 train.checkpoint_every=0 train.sample_every=0 2>"$logs/err" &
+    pid=$!
+    for i in $(seq 200); do
+        [ "$(wc -l 2>/dev/null <stopped/log.jsonl || echo 0)" -lt 3 ] || break
+        sleep 0.05
+    done
+    code=0
+    kill -$signal $pid
+    wait $pid || code=$?
+    [ $code -gt 128 ] || fail "exit code $code after SIG$signal"
+    grep -q "psld train -o stopped" "$logs/err" || fail "does not say how to go on: $(cat "$logs/err")"
+    [ "$(ls stopped/checkpoints | wc -l)" -eq 1 ] || fail "no checkpoint after SIG$signal"
+done
+steps=$(wc -l <stopped/log.jsonl)
+trains -o stopped train.steps=$((steps + 3))
+[ "$(wc -l <stopped/log.jsonl)" -eq $((steps + 3)) ] || fail "did not go on by three steps"
+
+check "data alone: a network is chosen and shown"
+trains toy:rings -o chosen train.steps=2 model.nf=16 train.batch=8 train.sample_nfe=2
+grep -q "chosen" "$logs/err" && grep -q "name: mlp" "$logs/err" || fail "does not say what it chose"
+
+check "a recipe in a file becomes part of the run"
+cat >mine.yaml <<'EOF'
+name: mine
+D: [[0.1, 0], [0, 0.5]]
+Q: [[0, -0.5], [0.5, 0]]
+mass: [0.5]
+EOF
+trains small.yaml -o own process=mine.yaml train.steps=3
+mv mine.yaml gone.yaml
+quietly sample own -n 3 --nfe 3 -o y.npy
+trains -o own train.steps=4
+
+check "start from another model's weights"
+trains small.yaml -o second --init whole train.steps=2
+refuses 1 "another network" train small.yaml -o third --init whole model.nf=8
+
+check "estimate: nothing is written"
+listing >"$logs/before"
+trains small.yaml --estimate --json
+listing >"$logs/after"
+cmp "$logs/before" "$logs/after" || fail "estimate left something behind"
+python 'assert j["seconds_per_step"] > 0 and j["bytes"] > 1000 and j["steps"] == 60'
+
+check "what is refused"
+refuses 2 "-o RUN" train small.yaml
+refuses 1 "absent.yaml" train absent.yaml -o new
+refuses 1 "unknown key \"stepz\"" train small.yaml -o new train.stepz=3
+refuses 1 "train.lr" train small.yaml -o whole train.lr=7
+refuses 1 "cannot" train small.yaml -o small.yaml/run
+printf 'x' >file
+refuses 1 "file" train small.yaml -o file
+mkdir empty
+refuses 1 "empty" train empty -o new
+
+check "every key is in the documentation"
+quietly train --keys
+cut -d' ' -f1 "$logs/out" | while read -r key; do
+    grep -qF -- "| \`$key\`" "$(dirname "$0")/../../docs/training.md" || fail "docs/training.md has no $key"
+done
