@@ -60,8 +60,9 @@ typedef struct share {
 static int report_share(void *user, uint64_t done, uint64_t total)
 {
     share *s = user;
-    uint64_t each = total / s->count;
-    return cli_progress_report(&s->progress, done, each * (s->all - s->before));
+    uint64_t all = total / s->count * (s->all - s->before);
+    return cli_progress_report(&s->progress, done < all ? done : all,
+                               all); /* a group may be drawn again for its rest */
 }
 
 psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t before, psld_samples_fn take, void *user)
@@ -214,6 +215,8 @@ static int check_model(const cli_command *command, const sample_job *job)
     if (r->state && !is_array && r->out) return cli_wrong_usage(command, "--state: states are written as .npy or .npz");
     if (r->trajectory_path && !is_image)
         return cli_wrong_usage(command, "--trajectory draws pictures: it needs a model of images");
+    if (r->trajectory_path && r->out && !is_array && !is_picture)
+        return cli_wrong_usage(command, "--trajectory goes with one file, not with a folder that may have the samples");
     return EXIT_DONE;
 }
 

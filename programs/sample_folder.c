@@ -14,7 +14,8 @@
 
 enum { PATH_ROOM = 4096 };
 
-#define MANIFEST "samples.json"
+#define MANIFEST      "samples.json"
+#define MANIFEST_PART ".samples.json.tmp"
 
 /* ---- The manifest ------------------------------------------------------------------------------------------------ */
 
@@ -83,7 +84,7 @@ static psld_status write_manifest(const char *folder, const json_t *description)
 {
     char path[PATH_ROOM], part[PATH_ROOM];
     snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);
-    snprintf(part, sizeof part, "%s/.%s.tmp", folder, MANIFEST);
+    snprintf(part, sizeof part, "%s/%s", folder, MANIFEST_PART);
     if (json_dump_file(description, part, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0 && rename(part, path) == 0)
         return PSLD_OK;
     psld_status status = cli_bad_input("%s: cannot write: %s", path, strerror(errno));
@@ -91,13 +92,17 @@ static psld_status write_manifest(const char *folder, const json_t *description)
     return status;
 }
 
+/* But for what a process that was killed at once leaves. */
 static int is_empty(const char *folder)
 {
+    static const char *const nothing[] = {".", "..", MANIFEST_PART};
     int found = 0;
     DIR *dir = opendir(folder);
     if (!dir) return 0;
-    for (const struct dirent *entry = readdir(dir); entry && !found; entry = readdir(dir))
-        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    for (const struct dirent *entry = readdir(dir); entry && !found; entry = readdir(dir)) {
+        found = 1;
+        for (int i = 0; i < 3; i++) found = found && strcmp(entry->d_name, nothing[i]) != 0;
+    }
     closedir(dir);
     return !found;
 }
@@ -108,8 +113,7 @@ static psld_status claim_folder(const sample_job *job, json_t *description)
     const char *folder = job->request->out;
     char path[PATH_ROOM];
     json_error_t error;
-    if (snprintf(path, sizeof path, "%s/.%s.tmp", folder, MANIFEST) >= (int)sizeof path)
-        return cli_bad_input("%s: the name is too long", folder);
+    if (strlen(folder) + 64 > sizeof path) return cli_bad_input("%s: the name is too long", folder);
     if (mkdir(folder, 0777) == 0) return write_manifest(folder, description);
     if (errno != EEXIST) return cli_bad_input("%s: cannot make this folder: %s", folder, strerror(errno));
     snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);

@@ -101,6 +101,7 @@ refuses 1 "few: has samples of another kind (quantize" sample grey.safetensors -
 refuses 1 "few: has samples of another kind (model" sample colour.safetensors --nfe 4 -n 11 -o few
 mkdir other empty
 echo text >other/file
+touch empty/.samples.json.tmp # as a process leaves it that was killed at its very beginning
 refuses 1 "other: has files but no samples.json" sample grey.safetensors --nfe 4 -n 2 -o other
 quietly sample grey.safetensors --nfe 4 -n 2 -o empty
 echo "{" >empty/samples.json
@@ -184,6 +185,7 @@ refuses 2 "pictures are written as .png" sample grey.safetensors --nfe 4 -n 3 -o
 refuses 2 "--state: states are written as .npy or .npz" sample grey.safetensors --nfe 4 -n 3 --state -o x.png
 refuses 2 "--trajectory: expected a name that ends in .png" sample grey.safetensors --nfe 4 -o x.png --trajectory y.gif
 refuses 1 "absent/y.png: cannot write" sample grey.safetensors --nfe 4 -o x.png --trajectory absent/y.png
+refuses 2 "--trajectory goes with one file" sample grey.safetensors --nfe 4 -o new --trajectory y.png
 refuses 2 "--quantize: expected round|floor" sample grey.safetensors --nfe 4 -o x.png --quantize up
 write_mixture m.yaml
 refuses 2 "--trajectory draws pictures" sample m.yaml --nfe 4 -o x.png --trajectory y.png
