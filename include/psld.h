@@ -176,6 +176,8 @@ PSLD_API psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysi
 PSLD_API psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *distance);
 /* Effective noise: z_t tells as much about x_0 as x_0 + sigma n does. t in (0, 1]. */
 PSLD_API psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma);
+/* The time at which the effective noise is sigma: its inverse. */
+PSLD_API psld_status psld_recipe_time(const psld_recipe *recipe, double sigma, double *t);
 /* How an Euler step carries errors of eps into x (App. D.1): `second` are the paper's lambda_1, lambda_2, ..., and
  * `first` the terms of first order in the step that it leaves out. k numbers each. t in (0, 1]. */
 PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second);
@@ -339,13 +341,18 @@ typedef struct psld_inpainting {
 PSLD_API void psld_inpainting_defaults(psld_inpainting *inpainting);
 
 typedef struct psld_sample_options {
-    const char *sampler;   /* a name from psld_sampler_name */
-    const char *grid;      /* a name from psld_grid_name; unused by adaptive samplers */
-    int nfe;               /* evaluations of the score a sample, the last denoising step included */
-    double tolerance;      /* adaptive samplers: relative and absolute */
-    double eps;            /* where the walk ends; the denoising step goes from here to 0 */
-    int denoise;           /* 0: no last step; its evaluation goes to the walk */
-    int corrector;         /* Langevin steps after each step of the walk */
+    const char *sampler; /* a name from psld_sampler_name */
+    const char *grid;    /* a name from psld_grid_name, or falling times from 1 on: "1,0.5,0.1,0.001"; NULL: what suits
+                              the sampler; unused by adaptive samplers */
+    double rho;          /* of the grid of that name */
+    int nfe;             /* evaluations of the score a sample, the last denoising step included; 0: what suits */
+    int order;           /* of samplers that have a choice; 0: what suits */
+    double eta;          /* ancestral: its noise, from 0 (none) to 1 (that of the reverse process) */
+    double tolerance;    /* adaptive samplers: relative and absolute */
+    double eps;          /* where the walk ends; the denoising step goes from here to 0 */
+    double end_sigma;    /* if above 0: end where the effective noise is this, whatever eps is */
+    int denoise;         /* 0: no last step; its evaluation goes to the walk */
+    int corrector;       /* Langevin steps after each step of the walk */
     double corrector_size; /* their size, in (0, 1]: 1 forgets the noise altogether */
     size_t ode_group;      /* adaptive samplers choose their step for this many consecutive samples at once */
     size_t batch;          /* states a call of the source; results do not depend on it */
@@ -359,7 +366,7 @@ typedef struct psld_sample_options {
     const psld_inpainting *inpainting; /* NULL: nothing is known */
 } psld_sample_options;
 
-/* em, quadratic, 250 evaluations, tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
+/* em, its grid (quadratic) and evaluations (250), tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
 PSLD_API void psld_sample_defaults(psld_sample_options *options);
 
 /* Names and one-line summaries, 0 <= index; NULL past the last. */

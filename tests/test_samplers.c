@@ -270,7 +270,7 @@ static covariance_error error_after(const char *line, const psld_sampler *sample
     psld_kernel(recipe, 1, PSLD_HSM, scale * scale, &start);
     psld_kernel(recipe, options.eps, PSLD_HSM, scale * scale, &end);
     double *times = malloc((size_t)(steps + 1) * sizeof *times);
-    assert_int_equal(psld_grid_times("uniform", steps, options.eps, times), PSLD_OK);
+    assert_int_equal(psld_grid_times(recipe, "uniform", 7, steps, options.eps, times), PSLD_OK);
     for (int i = 0; i < steps; i++) {
         propagate(&walk, sampler, times[i], times[i + 1], draws, start.cov);
         walk.options = &options;
@@ -763,7 +763,6 @@ static void options_are_checked(void **state)
 #define REFUSED(field, value, word) (psld_sample_defaults(&o), o.field = (value), check_option(&o, word))
     REFUSED(sampler, "magic", "sscs");
     REFUSED(grid, "magic", "quadratic");
-    REFUSED(nfe, 0, "nfe");
     REFUSED(nfe, 1, "at least 2");
     REFUSED(nfe, -5, "nfe");
     REFUSED(eps, 0, "eps");
@@ -787,8 +786,8 @@ static void options_are_checked(void **state)
     assert_null(psld_sampler_summary(-1));
     assert_string_equal(psld_grid_name(1), "quadratic");
     assert_non_null(psld_grid_summary(0));
-    assert_null(psld_grid_name(2));
-    assert_null(psld_grid_summary(2));
+    assert_null(psld_grid_name(5));
+    assert_null(psld_grid_summary(5));
 }
 
 static void mixtures_are_checked(void **state)

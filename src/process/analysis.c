@@ -66,6 +66,44 @@ psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma
     return PSLD_OK;
 }
 
+enum { MOST_TRIALS = 200 };
+
+/* log sigma grows with log t, almost straight on most of its way: secants between two bounds, of which one that stays is
+ * given half its weight (the Illinois rule), close in quickly and always. */
+psld_status psld_recipe_time(const psld_recipe *recipe, double sigma, double *t)
+{
+    double top, value, low = -27.6, high = 0, f_low, f_high; /* log t; the least time is 1e-12 */
+    PSLD_TRY(psld_recipe_sigma(recipe, 1, &top));
+    PSLD_TRY(psld_recipe_sigma(recipe, exp(low), &value));
+    if (!(sigma >= value && sigma <= top))
+        return psld_fail(PSLD_BAD_ARGUMENT, "sigma: recipe %s goes from %.4g to %.4g, found %g", recipe->spec.name,
+                         value, top, sigma);
+    f_low = log(value / sigma);
+    f_high = log(top / sigma);
+    *t = 1;
+    if (f_high == 0) return PSLD_OK;
+    for (int side = 0, i = 0; i < MOST_TRIALS && high - low > 1e-15; i++) {
+        double middle = (f_high * low - f_low * high) / (f_high - f_low);
+        PSLD_TRY(psld_recipe_sigma(recipe, exp(middle), &value));
+        double f = log(value / sigma);
+        *t = exp(middle);
+        if (f == 0 || middle == low || middle == high) return PSLD_OK;
+        if (f > 0) {
+            high = middle;
+            f_high = f;
+            if (side == 1) f_low /= 2;
+            side = 1;
+        } else {
+            low = middle;
+            f_low = f;
+            if (side == -1) f_high /= 2;
+            side = -1;
+        }
+        if (fabs(f) < 1e-15) return PSLD_OK;
+    }
+    return PSLD_OK;
+}
+
 /* Two Euler steps of the reverse process, b = beta dt / 2 each, put 2 b (2 D)[x] (s + s') + 2 b^2 (4 (D + Q) P D)[x]
  * s of the score into x, [x] being the position's row; s = -L^-T eps turns both rows into factors of eps. */
 psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second)

@@ -16,6 +16,8 @@ static psld_status plan(const psld_recipe *recipe, double t, double u, int trunc
 
 const psld_sampler psld_sampler_em = {.name = "em",
                                       .summary = "Euler-Maruyama on the reverse SDE",
+                                      .grid = "quadratic",
+                                      .nfe = 250,
                                       .evaluations = 1,
                                       .table_size = sizeof(psld_single),
                                       .plan = plan,

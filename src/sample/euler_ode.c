@@ -11,6 +11,9 @@ static psld_status plan(const psld_recipe *recipe, double t, double u, int trunc
 
 const psld_sampler psld_sampler_euler_ode = {.name = "euler-ode",
                                              .summary = "probability flow with Euler steps",
+                                             .grid = "quadratic",
+                                             .nfe = 250,
+                                             .reversible = 1,
                                              .evaluations = 1,
                                              .deterministic = 1,
                                              .table_size = sizeof(psld_single),

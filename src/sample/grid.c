@@ -1,38 +1,143 @@
-/* Grids of times: where the steps of a walk from t = 1 down to its end lie. A grid maps the fraction u of steps
- * taken to the fraction of the way gone; later grids may need the recipe as well. */
+/* Grids of times: where the steps of a walk from t = 1 down to its end lie.
+ *
+ * A row of the table says where the walk is when the fraction u of its steps is done: at which t, or at which effective
+ * noise sigma, which is what matters to the data whatever the recipe is. Instead of a name there may be the times
+ * themselves: "1,0.5,0.1,0.001". */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sample/walk.h"
 
-static double uniform(double u)
+typedef struct way {
+    double end;         /* last t */
+    double top, bottom; /* sigma at 1 and at the end */
+    double rho;
+} way;
+
+static double uniform(const way *w, double u)
 {
-    return u;
+    return 1 - (1 - w->end) * u;
 }
 
 /* Steps shrink towards the data: the remaining way is the square of the remaining fraction. */
-static double quadratic(double u)
+static double quadratic(const way *w, double u)
 {
-    return 1 - (1 - u) * (1 - u);
+    return 1 - (1 - w->end) * (1 - (1 - u) * (1 - u));
+}
+
+static double square_root(const way *w, double u)
+{
+    double root = 1 - (1 - sqrt(w->end)) * u;
+    return root * root;
+}
+
+static double logarithmic(const way *w, double u)
+{
+    return w->top * pow(w->bottom / w->top, u);
+}
+
+/* Karras et al. 2022. */
+static double rho_root(const way *w, double u)
+{
+    double top = pow(w->top, 1 / w->rho), bottom = pow(w->bottom, 1 / w->rho);
+    return pow(top + (bottom - top) * u, w->rho);
 }
 
 static const struct grid {
     const char *name, *summary;
-    double (*gone)(double u);
+    int in_sigma; /* `at` gives sigma, not t */
+    double (*at)(const way *w, double u);
 } table[] = {
-    {"uniform", "equal steps in t", uniform},
-    {"quadratic", "steps that shrink linearly towards t = 0", quadratic},
+    {"uniform", "equal steps in t", 0, uniform},
+    {"quadratic", "steps that shrink linearly towards the end", 0, quadratic},
+    {"sqrt", "equal steps in the square root of t", 0, square_root},
+    {"log", "equal steps in the logarithm of the effective noise", 1, logarithmic},
+    {"rho", "equal steps in the rho-th root of the effective noise, as in EDM", 1, rho_root},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
-psld_status psld_grid_times(const char *name, int steps, double end, double *times)
+/* ---- Times as a list --------------------------------------------------------------------------------------------- */
+
+int psld_grid_is_list(const char *grid, int *steps)
 {
-    for (int g = 0; g < ROWS; g++) {
-        if (strcmp(table[g].name, name) != 0) continue;
-        for (int i = 0; i <= steps; i++) times[i] = 1 - (1 - end) * table[g].gone((double)i / steps);
-        times[steps] = end;
-        return PSLD_OK;
+    *steps = 0;
+    for (const char *at = grid; *at; at++) *steps += *at == ',';
+    return grid[0] == '.' || (grid[0] >= '0' && grid[0] <= '9');
+}
+
+static psld_status read_list(const char *grid, int steps, double *times)
+{
+    const char *at = grid;
+    for (int i = 0; i <= steps; i++) {
+        char *end;
+        times[i] = strtod(at, &end);
+        if (end == at || *end != (i < steps ? ',' : 0) || !(times[i] > 0))
+            return psld_fail(PSLD_BAD_ARGUMENT,
+                             "grid: expected positive times with commas between them, found \"%s\" in \"%s\"", at,
+                             grid);
+        at = end + 1;
     }
-    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected uniform or quadratic, found \"%s\"", name);
+    if (times[0] != 1) return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected to begin with 1, found %g", times[0]);
+    return PSLD_OK;
+}
+
+psld_status psld_grid_list_end(const char *grid, double *end)
+{
+    const char *last = strrchr(grid, ',');
+    *end = last ? strtod(last + 1, NULL) : 0;
+    if (*end > 0 && *end < 1) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times from 1 down to one above 0, found \"%s\"", grid);
+}
+
+/* ---- Times by name ----------------------------------------------------------------------------------------------- */
+
+static psld_status find_grid(const char *name, const struct grid **found)
+{
+    char names[128] = "";
+    for (int g = 0; g < ROWS; g++) {
+        *found = &table[g];
+        if (strcmp(table[g].name, name) == 0) return PSLD_OK;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s, ", table[g].name);
+    }
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected %sor times with commas between them, found \"%s\"", names,
+                     name);
+}
+
+static psld_status cut_way(const psld_recipe *recipe, const char *name, double rho, int steps, double end,
+                           double *times)
+{
+    const struct grid *grid;
+    way w = {.end = end, .rho = rho};
+    PSLD_TRY(find_grid(name, &grid));
+    if (grid->in_sigma) {
+        PSLD_TRY(psld_recipe_sigma(recipe, 1, &w.top));
+        PSLD_TRY(psld_recipe_sigma(recipe, end, &w.bottom));
+    }
+    times[0] = 1;
+    for (int i = 1; i < steps; i++) {
+        times[i] = grid->at(&w, (double)i / steps);
+        if (grid->in_sigma) PSLD_TRY(psld_recipe_time(recipe, times[i], &times[i]));
+    }
+    times[steps] = end;
+    return PSLD_OK;
+}
+
+psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double end,
+                            double *times)
+{
+    int commas;
+    if (psld_grid_is_list(grid, &commas))
+        PSLD_TRY(read_list(grid, steps, times));
+    else
+        PSLD_TRY(cut_way(recipe, grid, rho, steps, end, times));
+    for (int i = 0; i < steps; i++)
+        if (!(times[i + 1] < times[i]))
+            return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times that fall, found %.9g after %.9g", times[i + 1],
+                             times[i]);
+    return PSLD_OK;
 }
 
 const char *psld_grid_name(int index)

@@ -37,6 +37,9 @@ static psld_status take(psld_walk *walk, uint64_t index, const void *table)
 
 const psld_sampler psld_sampler_heun = {.name = "heun",
                                         .summary = "probability flow with Heun's method (two evaluations a step)",
+                                        .grid = "quadratic",
+                                        .nfe = 250,
+                                        .reversible = 1,
                                         .evaluations = 2,
                                         .work_states = 1,
                                         .deterministic = 1,

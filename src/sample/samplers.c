@@ -4,8 +4,10 @@
 
 #include "sample/walk.h"
 
-static const psld_sampler *const table[] = {&psld_sampler_em, &psld_sampler_sscs, &psld_sampler_ode,
-                                            &psld_sampler_euler_ode, &psld_sampler_heun};
+static const psld_sampler *const table[] = {
+    &psld_sampler_em,        &psld_sampler_sscs,           &psld_sampler_ode,
+    &psld_sampler_euler_ode, &psld_sampler_heun,           &psld_sampler_dpm,
+    &psld_sampler_collapsed, &psld_sampler_collapsed_heun, &psld_sampler_ancestral};
 enum { ROWS = sizeof table / sizeof *table };
 
 const psld_sampler *psld_sampler_find(const char *name)
@@ -28,18 +30,4 @@ const char *psld_sampler_name(int index)
 const char *psld_sampler_summary(int index)
 {
     return index >= 0 && index < ROWS ? table[index]->summary : NULL;
-}
-
-void psld_sample_defaults(psld_sample_options *options)
-{
-    memset(options, 0, sizeof *options);
-    options->sampler = "em";
-    options->grid = "quadratic";
-    options->nfe = 250;
-    options->tolerance = 1e-5;
-    options->eps = 1e-3;
-    options->denoise = 1;
-    options->corrector_size = 0.05;
-    options->ode_group = 16;
-    options->batch = 1024;
 }

@@ -58,6 +58,8 @@ static psld_status take(psld_walk *walk, uint64_t index, const void *table)
 
 const psld_sampler psld_sampler_sscs = {.name = "sscs",
                                         .summary = "symmetric splitting: exact linear part, Euler step for the score",
+                                        .grid = "quadratic",
+                                        .nfe = 250,
                                         .evaluations = 1,
                                         .table_size = sizeof(sscs_table),
                                         .plan = plan,

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "sample/denoiser.h"
 #include "sample/inpaint.h"
 
 /* ---- The affine primitive ---------------------------------------------------------------------------------------- */
@@ -169,6 +170,32 @@ psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, do
     return psld_affine_score(recipe, t, weight, affine);
 }
 
+psld_status psld_affine_clean(const psld_recipe *recipe, int exact, double t, psld_affine *affine)
+{
+    psld_denoiser denoiser;
+    psld_gaussian kernel;
+    double inverse[PSLD_MATRIX_SIZE], gain[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], transposed[PSLD_MATRIX_SIZE];
+    int k = recipe->spec.k, predicted = recipe->predicted;
+    memset(affine, 0, sizeof *affine);
+    PSLD_TRY(psld_denoiser_plan(recipe, exact, t, &denoiser));
+    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    psld_matrix_invert_lower(k, kernel.factor, inverse);
+    psld_matrix_transpose(k, inverse, transposed);
+    psld_matrix_multiply(k, transposed, inverse, product); /* Sigma^-1 */
+    psld_matrix_transpose(k, kernel.mean, transposed);
+    psld_matrix_multiply(k, transposed, product, gain);
+    for (int a = 0; a < k; a++) {
+        double variance = a ? recipe->spec.init[a - 1] * recipe->spec.mass[a - 1] : 0, clean = a == 0;
+        for (int b = 0; b < k; b++) {
+            affine->state[a * k + b] = variance * gain[a * k + b]; /* regression of m_0 on z - mu x_0 */
+            clean -= variance * gain[a * k + b] * kernel.mean[b * k];
+        }
+        for (int b = 0; b < k; b++) affine->state[a * k + b] += clean * denoiser.state[b];
+        for (int c = 0; c < predicted; c++) affine->eps[a * predicted + c] = clean * denoiser.eps[c];
+    }
+    return PSLD_OK;
+}
+
 /* ---- Evaluating the source --------------------------------------------------------------------------------------- */
 
 psld_status psld_walk_predict_each(psld_walk *walk, size_t n, const double *z)
@@ -244,7 +271,7 @@ static psld_status count_steps(const psld_sample_options *options, route *r)
                      (options->denoise != 0) + cost - (r->sampler->evaluations > 1), options->nfe);
 }
 
-static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_options *options, route *r)
+static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_options *options, int exact, route *r)
 {
     PSLD_TRY(count_steps(options, r));
     size_t steps = (size_t)r->steps;
@@ -252,24 +279,24 @@ static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_optio
     r->tables = r->times ? psld_alloc(steps, r->sampler->table_size) : NULL;
     r->correctors = r->tables ? psld_alloc(options->corrector ? steps : 0, sizeof *r->correctors) : NULL;
     if (!r->correctors) return PSLD_NO_MEMORY;
-    PSLD_TRY(psld_grid_times(options->grid, r->steps, options->eps, r->times));
-    for (size_t i = 0; i < steps; i++) {
+    PSLD_TRY(psld_grid_times(recipe, options->grid, options->rho, r->steps, options->eps, r->times));
+    for (size_t i = 0; options->corrector && i < steps; i++)
+        PSLD_TRY(psld_corrector_plan(recipe, r->times[i + 1], options->corrector_size, &r->correctors[i]));
+    if (r->sampler->prepare) {
+        psld_path path = {recipe, options, exact, r->times, r->steps, r->truncated};
+        return r->sampler->prepare(&path, r->tables);
+    }
+    for (size_t i = 0; i < steps; i++)
         PSLD_TRY(r->sampler->plan(recipe, r->times[i], r->times[i + 1], r->truncated && i + 1 == steps,
                                   r->tables + i * r->sampler->table_size));
-        if (options->corrector)
-            PSLD_TRY(psld_corrector_plan(recipe, r->times[i + 1], options->corrector_size, &r->correctors[i]));
-    }
     return PSLD_OK;
 }
 
-static psld_status plan_route(const psld_recipe *recipe, const psld_sample_options *options, route *r)
+static psld_status plan_route(const psld_recipe *recipe, const psld_sample_options *options, int exact, route *r)
 {
-    r->sampler = psld_sampler_find(options->sampler);
-    if (!r->sampler) return PSLD_BAD_ARGUMENT;
     PSLD_TRY(psld_inpaint_check(options->inpainting, r->sampler));
-    if (r->sampler->plan) PSLD_TRY(plan_steps(recipe, options, r));
-    if (r->sampler->run && options->corrector)
-        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none", r->sampler->name);
+    if (!r->sampler->run) PSLD_TRY(plan_steps(recipe, options, exact, r));
+    if (r->sampler->predicts_data) return psld_affine_clean(recipe, exact, options->eps, &r->last);
     return psld_affine_euler(recipe, options->eps, options->eps, r->sampler->deterministic ? 1 : 2, &r->last);
 }
 
@@ -361,25 +388,6 @@ static psld_status allocate_walk(psld_walk *walk, size_t batch, const psld_sampl
     return walk->work ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-enum { MOST_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
-
-static psld_status check_options(const psld_sample_options *o)
-{
-    if (o->nfe < 1 || o->nfe > MOST_EVALUATIONS)
-        return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected 1 to %d, found %d", MOST_EVALUATIONS, o->nfe);
-    if (!(o->eps > 0 && o->eps < 1))
-        return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", o->eps);
-    if (!(o->tolerance > 0 && o->tolerance <= 1))
-        return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1], found %g", o->tolerance);
-    if (o->corrector < 0 || o->corrector > 1000)
-        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: expected 0 to 1000 steps, found %d", o->corrector);
-    if (!(o->corrector_size > 0 && o->corrector_size <= 1))
-        return psld_fail(PSLD_BAD_ARGUMENT, "corrector_size: expected a number in (0, 1], found %g", o->corrector_size);
-    if (o->batch < 1) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected at least 1, found 0");
-    if (o->ode_group < 1) return psld_fail(PSLD_BAD_ARGUMENT, "ode_group: expected at least 1, found 0");
-    return PSLD_OK;
-}
-
 static psld_status walk_all(psld_walk *walk, const route *r, uint64_t first, size_t count, const double *start,
                             double *z)
 {
@@ -418,14 +426,15 @@ psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, 
                                 uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                 psld_sample_cost *cost)
 {
-    PSLD_TRY(check_options(options));
+    psld_sample_options resolved;
+    route r = {0};
+    PSLD_TRY(psld_sample_resolve(recipe, options, &r.sampler, &resolved));
     if (count < 1 || dim < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
-    route r = {0};
-    psld_walk walk = {.recipe = recipe, .source = source, .options = options, .dim = dim};
+    psld_walk walk = {.recipe = recipe, .source = source, .options = &resolved, .dim = dim};
     walk.k = (size_t)recipe->spec.k;
     walk.predicted = (size_t)recipe->predicted;
-    psld_status status = plan_route(recipe, options, &r);
+    psld_status status = plan_route(recipe, &resolved, source->exact, &r);
     if (status == PSLD_OK) status = walk_all(&walk, &r, first, count, start, z);
     cost->evaluations += walk.evaluations;
     cost->groups += walk.groups;

@@ -1,8 +1,9 @@
 /* The reverse process, walked by any sampler.
  *
  * A sampler is a row in a table. Fixed-step samplers are given a grid of times: `plan` computes the constants of one
- * step (small matrices, in float64, once for each grid) and `step` applies them to a batch of states. Adaptive
- * samplers get the whole walk. All of them see states, times and a source, and nothing else.
+ * step (small matrices, in float64, once for each grid), or `prepare` those of all steps where they depend on each
+ * other, and `step` applies them to a batch of states. Adaptive samplers get the whole walk. All of them see states,
+ * times and a source, and nothing else.
  *
  * Everything a step does to a state is affine with the same k x k matrices for each coordinate, so there is one
  * primitive for it:
@@ -69,21 +70,39 @@ typedef struct psld_single {
 } psld_single;
 psld_status psld_single_take(psld_walk *walk, uint64_t index, const void *table);
 
+/* What the constants of a whole grid depend on. */
+typedef struct psld_path {
+    const psld_recipe *recipe;
+    const psld_sample_options *options;
+    int exact;           /* see psld_source */
+    const double *times; /* [steps + 1], falling; or rising, for samplers that are reversible */
+    int steps;
+    int truncated; /* the last step has one evaluation fewer */
+} psld_path;
+
 typedef struct psld_sampler {
     const char *name, *summary;
+    const char *grid;  /* the grid and */
+    int nfe;           /* the evaluations it takes when none are asked for */
+    int order;         /* and the order, up to */
+    int most_order;    /* this; 0: it has no choice */
     int evaluations;   /* of the score a step */
     int work_states;   /* room for so many more states a sample */
     int deterministic; /* follows the probability flow; so does its last step */
+    int predicts_data; /* steps are made of clean data: its last step returns them */
+    int reversible;    /* can walk upwards in time too, from data to noise */
     size_t table_size; /* bytes of a step's constants */
     /* Constants of the step from time t down to u; `truncated`: with one evaluation fewer, as the last may be. */
     psld_status (*plan)(const psld_recipe *recipe, double t, double u, int truncated, void *table);
+    /* Instead of plan: those of all steps, [path->steps][table_size]. */
+    psld_status (*prepare)(const psld_path *path, void *tables);
     psld_status (*step)(psld_walk *walk, uint64_t index, const void *table);
-    /* Adaptive samplers: the whole way from t = 1 to options->eps. Then plan and step are NULL. */
+    /* Adaptive samplers: the whole way from t = 1 to options->eps. Then plan, prepare and step are NULL. */
     psld_status (*run)(psld_walk *walk);
 } psld_sampler;
 
 extern const psld_sampler psld_sampler_em, psld_sampler_sscs, psld_sampler_ode, psld_sampler_euler_ode,
-    psld_sampler_heun;
+    psld_sampler_heun, psld_sampler_dpm, psld_sampler_collapsed, psld_sampler_collapsed_heun, psld_sampler_ancestral;
 
 /* NULL, with the error text set, when there is none. */
 const psld_sampler *psld_sampler_find(const char *name);
@@ -100,8 +119,20 @@ void psld_sample_warn(const psld_recipe *recipe);
 /* Evaluations a sample: the mean over groups, rounded up. */
 uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost);
 
-/* times[0] = 1 > times[1] > ... > times[steps] = end. */
-psld_status psld_grid_times(const char *name, int steps, double end, double *times);
+/* Checks options and fills in what they leave open: sampler, order, grid, evaluations, and eps by end_sigma. */
+psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_options *options,
+                                const psld_sampler **sampler, psld_sample_options *resolved);
+
+/* times[0] = 1 > times[1] > ... > times[steps] = end, by the name of a grid or as the list of times that `grid` is. */
+psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double end,
+                            double *times);
+/* Whether a grid is a list, and then its steps and where it ends. */
+int psld_grid_is_list(const char *grid, int *steps);
+psld_status psld_grid_list_end(const char *grid, double *end);
+
+/* The last step of samplers that predict data, from time t: the clean data as position and the mean of the auxiliary
+ * variables at t = 0, given those and z. */
+psld_status psld_affine_clean(const psld_recipe *recipe, int exact, double t, psld_affine *affine);
 
 /* Langevin steps that leave p_t as it is: constants, and application. */
 psld_status psld_corrector_plan(const psld_recipe *recipe, double t, double size, psld_affine *affine);

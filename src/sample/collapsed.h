@@ -1,0 +1,10 @@
+/* The auxiliary variables integrated out: see collapsed.c. */
+#ifndef PSLD_SAMPLE_COLLAPSED_H
+#define PSLD_SAMPLE_COLLAPSED_H
+
+#include "sample/multistep.h"
+
+/* The multistep step of the collapsed flow, a psld_multistep_fn. */
+psld_status psld_collapsed_plan(const psld_path *path, const psld_stretch *stretch, psld_multistep *table);
+
+#endif

@@ -1,0 +1,28 @@
+/* Multistep data prediction on the probability flow: for k = 1 this is DPM-Solver++ (order 1: DDIM), here for every
+ * recipe. */
+#include "sample/multistep.h"
+
+static psld_status plan(const psld_path *path, const psld_stretch *stretch, psld_multistep *table)
+{
+    return psld_passage_plan(path->recipe, 0, stretch, table);
+}
+
+static psld_status prepare(const psld_path *path, void *tables)
+{
+    return psld_multistep_prepare(path, 1, plan, tables);
+}
+
+const psld_sampler psld_sampler_dpm = {.name = "dpm",
+                                       .summary = "probability flow by clean data, multistep of order 1 to 3",
+                                       .grid = "log",
+                                       .nfe = 50,
+                                       .order = 3,
+                                       .most_order = PSLD_MOST_ORDER,
+                                       .evaluations = 1,
+                                       .work_states = PSLD_MULTISTEP_ROOM,
+                                       .deterministic = 1,
+                                       .predicts_data = 1,
+                                       .reversible = 1,
+                                       .table_size = sizeof(psld_multistep),
+                                       .prepare = prepare,
+                                       .step = psld_multistep_take};

@@ -1,0 +1,106 @@
+#include "sample/multistep.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/threads.h"
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
+
+typedef struct preparation {
+    const psld_path *path;
+    psld_multistep_fn plan;
+    double *lambda; /* [steps] */
+    psld_multistep *tables;
+    psld_status *status; /* [steps] */
+} preparation;
+
+static psld_status prepare_step(const preparation *p, size_t i)
+{
+    const psld_path *path = p->path;
+    psld_multistep *table = &p->tables[i];
+    psld_stretch stretch = {.t = path->times[i], .u = path->times[i + 1], .order = path->options->order};
+    if (stretch.order > (int)i + 1) stretch.order = (int)i + 1;
+    for (int j = 0; j < stretch.order; j++) stretch.lambda[j] = p->lambda[i - (size_t)j];
+    table->t = stretch.t;
+    table->order = stretch.order;
+    PSLD_TRY(psld_denoiser_plan(path->recipe, path->exact, stretch.t, &table->denoiser));
+    return p->plan(path, &stretch, table);
+}
+
+static void prepare_range(void *context, size_t begin, size_t end)
+{
+    const preparation *p = context;
+    for (size_t i = begin; i < end; i++) p->status[i] = prepare_step(p, i);
+}
+
+static psld_status prepare_all(preparation *p, int exact)
+{
+    size_t steps = (size_t)p->path->steps;
+    for (size_t i = 0; i < steps; i++) {
+        psld_split split;
+        PSLD_TRY(psld_split_plan(p->path->recipe, exact, p->path->times[i], &split));
+        p->lambda[i] = -log(split.sigma);
+    }
+    psld_parallel(steps, 1, prepare_range, p);
+    for (size_t i = 0; i < steps; i++)
+        if (p->status[i] != PSLD_OK) return prepare_step(p, i); /* again, in this thread, for the text */
+    return PSLD_OK;
+}
+
+psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multistep_fn plan, psld_multistep *tables)
+{
+    size_t steps = (size_t)path->steps;
+    double *lambda = psld_alloc(steps, sizeof *lambda);
+    psld_status *status = lambda ? psld_alloc(steps, sizeof *status) : NULL;
+    preparation p = {path, plan, lambda, tables, status};
+    psld_status result = status ? prepare_all(&p, exact) : PSLD_NO_MEMORY;
+    psld_release(status);
+    psld_release(lambda);
+    return result;
+}
+
+/* ---- A step ------------------------------------------------------------------------------------------------------ */
+
+/* Where the clean data of evaluation `index` are kept. */
+static double *history(const psld_walk *walk, uint64_t index)
+{
+    return walk->work + (size_t)(index % PSLD_MOST_ORDER) * walk->count * walk->dim;
+}
+
+typedef struct pull_job {
+    const psld_walk *walk;
+    const psld_multistep *step;
+    uint64_t index;
+    double *out;
+} pull_job;
+
+/* out = sum_j weight_j X_j. */
+static void pull_range(void *context, size_t begin, size_t end)
+{
+    const pull_job *job = context;
+    size_t k = job->walk->k, dim = job->walk->dim;
+    for (size_t i = begin; i < end; i++) {
+        memset(job->out + i * k * dim, 0, k * dim * sizeof(double));
+        for (int j = 0; j < job->step->order; j++) {
+            const double *x = history(job->walk, job->index - (uint64_t)j) + i * dim;
+            for (size_t a = 0; a < k; a++) {
+                double *out = job->out + (i * k + a) * dim, weight = job->step->weight[j][a];
+                for (size_t d = 0; d < dim; d++) out[d] += weight * x[d];
+            }
+        }
+    }
+}
+
+psld_status psld_multistep_take(psld_walk *walk, uint64_t index, const void *table)
+{
+    const psld_multistep *step = table;
+    double *pull = walk->work + PSLD_MOST_ORDER * walk->count * walk->dim;
+    pull_job job = {walk, step, index, pull};
+    PSLD_TRY(psld_walk_predict(walk, walk->z, step->t));
+    psld_denoiser_apply(&step->denoiser, walk->count, walk->dim, walk->z, walk->eps, history(walk, index));
+    psld_parallel(walk->count, 4096 / (walk->k * walk->dim) + 1, pull_range, &job);
+    psld_walk_affine(walk, &step->move, PSLD_FOR_STEP, index, pull, walk->z, walk->z);
+    return PSLD_OK;
+}

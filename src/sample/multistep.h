@@ -1,0 +1,55 @@
+/* Samplers whose steps are made of clean data: what they have in common.
+ *
+ * With the score written as s = Sigma^-1 (mu X - z), X = E[x_0 | z_t], every process that has the marginals of the
+ * recipe, stochastic or not, is linear but for X. So a step is exact in all but how X changes over it, and X is
+ * extrapolated by the polynomial in lambda = -log sigma through the last evaluations:
+ *     z(u) = state z(t) + sum_j weight_j X_j + noise n,
+ * weight_j [k] being integrals over the step. Samplers differ in these constants alone. */
+#ifndef PSLD_SAMPLE_MULTISTEP_H
+#define PSLD_SAMPLE_MULTISTEP_H
+
+#include "sample/denoiser.h"
+#include "sample/walk.h"
+
+enum { PSLD_MOST_ORDER = 3 };
+
+typedef struct psld_multistep {
+    double t;
+    psld_denoiser denoiser;                     /* at t */
+    int order;                                  /* evaluations that this step looks at, its own and those before */
+    double weight[PSLD_MOST_ORDER][PSLD_MAX_K]; /* newest first */
+    psld_affine move;                           /* state and noise */
+} psld_multistep;
+
+/* Times of a step and the lambdas of the evaluations it looks at. */
+typedef struct psld_stretch {
+    double t, u;
+    int order;
+    double lambda[PSLD_MOST_ORDER]; /* newest first */
+} psld_stretch;
+
+/* Fills the constants of step `index`: weight and move, all else being there already. */
+typedef psld_status (*psld_multistep_fn)(const psld_path *path, const psld_stretch *stretch, psld_multistep *table);
+
+/* Fills all tables of a path with `plan`, in parallel; orders rise from 1 to options->order with the first steps. `exact`
+ * says which kernel lambda is of, see psld_source. */
+psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multistep_fn plan, psld_multistep *tables);
+/* Keeps its history in walk->work: PSLD_MULTISTEP_ROOM states. */
+psld_status psld_multistep_take(psld_walk *walk, uint64_t index, const void *table);
+enum { PSLD_MULTISTEP_ROOM = PSLD_MOST_ORDER + 1 };
+
+/* The step from t to u of the process with the recipe's marginals that has eta^2 of the reverse process's noise: eta =
+ * 0 is the probability flow, 1 the reverse process. */
+psld_status psld_passage_plan(const psld_recipe *recipe, double eta, const psld_stretch *stretch,
+                              psld_multistep *table);
+
+/* The frame in which the clean data move along one axis. With S = frame, S S' = Sigma and S^-1 mu = e_1 / sigma: the
+ * coordinates S^-1 z are y / sigma, y = x_0 + sigma n being all that z tells of x_0, and k - 1 standard normal numbers
+ * xi that tell nothing. Of the kernel that a source's predictions belong to. */
+typedef struct psld_split {
+    double sigma;
+    double frame[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE];
+} psld_split;
+psld_status psld_split_plan(const psld_recipe *recipe, int exact, double t, psld_split *split);
+
+#endif

@@ -1,0 +1,87 @@
+/* Options of sampling: defaults, what they may be, and what those left open become. */
+#include <math.h>
+#include <string.h>
+
+#include "sample/walk.h"
+
+void psld_sample_defaults(psld_sample_options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->sampler = "em";
+    options->tolerance = 1e-5;
+    options->eps = 1e-3;
+    options->denoise = 1;
+    options->rho = 7;
+    options->eta = 1;
+    options->corrector_size = 0.05;
+    options->ode_group = 16;
+    options->batch = 1024;
+}
+
+enum { MOST_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
+
+static psld_status check_numbers(const psld_sample_options *o)
+{
+    if (o->nfe < 0 || o->nfe > MOST_EVALUATIONS)
+        return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected 1 to %d, found %d", MOST_EVALUATIONS, o->nfe);
+    if (!(o->eps > 0 && o->eps < 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", o->eps);
+    if (!(o->end_sigma >= 0) || !isfinite(o->end_sigma))
+        return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: expected a positive number, found %g", o->end_sigma);
+    if (!(o->rho >= 1 && o->rho <= 1000))
+        return psld_fail(PSLD_BAD_ARGUMENT, "rho: expected a number from 1 to 1000, found %g", o->rho);
+    if (!(o->eta >= 0 && o->eta <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
+    if (!(o->tolerance > 0 && o->tolerance <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1], found %g", o->tolerance);
+    if (o->corrector < 0 || o->corrector > 1000)
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: expected 0 to 1000 steps, found %d", o->corrector);
+    if (!(o->corrector_size > 0 && o->corrector_size <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector_size: expected a number in (0, 1], found %g", o->corrector_size);
+    if (o->batch < 1) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected at least 1, found 0");
+    if (o->ode_group < 1) return psld_fail(PSLD_BAD_ARGUMENT, "ode_group: expected at least 1, found 0");
+    return PSLD_OK;
+}
+
+static psld_status resolve_order(const psld_sampler *sampler, psld_sample_options *o)
+{
+    if (o->order == 0) o->order = sampler->order;
+    if (o->order >= (sampler->order ? 1 : 0) && o->order <= sampler->most_order) return PSLD_OK;
+    if (sampler->most_order == 0) return psld_fail(PSLD_BAD_ARGUMENT, "order: %s has no choice of it", sampler->name);
+    return psld_fail(PSLD_BAD_ARGUMENT, "order: %s has 1 to %d, found %d", sampler->name, sampler->most_order,
+                     o->order);
+}
+
+/* Times given one by one say how many steps there are, and where they end. */
+static psld_status resolve_list(const psld_sampler *sampler, int steps, psld_sample_options *o)
+{
+    if (steps > MOST_EVALUATIONS) return psld_fail(PSLD_BAD_ARGUMENT, "grid: has too many times");
+    int evaluations = steps * (sampler->evaluations + o->corrector) + (o->denoise != 0);
+    if (o->nfe && o->nfe != evaluations)
+        return psld_fail(PSLD_BAD_ARGUMENT, "nfe: the times of the grid make %d evaluations, found %d", evaluations,
+                         o->nfe);
+    o->nfe = evaluations;
+    return psld_grid_list_end(o->grid, &o->eps);
+}
+
+psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_options *options,
+                                const psld_sampler **sampler, psld_sample_options *resolved)
+{
+    int steps;
+    *resolved = *options;
+    PSLD_TRY(check_numbers(options));
+    *sampler = psld_sampler_find(options->sampler);
+    if (!*sampler) return PSLD_BAD_ARGUMENT;
+    PSLD_TRY(resolve_order(*sampler, resolved));
+    if ((*sampler)->run && options->corrector)
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none", (*sampler)->name);
+    if (options->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, options->end_sigma, &resolved->eps));
+    if (!(resolved->eps < 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: %g is where recipe %s begins", options->end_sigma,
+                         recipe->spec.name);
+    if (!resolved->grid) resolved->grid = (*sampler)->grid;
+    if (!(*sampler)->run && psld_grid_is_list(resolved->grid, &steps))
+        PSLD_TRY(resolve_list(*sampler, steps, resolved));
+    if (resolved->nfe == 0) resolved->nfe = (*sampler)->nfe;
+    return PSLD_OK;
+}

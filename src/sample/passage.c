@@ -1,0 +1,164 @@
+/* Steps of the processes between the probability flow and the reverse process, exact in all but the clean data.
+ *
+ * The process with drift beta [A z - (1 + eta^2) D s] in dt and noise eta sqrt(2 beta D), run backwards in time, has the
+ * recipe's marginals for every eta. With s = Sigma^-1 (mu X - z) its propagator from time tau to u, G(u, tau), obeys
+ *     dG/dtau = -beta G (A + (1 + eta^2) D Sigma^-1),    G(u, u) = I,
+ * and since mu' = beta A mu the clean data enter as
+ *     z(u) = G(u, t) z(t) + int_t^u X(tau) d[G(u, tau) mu(tau)] + noise,
+ *     d/dtau [G mu] = -(1 + eta^2) beta G D Sigma^-1 mu,
+ *     noise covariance = Sigma(u) - G Sigma(t) G'.
+ * eta = 1 has G = Sigma(u) Phi' Sigma(t)^-1, the regression of z_u on z_t given x_0 (ancestral sampling). eta = 0 has G =
+ * R(u) R(t)^-1 with dR/dt = beta (A R + D R^-T): in the frame R the flow is dw = X d(R^-1 mu).
+ *
+ * Computed is W = L(u)^-1 G(u, tau) L(tau), L being the lower factor of Sigma: its entries stay within [-1, 1] however
+ * small the times and however unequal the variables are. As L^-1 dL/dtau is the lower triangle, diagonal halved, of
+ * beta (a + a' + 2 d) with a = L^-1 A L and d = L^-1 D L^-T,
+ *     dW/dtau = -beta W [a + (1 + eta^2) d - half_lower(a + a' + 2 d)],
+ * which for eta = 0 is a rotation. Near 0 rates go as 1/tau, so the variable is theta = log tau, cut into panels on which
+ * the rate is at most about 1; a panel is solved by Gauss collocation of order 12, the integrals with it. */
+#include <math.h>
+#include <string.h>
+
+#include "sample/multistep.h"
+#include "sample/quadrature.h"
+
+typedef struct passage {
+    const psld_recipe *recipe;
+    const psld_stretch *stretch;
+    double eta2;                              /* eta squared */
+    double drift[PSLD_MATRIX_SIZE];           /* A */
+    double w[PSLD_MATRIX_SIZE];               /* W(tau) at the end of the panels done */
+    double pull[PSLD_MOST_ORDER][PSLD_MAX_K]; /* integrals till there, in units of L(u) */
+} passage;
+
+/* What enters the equations at one node, times dtau/dtheta. */
+typedef struct rates {
+    double omega[PSLD_MATRIX_SIZE];
+    double source[PSLD_MAX_K];
+    double lambda;
+} rates;
+
+static void find_rates(const passage *p, double tau, rates *out)
+{
+    psld_gaussian kernel;
+    double inverse[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], a[PSLD_MATRIX_SIZE], d[PSLD_MATRIX_SIZE];
+    double mu[PSLD_MAX_K] = {0}, square = 0, speed = tau * psld_beta(p->recipe, tau);
+    int k = p->recipe->spec.k;
+    psld_kernel(p->recipe, tau, PSLD_HSM, 0, &kernel);
+    psld_matrix_invert_lower(k, kernel.factor, inverse);
+    psld_matrix_multiply(k, inverse, p->drift, product);
+    psld_matrix_multiply(k, product, kernel.factor, a);
+    psld_matrix_multiply(k, inverse, p->recipe->spec.D, product);
+    psld_matrix_multiply_t(k, product, inverse, d);
+    for (int i = 0; i < k; i++) {
+        for (int j = 0; j <= i; j++) mu[i] += inverse[i * k + j] * kernel.mean[j * k];
+        square += mu[i] * mu[i];
+    }
+    out->lambda = log(square) / 2;
+    for (int i = 0; i < k; i++) {
+        out->source[i] = 0;
+        for (int j = 0; j < k; j++) {
+            double symmetric = a[i * k + j] + a[j * k + i] + 2 * d[i * k + j];
+            double lower = i > j ? symmetric : i == j ? symmetric / 2 : 0;
+            out->omega[i * k + j] = speed * (a[i * k + j] + (1 + p->eta2) * d[i * k + j] - lower);
+            out->source[i] += speed * (1 + p->eta2) * d[i * k + j] * mu[j];
+        }
+    }
+}
+
+/* W at the nodes of a panel of width h: W_i = W - h sum_j partial_ij W_j omega_j, by iteration. */
+static void solve_nodes(const passage *p, const psld_quadrature *rule, double h, const rates *at,
+                        double slope[][PSLD_MATRIX_SIZE], double w[][PSLD_MATRIX_SIZE])
+{
+    enum { MOST_ROUNDS = 60 };
+    int k = p->recipe->spec.k;
+    for (int i = 0; i < PSLD_NODES; i++) psld_matrix_copy(k, p->w, w[i]);
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        double change = 0;
+        for (int i = 0; i < PSLD_NODES; i++) psld_matrix_multiply(k, w[i], at[i].omega, slope[i]);
+        for (int i = 0; i < PSLD_NODES; i++)
+            for (int e = 0; e < k * k; e++) {
+                double sum = 0;
+                for (int j = 0; j < PSLD_NODES; j++) sum += rule->partial[i][j] * slope[j][e];
+                double next = p->w[e] - h * sum;
+                change = fmax(change, fabs(next - w[i][e]));
+                w[i][e] = next;
+            }
+        if (change < 1e-16) break;
+    }
+}
+
+static void add_panel(passage *p, const psld_quadrature *rule, double h, const rates *at)
+{
+    double w[PSLD_NODES][PSLD_MATRIX_SIZE], slope[PSLD_NODES][PSLD_MATRIX_SIZE];
+    int k = p->recipe->spec.k;
+    solve_nodes(p, rule, h, at, slope, w);
+    for (int n = 0; n < PSLD_NODES; n++) {
+        psld_matrix_add(k, -h * rule->weight[n], slope[n], p->w);
+        for (int i = 0; i < k; i++) {
+            double now = 0;
+            for (int j = 0; j < k; j++) now += w[n][i * k + j] * at[n].source[j];
+            for (int j = 0; j < p->stretch->order; j++)
+                p->pull[j][i] +=
+                    h * rule->weight[n] * now * psld_lagrange(p->stretch->order, p->stretch->lambda, j, at[n].lambda);
+        }
+    }
+}
+
+/* From theta = `from` to `to`, in halves where rates are large. */
+static void cross(passage *p, double from, double to, int depth)
+{
+    enum { DEEPEST = 20 };
+    const psld_quadrature *rule = psld_quadrature_get();
+    double h = to - from, fastest = 0;
+    rates at[PSLD_NODES];
+    for (int n = 0; n < PSLD_NODES; n++) {
+        find_rates(p, exp(from + h * rule->node[n]), &at[n]);
+        fastest = fmax(fastest, psld_matrix_largest(p->recipe->spec.k, at[n].omega));
+    }
+    if (depth < DEEPEST && fabs(h) * fmax(fastest, 1) > 1) {
+        cross(p, from, from + h / 2, depth + 1);
+        cross(p, from + h / 2, to, depth + 1);
+    } else {
+        add_panel(p, rule, h, at);
+    }
+}
+
+/* N with N N' = L (I - W W') L'. */
+static void find_noise(int k, const double *factor, const double *w, double *noise)
+{
+    double rest[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], root[PSLD_MATRIX_SIZE];
+    psld_matrix_identity(k, rest);
+    psld_matrix_multiply_t(k, w, w, product);
+    psld_matrix_add(k, -1, product, rest);
+    psld_matrix_cholesky(k, rest, root);
+    psld_matrix_multiply(k, factor, root, noise);
+}
+
+psld_status psld_passage_plan(const psld_recipe *recipe, double eta, const psld_stretch *stretch, psld_multistep *table)
+{
+    passage p = {.recipe = recipe, .stretch = stretch, .eta2 = eta * eta};
+    psld_gaussian from, to;
+    double inverse[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE];
+    int k = recipe->spec.k;
+    psld_reverse_linear(recipe, p.drift);
+    for (int i = 0; i < k * k; i++) p.drift[i] = -p.drift[i];
+    psld_matrix_identity(k, p.w);
+    cross(&p, log(stretch->u), log(stretch->t), 0);
+    psld_kernel(recipe, stretch->t, PSLD_HSM, 0, &from);
+    psld_kernel(recipe, stretch->u, PSLD_HSM, 0, &to);
+    psld_matrix_invert_lower(k, from.factor, inverse);
+    psld_matrix_multiply(k, p.w, inverse, product);
+    memset(&table->move, 0, sizeof table->move);
+    psld_matrix_multiply(k, to.factor, product, table->move.state);
+    if (eta > 0) find_noise(k, to.factor, p.w, table->move.noise);
+    for (int j = 0; j < stretch->order; j++)
+        for (int a = 0; a < k; a++) {
+            table->weight[j][a] = 0;
+            for (int b = 0; b <= a; b++) table->weight[j][a] += to.factor[a * k + b] * p.pull[j][b];
+            if (!isfinite(table->weight[j][a]))
+                return psld_fail(PSLD_NOT_FINITE, "recipe %s: no step from t = %g to %g", recipe->spec.name, stretch->t,
+                                 stretch->u);
+        }
+    return PSLD_OK;
+}

@@ -1,0 +1,40 @@
+/* The frame in which the clean data move along one axis: see multistep.h. With a = L^-1 mu, |a| = 1 / sigma, it is S = L
+ * U, U being the rotation in the plane of e_1 and a that takes e_1 to a / |a|: the plainest choice that changes smoothly
+ * with t. */
+#include <math.h>
+
+#include "sample/multistep.h"
+
+/* The rotation that takes e_1 to the unit vector b, and leaves all orthogonal to both alone:
+ *     U v = v - ((e_1 + b) . v) / (1 + b_1) (e_1 + b) + 2 v_1 b. */
+static void turn_first_axis(int k, const double *b, double *rotation)
+{
+    double below = fmax(1 + b[0], 1e-300);
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j < k; j++)
+            rotation[i * k + j] = (i == j) - ((j == 0) + b[j]) * ((i == 0) + b[i]) / below + (j == 0 ? 2 * b[i] : 0);
+}
+
+psld_status psld_split_plan(const psld_recipe *recipe, int exact, double t, psld_split *split)
+{
+    psld_gaussian kernel;
+    double inverse[PSLD_MATRIX_SIZE], rotation[PSLD_MATRIX_SIZE], back[PSLD_MATRIX_SIZE], a[PSLD_MAX_K] = {0};
+    double square = 0;
+    int k = recipe->spec.k;
+    psld_source_kernel(recipe, exact, t, &kernel);
+    psld_matrix_invert_lower(k, kernel.factor, inverse);
+    for (int i = 0; i < k; i++) {
+        for (int j = 0; j <= i; j++) a[i] += inverse[i * k + j] * kernel.mean[j * k];
+        square += a[i] * a[i];
+    }
+    split->sigma = 1 / sqrt(square);
+    if (!isfinite(split->sigma))
+        return psld_fail(PSLD_NOT_FINITE, "recipe %s: the kernel at t = %g is singular to working precision",
+                         recipe->spec.name, t);
+    for (int i = 0; i < k; i++) a[i] *= split->sigma;
+    turn_first_axis(k, a, rotation);
+    psld_matrix_multiply(k, kernel.factor, rotation, split->frame);
+    psld_matrix_transpose(k, rotation, back);
+    psld_matrix_multiply(k, back, inverse, split->inverse);
+    return PSLD_OK;
+}
