@@ -368,6 +368,9 @@ typedef struct psld_sample_options {
 
 /* em, its grid (quadratic) and evaluations (250), tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
 PSLD_API void psld_sample_defaults(psld_sample_options *options);
+/* Checks options and fills in those that are left open (grid, nfe, order, and eps by end_sigma), as sampling itself does:
+ * to know them before. */
+PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);
 
 /* Names and one-line summaries, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_sampler_name(int index);

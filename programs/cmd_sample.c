@@ -190,6 +190,7 @@ static int check_request(const cli_command *command, sample_request *r)
     if (r->trajectory_path && !cli_output_possible(r->trajectory_path)) return EXIT_FAILED;
     if (r->nfe) r->options.nfe = r->nfe > 1000000000 ? 1000000000 : (int)r->nfe;
     if (r->tolerance != 0) r->options.tolerance = r->tolerance;
+    r->options.order = r->order > 1000 ? 1000 : (int)r->order;
     r->options.corrector = r->corrector > 1000000 ? 1000000 : (int)r->corrector;
     r->options.batch = (size_t)r->batch;
     r->options.ode_group = (size_t)r->ode_group;
@@ -236,7 +237,7 @@ static psld_status open_job(const char *const *words, int count, sample_request 
     for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
     job->n = r->n ? (size_t)r->n : r->z0 ? 0 : sample_is_image(job) ? 64 : 1000;
     if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
-    return PSLD_OK;
+    return psld_sample_complete(psld_model_recipe(job->model), &job->options);
 }
 
 static int sample_model(const cli_command *command, const char *const *words, int count, sample_request *r)
@@ -270,15 +271,25 @@ static int run(const cli_command *command, int argc, char **argv)
          &r.n, NULL},
         {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)",
          &r.model.options.process, NULL},
-        {"sampler", 0, CLI_TEXT, "NAME", "em (default), sscs, ode, euler-ode, heun", &r.options.sampler,
-         "em|sscs|ode|euler-ode|heun"},
-        {"grid", 0, CLI_TEXT, "NAME", "uniform or quadratic (default)", &r.options.grid, "uniform|quadratic"},
-        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default 250)", &r.nfe, NULL},
+        {"sampler", 0, CLI_TEXT, "NAME",
+         "em (default), sscs, ode, euler-ode, heun, dpm, collapsed, collapsed-heun, ancestral", &r.options.sampler,
+         "em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ancestral"},
+        {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &r.order,
+         NULL},
+        {"eta", 0, CLI_NUMBER, "E", "noise of ancestral, from 0 to 1 (default 1)", &r.options.eta, NULL},
+        {"grid", 0, CLI_TEXT, "NAME",
+         "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt, log (dpm, collapsed, ancestral), rho, or "
+         "times: 1,0.5,0.1,0.001",
+         &r.options.grid, NULL},
+        {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &r.options.rho, NULL},
+        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by sampler, em 250)", &r.nfe, NULL},
         {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &r.tolerance, NULL},
         {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &r.options.seed, NULL},
         {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",
          &r.options.denoise, NULL},
         {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &r.options.eps, NULL},
+        {"end-sigma", 0, CLI_NUMBER, "S", "end where the effective noise is S, instead of --eps", &r.options.end_sigma,
+         NULL},
         {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &r.corrector, NULL},
         {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &r.options.corrector_size, NULL},
         {"start", 0, CLI_TEXT, "prior|exact", "start from the stationary law (default) or the exact p_1 of the mixture",

@@ -8,7 +8,7 @@
 typedef struct sample_request {
     const char *model_path, *out, *z0, *start, *quantize, *trajectory_path;
     cli_model model;
-    long n, nfe, batch, corrector, ode_group;
+    long n, nfe, batch, corrector, ode_group, order;
     double tolerance;
     int state, json, estimate;
     psld_sample_options options;

@@ -43,7 +43,10 @@ static psld_status measure_once(const sample_job *job, psld_sample_options optio
                                 double *seconds)
 {
     uint64_t evaluations = 0;
-    if (options.nfe > nfe) options.nfe = nfe;
+    if (options.nfe > nfe) {
+        options.nfe = nfe;
+        options.grid = NULL; /* a list of times would be too long */
+    }
     psld_status status = time_walk(job, &options, batch, &evaluations, seconds);
     if (status == PSLD_OK) *each = *seconds / ((double)evaluations * (double)batch);
     return status;

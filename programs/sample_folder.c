@@ -48,6 +48,9 @@ static json_t *describe(const sample_job *job)
     } else {
         json_object_set_new(d, "grid", json_string(o->grid));
         json_object_set_new(d, "nfe", json_integer(o->nfe));
+        json_object_set_new(d, "order", json_integer(o->order));
+        json_object_set_new(d, "eta", json_real(o->eta));
+        json_object_set_new(d, "rho", json_real(o->rho));
     }
     json_object_set_new(d, "eps", json_real(o->eps));
     json_object_set_new(d, "denoise", json_boolean(o->denoise));

@@ -15,7 +15,8 @@
 
 static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
 enum { PRESETS = sizeof preset_lines / sizeof *preset_lines };
-static const char *const sampler_names[] = {"em", "sscs", "ode", "euler-ode", "heun"};
+static const char *const sampler_names[] = {"em",        "sscs",           "ode",      "euler-ode", "heun", "dpm",
+                                            "collapsed", "collapsed-heun", "ancestral"};
 enum { SAMPLERS = sizeof sampler_names / sizeof *sampler_names };
 
 static psld_recipe *open_recipe(const char *line)

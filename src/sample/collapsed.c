@@ -13,8 +13,8 @@
 
 #include "sample/quadrature.h"
 
-/* The integral of Lagrange polynomial j times d(1 / sigma) from lambda = a to b. */
-static double integrate(const psld_stretch *stretch, int j, double a, double b)
+/* The integral of Lagrange polynomial j of that order times d(1 / sigma) from lambda = a to b. */
+static double integrate(const psld_stretch *stretch, int order, int j, double a, double b)
 {
     const psld_quadrature *rule = psld_quadrature_get();
     int panels = (int)ceil(fabs(b - a)) + 1;
@@ -22,7 +22,7 @@ static double integrate(const psld_stretch *stretch, int j, double a, double b)
     for (int i = 0; i < panels; i++)
         for (int n = 0; n < PSLD_NODES; n++) {
             double lambda = a + h * (i + rule->node[n]);
-            sum += h * rule->weight[n] * exp(lambda) * psld_lagrange(stretch->order, stretch->lambda, j, lambda);
+            sum += h * rule->weight[n] * exp(lambda) * psld_lagrange(order, stretch->lambda, j, lambda);
         }
     return sum;
 }
@@ -35,10 +35,11 @@ psld_status psld_collapsed_plan(const psld_path *path, const psld_stretch *stret
     PSLD_TRY(psld_split_plan(path->recipe, path->exact, stretch->u, &to));
     memset(&table->move, 0, sizeof table->move);
     psld_matrix_multiply(k, to.frame, from.inverse, table->move.state);
-    for (int j = 0; j < stretch->order; j++) {
-        double pull = integrate(stretch, j, -log(from.sigma), -log(to.sigma));
-        for (int a = 0; a < k; a++) table->weight[j][a] = to.frame[a * k] * pull;
-    }
+    for (int q = 1; q <= stretch->order; q++)
+        for (int j = 0; j < q; j++) {
+            double pull = integrate(stretch, q, j, -log(from.sigma), -log(to.sigma));
+            for (int a = 0; a < k; a++) table->weight[q - 1][j][a] = to.frame[a * k] * pull;
+        }
     return PSLD_OK;
 }
 

@@ -21,11 +21,13 @@ static psld_status plan_step(const psld_path *path, int i, heun_table *table)
     memset(table, 0, sizeof *table);
     table->truncated = path->truncated && i + 1 == path->steps;
     table->ahead.t = stretch.t;
+    table->ahead.index = 2 * i;
     table->ahead.order = 1;
     PSLD_TRY(psld_denoiser_plan(path->recipe, path->exact, stretch.t, &table->ahead.denoiser));
     PSLD_TRY(psld_collapsed_plan(path, &stretch, &table->ahead));
     if (table->truncated) return PSLD_OK;
     table->settle.t = stretch.u;
+    table->settle.index = 2 * i + 1;
     table->settle.order = 2;
     PSLD_TRY(psld_denoiser_plan(path->recipe, path->exact, stretch.u, &table->settle.denoiser));
     PSLD_TRY(psld_split_plan(path->recipe, path->exact, stretch.t, &from));
@@ -33,8 +35,8 @@ static psld_status plan_step(const psld_path *path, int i, heun_table *table)
     psld_affine_identity(path->recipe, &table->settle.move);
     for (int a = 0; a < k; a++) {
         double mu = to.frame[a * k] / to.sigma, half = (to.sigma - from.sigma) / (2 * to.sigma);
-        table->settle.weight[0][a] = -mu * half;
-        table->settle.weight[1][a] = mu * half;
+        table->settle.weight[1][0][a] = -mu * half;
+        table->settle.weight[1][1][a] = mu * half;
     }
     return PSLD_OK;
 }
@@ -46,11 +48,11 @@ static psld_status prepare(const psld_path *path, void *tables)
     return PSLD_OK;
 }
 
-static psld_status take(psld_walk *walk, uint64_t index, const void *table)
+static psld_status take(psld_walk *walk, uint64_t visit, const void *table)
 {
     const heun_table *step = table;
-    PSLD_TRY(psld_multistep_take(walk, 2 * index, &step->ahead));
-    return step->truncated ? PSLD_OK : psld_multistep_take(walk, 2 * index + 1, &step->settle);
+    PSLD_TRY(psld_multistep_take(walk, visit, &step->ahead));
+    return step->truncated ? PSLD_OK : psld_multistep_take(walk, visit, &step->settle);
 }
 
 const psld_sampler psld_sampler_collapsed_heun = {

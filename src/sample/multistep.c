@@ -24,6 +24,7 @@ static psld_status prepare_step(const preparation *p, size_t i)
     if (stretch.order > (int)i + 1) stretch.order = (int)i + 1;
     for (int j = 0; j < stretch.order; j++) stretch.lambda[j] = p->lambda[i - (size_t)j];
     table->t = stretch.t;
+    table->index = (int)i;
     table->order = stretch.order;
     PSLD_TRY(psld_denoiser_plan(path->recipe, path->exact, stretch.t, &table->denoiser));
     return p->plan(path, &stretch, table);
@@ -63,8 +64,8 @@ psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multis
 
 /* ---- A step ------------------------------------------------------------------------------------------------------ */
 
-/* Where the clean data of evaluation `index` are kept. */
-static double *history(const psld_walk *walk, uint64_t index)
+/* Where the clean data of the step `index` are kept. */
+static double *history(const psld_walk *walk, int index)
 {
     return walk->work + (size_t)(index % PSLD_MOST_ORDER) * walk->count * walk->dim;
 }
@@ -72,7 +73,7 @@ static double *history(const psld_walk *walk, uint64_t index)
 typedef struct pull_job {
     const psld_walk *walk;
     const psld_multistep *step;
-    uint64_t index;
+    int order;
     double *out;
 } pull_job;
 
@@ -83,24 +84,26 @@ static void pull_range(void *context, size_t begin, size_t end)
     size_t k = job->walk->k, dim = job->walk->dim;
     for (size_t i = begin; i < end; i++) {
         memset(job->out + i * k * dim, 0, k * dim * sizeof(double));
-        for (int j = 0; j < job->step->order; j++) {
-            const double *x = history(job->walk, job->index - (uint64_t)j) + i * dim;
+        for (int j = 0; j < job->order; j++) {
+            const double *x = history(job->walk, job->step->index - j) + i * dim;
             for (size_t a = 0; a < k; a++) {
-                double *out = job->out + (i * k + a) * dim, weight = job->step->weight[j][a];
+                double *out = job->out + (i * k + a) * dim, weight = job->step->weight[job->order - 1][j][a];
                 for (size_t d = 0; d < dim; d++) out[d] += weight * x[d];
             }
         }
     }
 }
 
-psld_status psld_multistep_take(psld_walk *walk, uint64_t index, const void *table)
+psld_status psld_multistep_take(psld_walk *walk, uint64_t visit, const void *table)
 {
     const psld_multistep *step = table;
     double *pull = walk->work + PSLD_MOST_ORDER * walk->count * walk->dim;
-    pull_job job = {walk, step, index, pull};
+    walk->run = step->index == walk->step + 1 ? walk->run + 1 : 1;
+    walk->step = step->index;
+    pull_job job = {walk, step, walk->run < step->order ? walk->run : step->order, pull};
     PSLD_TRY(psld_walk_predict(walk, walk->z, step->t));
-    psld_denoiser_apply(&step->denoiser, walk->count, walk->dim, walk->z, walk->eps, history(walk, index));
+    psld_denoiser_apply(&step->denoiser, walk->count, walk->dim, walk->z, walk->eps, history(walk, step->index));
     psld_parallel(walk->count, 4096 / (walk->k * walk->dim) + 1, pull_range, &job);
-    psld_walk_affine(walk, &step->move, PSLD_FOR_STEP, index, pull, walk->z, walk->z);
+    psld_walk_affine(walk, &step->move, PSLD_FOR_STEP, visit, pull, walk->z, walk->z);
     return PSLD_OK;
 }

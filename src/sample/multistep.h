@@ -15,10 +15,12 @@ enum { PSLD_MOST_ORDER = 3 };
 
 typedef struct psld_multistep {
     double t;
-    psld_denoiser denoiser;                     /* at t */
-    int order;                                  /* evaluations that this step looks at, its own and those before */
-    double weight[PSLD_MOST_ORDER][PSLD_MAX_K]; /* newest first */
-    psld_affine move;                           /* state and noise */
+    int index;              /* of the step in its grid */
+    psld_denoiser denoiser; /* at t */
+    int order;              /* evaluations that this step may look at, its own and those before */
+    /* For each order up to that one, newest first: after a jump of inpainting there is no history. */
+    double weight[PSLD_MOST_ORDER][PSLD_MOST_ORDER][PSLD_MAX_K];
+    psld_affine move; /* state and noise */
 } psld_multistep;
 
 /* Times of a step and the lambdas of the evaluations it looks at. */
@@ -35,7 +37,7 @@ typedef psld_status (*psld_multistep_fn)(const psld_path *path, const psld_stret
  * says which kernel lambda is of, see psld_source. */
 psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multistep_fn plan, psld_multistep *tables);
 /* Keeps its history in walk->work: PSLD_MULTISTEP_ROOM states. */
-psld_status psld_multistep_take(psld_walk *walk, uint64_t index, const void *table);
+psld_status psld_multistep_take(psld_walk *walk, uint64_t visit, const void *table);
 enum { PSLD_MULTISTEP_ROOM = PSLD_MOST_ORDER + 1 };
 
 /* The step from t to u of the process with the recipe's marginals that has eta^2 of the reverse process's noise: eta =

@@ -85,3 +85,12 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
     if (resolved->nfe == 0) resolved->nfe = (*sampler)->nfe;
     return PSLD_OK;
 }
+
+psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options)
+{
+    const psld_sampler *sampler;
+    psld_sample_options resolved;
+    PSLD_TRY(psld_sample_resolve(recipe, options, &sampler, &resolved));
+    *options = resolved;
+    return PSLD_OK;
+}

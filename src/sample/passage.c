@@ -25,10 +25,10 @@
 typedef struct passage {
     const psld_recipe *recipe;
     const psld_stretch *stretch;
-    double eta2;                              /* eta squared */
-    double drift[PSLD_MATRIX_SIZE];           /* A */
-    double w[PSLD_MATRIX_SIZE];               /* W(tau) at the end of the panels done */
-    double pull[PSLD_MOST_ORDER][PSLD_MAX_K]; /* integrals till there, in units of L(u) */
+    double eta2;                                               /* eta squared */
+    double drift[PSLD_MATRIX_SIZE];                            /* A */
+    double w[PSLD_MATRIX_SIZE];                                /* W(tau) at the end of the panels done */
+    double pull[PSLD_MOST_ORDER][PSLD_MOST_ORDER][PSLD_MAX_K]; /* integrals till there, in units of L(u) */
 } passage;
 
 /* What enters the equations at one node, times dtau/dtheta. */
@@ -98,9 +98,10 @@ static void add_panel(passage *p, const psld_quadrature *rule, double h, const r
         for (int i = 0; i < k; i++) {
             double now = 0;
             for (int j = 0; j < k; j++) now += w[n][i * k + j] * at[n].source[j];
-            for (int j = 0; j < p->stretch->order; j++)
-                p->pull[j][i] +=
-                    h * rule->weight[n] * now * psld_lagrange(p->stretch->order, p->stretch->lambda, j, at[n].lambda);
+            for (int q = 1; q <= p->stretch->order; q++)
+                for (int j = 0; j < q; j++)
+                    p->pull[q - 1][j][i] +=
+                        h * rule->weight[n] * now * psld_lagrange(q, p->stretch->lambda, j, at[n].lambda);
         }
     }
 }
@@ -140,7 +141,7 @@ psld_status psld_passage_plan(const psld_recipe *recipe, double eta, const psld_
     passage p = {.recipe = recipe, .stretch = stretch, .eta2 = eta * eta};
     psld_gaussian from, to;
     double inverse[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE];
-    int k = recipe->spec.k;
+    int k = recipe->spec.k, finite = 1;
     psld_reverse_linear(recipe, p.drift);
     for (int i = 0; i < k * k; i++) p.drift[i] = -p.drift[i];
     psld_matrix_identity(k, p.w);
@@ -152,13 +153,22 @@ psld_status psld_passage_plan(const psld_recipe *recipe, double eta, const psld_
     memset(&table->move, 0, sizeof table->move);
     psld_matrix_multiply(k, to.factor, product, table->move.state);
     if (eta > 0) find_noise(k, to.factor, p.w, table->move.noise);
-    for (int j = 0; j < stretch->order; j++)
+    for (int q = 0; q < stretch->order; q++)
         for (int a = 0; a < k; a++) {
-            table->weight[j][a] = 0;
-            for (int b = 0; b <= a; b++) table->weight[j][a] += to.factor[a * k + b] * p.pull[j][b];
-            if (!isfinite(table->weight[j][a]))
-                return psld_fail(PSLD_NOT_FINITE, "recipe %s: no step from t = %g to %g", recipe->spec.name, stretch->t,
-                                 stretch->u);
+            /* All weights sum up to mu(u) - G mu(t), so that z - mu X is carried by G alone. The integrals fulfil that to
+             * rounding, which 1 / sigma may magnify; the newest makes it exact. */
+            double rest = to.mean[a * k];
+            for (int b = 0; b < k; b++) rest -= table->move.state[a * k + b] * from.mean[b * k];
+            for (int j = q; j >= 0; j--) {
+                double weight = 0;
+                for (int b = 0; b <= a; b++) weight += to.factor[a * k + b] * p.pull[q][j][b];
+                table->weight[q][j][a] = j > 0 ? weight : rest;
+                rest -= weight;
+            }
+            finite &= isfinite(rest) != 0;
         }
+    if (!finite)
+        return psld_fail(PSLD_NOT_FINITE, "recipe %s: no step from t = %g to %g", recipe->spec.name, stretch->t,
+                         stretch->u);
     return PSLD_OK;
 }

@@ -27,6 +27,7 @@ typedef struct psld_walk {
     double *eps;                  /* [count][predicted * dim]: what the source said last */
     double *t;                    /* [count]: scratch for the times of one evaluation */
     double *work;                 /* [count][k * dim] times the sampler's work_states */
+    int step, run;                /* multistep samplers: the last step taken, and how many have followed each other */
     uint64_t evaluations, groups; /* summed over groups of states that step together, to report their mean */
     uint64_t done_before, total;  /* progress: of the batches before, of all */
 } psld_walk;
