@@ -199,7 +199,7 @@ static void build_ladder(const psld_recipe *recipe, const char *sampler, const c
         int finer = finest >> (path->levels - 2 - level), draws = splits ? finer : finer / 2;
         size_t size = (size_t)(k * k);
         double *times = malloc((size_t)(finer + 1) * sizeof *times);
-        assert_int_equal(psld_grid_times(grid, finer, eps, times), PSLD_OK);
+        assert_int_equal(psld_grid_times(recipe, grid, 7, finer, eps, times), PSLD_OK);
         path->A[level] = malloc((size_t)draws * size * sizeof(double));
         path->B[level] = malloc((size_t)draws * size * sizeof(double));
         for (int d = 0; d < draws; d++) {
