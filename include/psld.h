@@ -712,6 +712,10 @@ PSLD_API psld_status psld_set_open(const char *path, uint64_t limit, psld_set **
  * points. The model is borrowed. */
 PSLD_API psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
                                     psld_set **set);
+/* The same, but each sample continues an image of `images` (borrowed), in order, part of which is hidden: "left",
+ * "right", "upper", "lower" (halves), "centre" (a square of half the size). */
+PSLD_API psld_status psld_set_inpainted(psld_model *model, const psld_sample_options *options, uint64_t count,
+                                        int floor, psld_set *images, const char *hide, psld_set **set);
 PSLD_API void psld_set_free(psld_set *set);
 PSLD_API psld_set_kind psld_set_kind_of(const psld_set *set);
 /* 0 for statistics. */
@@ -801,6 +805,41 @@ typedef struct psld_nll {
 } psld_nll;
 PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options,
                                     psld_nll *nll);
+
+/* A sweep: quality against cost over models, recipes, samplers, grids, budgets and seeds, as a YAML file lists them
+ * (docs/evaluation.md, configs/sweeps/). A cell is one combination. */
+typedef struct psld_sweep psld_sweep;
+typedef struct psld_sweep_cell {
+    const char *model;   /* its label */
+    const char *process; /* NULL: the model's own */
+    const char *sampler;
+    const char *grid; /* NULL: an adaptive sampler, */
+    int nfe;          /* 0, */
+    double tolerance; /* and this; otherwise 0 */
+    uint64_t seed;
+} psld_sweep_cell;
+typedef struct psld_sweep_result {
+    psld_comparison comparison;
+    uint64_t nfe; /* evaluations a sample that were made */
+    double seconds;
+} psld_sweep_result;
+/* Overrides are "key=value". Paths in the file are relative to the working folder. */
+PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
+                                     psld_sweep **sweep);
+PSLD_API void psld_sweep_free(psld_sweep *sweep);
+PSLD_API const char *psld_sweep_name(const psld_sweep *sweep);
+PSLD_API unsigned psld_sweep_metrics(const psld_sweep *sweep);
+/* Samples a cell. */
+PSLD_API uint64_t psld_sweep_number(const psld_sweep *sweep);
+PSLD_API size_t psld_sweep_count(const psld_sweep *sweep);
+PSLD_API void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell);
+/* Text that tells a cell apart from every other of any sweep whose results may be kept in the same place. */
+PSLD_API psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size);
+/* Draws the samples of a cell and compares them. */
+PSLD_API psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
+                                    psld_sweep_result *result);
+/* Seconds that a cell would take, from a few evaluations of its model; an adaptive sampler is taken to need 100. */
+PSLD_API psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds);
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 

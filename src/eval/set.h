@@ -24,7 +24,15 @@ struct psld_set {
     float *points;   /* [count][size] */
     psld_progress_fn progress;
     void *progress_user;
+    /* inpainting; NULL: free samples */
+    psld_set *known;        /* borrowed */
+    unsigned char *visible; /* [piece][size] */
+    double *x;              /* [piece][size] */
 };
+
+/* A set of what is at hand; takes it over, on failure, too. */
+psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set);
+psld_status psld_set_of_statistics(psld_statistics *statistics, const char *name, psld_set **set);
 
 /* Items first ... first + n - 1, pixels of a set of images, numbers of one of rows. `progress`, of n units, is of the
  * drawing of samples. */

@@ -1,0 +1,379 @@
+/* psld sweep: quality against cost, cell by cell, with what is done kept in a folder. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+enum { KEY = 4096, PATH = 4096, MAX_CURVES = 64 };
+
+typedef struct request {
+    const char *out, *plot;
+    int json, estimate;
+} request;
+
+/* A column of the tables: a metric under its name in JSON. */
+typedef struct column {
+    unsigned metric;
+    const char *name;
+    size_t offset; /* in psld_comparison */
+} column;
+
+static const column columns[] = {
+    {PSLD_FRECHET, "fid", offsetof(psld_comparison, frechet)},
+    {PSLD_INCEPTION_SCORE, "is", offsetof(psld_comparison, score)},
+    {PSLD_KID, "kid", offsetof(psld_comparison, kid)},
+    {PSLD_PRECISION_RECALL, "precision", offsetof(psld_comparison, precision)},
+    {PSLD_PRECISION_RECALL, "recall", offsetof(psld_comparison, recall)},
+    {PSLD_SLICED, "swd", offsetof(psld_comparison, sliced)},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key ---------------------------- */
+
+static json_t *load_done(const char *path)
+{
+    json_t *done = json_object();
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    while (file && getline(&line, &room, file) > 0) {
+        json_t *row = json_loads(line, 0, NULL); /* a line cut short by a crash is not one */
+        const char *key = json_string_value(json_object_get(row, "key"));
+        if (key) json_object_set(done, key, row);
+        json_decref(row);
+    }
+    free(line);
+    if (file) fclose(file);
+    return done;
+}
+
+static json_t *row_of(const char *key, const psld_sweep *sweep, size_t index, const psld_sweep_result *result)
+{
+    psld_sweep_cell cell;
+    json_t *row = json_object();
+    psld_sweep_cell_at(sweep, index, &cell);
+    json_object_set_new(row, "key", json_string(key));
+    json_object_set_new(row, "model", json_string(cell.model));
+    if (cell.process) json_object_set_new(row, "process", json_string(cell.process));
+    json_object_set_new(row, "sampler", json_string(cell.sampler));
+    if (cell.grid) json_object_set_new(row, "grid", json_string(cell.grid));
+    if (cell.tolerance > 0) json_object_set_new(row, "tolerance", cli_json_number(cell.tolerance));
+    json_object_set_new(row, "nfe", json_integer((json_int_t)result->nfe));
+    json_object_set_new(row, "seed", json_integer((json_int_t)cell.seed));
+    json_object_set_new(row, "number", json_integer((json_int_t)psld_sweep_number(sweep)));
+    for (int i = 0; i < COLUMNS; i++)
+        if (psld_sweep_metrics(sweep) & columns[i].metric)
+            json_object_set_new(row, columns[i].name,
+                                cli_json_number(*(const double *)(const void *)((const char *)&result->comparison +
+                                                                                columns[i].offset)));
+    json_object_set_new(row, "seconds", cli_json_number(result->seconds));
+    return row;
+}
+
+static psld_status append_row(const char *path, const json_t *row)
+{
+    FILE *file = fopen(path, "a+");
+    if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
+    int cut_short =
+        fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n'; /* by a crash: the row begins a line of its own */
+    fseek(file, 0, SEEK_END);
+    if (cut_short) fputc('\n', file);
+    int failed = json_dumpf(row, file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', file) == EOF;
+    failed |= fclose(file) != 0;
+    return failed ? cli_bad_input("%s: cannot write", path) : PSLD_OK;
+}
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+
+typedef struct share {
+    cli_progress progress;
+    uint64_t cell, cells;
+} share;
+
+static int report_share(void *user, uint64_t done, uint64_t total)
+{
+    share *s = user;
+    return cli_progress_report(&s->progress, s->cell * 1000 + 1000 * done / (total ? total : 1), 1000 * s->cells);
+}
+
+/* Rows of all cells, those done before and those done now; when interrupted, as many as there are. */
+static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
+{
+    size_t count = psld_sweep_count(sweep);
+    json_t *done = load_done(path);
+    share s = {.cells = count};
+    psld_status status = PSLD_OK;
+    cli_progress_begin(&s.progress, psld_sweep_name(sweep));
+    for (size_t i = 0; status == PSLD_OK && i < count; i++) {
+        char key[KEY];
+        psld_sweep_result result;
+        s.cell = i;
+        status = psld_sweep_key(sweep, i, key, sizeof key);
+        json_t *before = status == PSLD_OK ? json_object_get(done, key) : NULL;
+        if (before) {
+            json_array_append(rows, before);
+            continue;
+        }
+        if (status == PSLD_OK) status = psld_sweep_run(sweep, i, report_share, &s, &result);
+        if (status != PSLD_OK) break;
+        json_t *row = row_of(key, sweep, i, &result);
+        status = append_row(path, row);
+        json_array_append_new(rows, row);
+    }
+    cli_progress_end(&s.progress);
+    json_decref(done);
+    return status;
+}
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
+
+static const char *const head[] = {"model", "process", "sampler", "grid", "tolerance", "nfe", "seed", "number"};
+enum { HEAD = sizeof head / sizeof *head };
+
+/* A value as text: nothing where a row has none. */
+static void put_value(const json_t *value, int digits, char *text, size_t size)
+{
+    text[0] = 0;
+    if (json_is_string(value)) snprintf(text, size, "%s", json_string_value(value));
+    if (json_is_integer(value)) snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (json_is_real(value)) snprintf(text, size, "%.*g", digits, json_real_value(value));
+}
+
+static const char *name_at(unsigned metrics, int i)
+{
+    if (i < HEAD) return head[i];
+    i -= HEAD;
+    return i == COLUMNS ? "seconds" : metrics & columns[i].metric ? columns[i].name : NULL;
+}
+
+static void put_cell(FILE *file, const char *text, int csv, size_t width, int first)
+{
+    if (!csv)
+        fprintf(file, "%s%-*s", first ? "" : "  ", (int)width, text);
+    else if (strpbrk(text, ",\" "))
+        fprintf(file, "%s\"%s\"", first ? "" : ",", text);
+    else
+        fprintf(file, "%s%s", first ? "" : ",", text);
+}
+
+/* As text for people, or as CSV with all digits. Columns that no row has are left out of the text. */
+static void write_table(FILE *file, const json_t *rows, unsigned metrics, int csv)
+{
+    size_t width[HEAD + COLUMNS + 1] = {0}, count = json_array_size(rows);
+    char text[512];
+    int digits = csv ? 17 : 5;
+    for (int c = 0; c <= HEAD + COLUMNS; c++) {
+        const char *name = name_at(metrics, c);
+        for (size_t i = 0; name && i < count; i++) {
+            put_value(json_object_get(json_array_get(rows, i), name), digits, text, sizeof text);
+            if (strlen(text) > width[c]) width[c] = strlen(text);
+        }
+        if (name && (width[c] || csv) && strlen(name) > width[c]) width[c] = strlen(name);
+    }
+    for (size_t i = 0; i <= count; i++) {
+        int first = 1;
+        for (int c = 0; c <= HEAD + COLUMNS; c++) {
+            const char *name = name_at(metrics, c);
+            if (!name || !width[c]) continue;
+            if (i == 0)
+                snprintf(text, sizeof text, "%s", name);
+            else
+                put_value(json_object_get(json_array_get(rows, i - 1), name), digits, text, sizeof text);
+            put_cell(file, text, csv, width[c], first);
+            first = 0;
+        }
+        fputc('\n', file);
+    }
+}
+
+static psld_status save_table(const char *path, const json_t *rows, unsigned metrics)
+{
+    char temporary[PATH + 8];
+    snprintf(temporary, sizeof temporary, "%s.part", path);
+    FILE *file = fopen(temporary, "w");
+    if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
+    write_table(file, rows, metrics, 1);
+    int failed = ferror(file);
+    failed |= fclose(file) != 0;
+    if (failed || rename(temporary, path) != 0) return cli_bad_input("%s: cannot write", path);
+    return PSLD_OK;
+}
+
+static psld_status save_json(const char *path, const json_t *rows)
+{
+    return json_dump_file(rows, path, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0
+               ? PSLD_OK
+               : cli_bad_input("%s: cannot write", path);
+}
+
+/* ---- The plot: the first metric against evaluations, a curve for each model, recipe, sampler and grid ------------- */
+
+typedef struct line {
+    char label[256];
+    double *x, *y;
+    size_t count;
+} line;
+
+static void label_of(const json_t *row, char *label, size_t size)
+{
+    static const char *const parts[] = {"model", "process", "sampler", "grid"};
+    label[0] = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *text = json_string_value(json_object_get(row, parts[i]));
+        size_t length = strlen(label);
+        if (text) snprintf(label + length, size - length, "%s%.60s", length ? " " : "", text);
+    }
+}
+
+static size_t collect_lines(const json_t *rows, const char *metric, line *lines)
+{
+    size_t count = 0, all = json_array_size(rows);
+    for (size_t i = 0; i < all; i++) {
+        const json_t *row = json_array_get(rows, i), *y = json_object_get(row, metric);
+        char label[256];
+        size_t at = 0;
+        label_of(row, label, sizeof label);
+        while (at < count && strcmp(lines[at].label, label) != 0) at++;
+        if (at == count) {
+            if (count == MAX_CURVES) continue;
+            snprintf(lines[count].label, sizeof lines[count].label, "%s", label);
+            lines[count].x = calloc(all, sizeof(double));
+            lines[count].y = calloc(all, sizeof(double));
+            count++;
+        }
+        if (!lines[at].x || !lines[at].y || !json_is_number(y) || !(json_number_value(y) > 0)) continue;
+        lines[at].x[lines[at].count] = json_number_value(json_object_get(row, "nfe"));
+        lines[at].y[lines[at].count++] = json_number_value(y);
+    }
+    return count;
+}
+
+static psld_status plot(const psld_sweep *sweep, const json_t *rows, const char *path)
+{
+    static line lines[MAX_CURVES];
+    psld_curve curves[MAX_CURVES];
+    const char *metric = "fid";
+    for (int i = COLUMNS; i-- > 0;)
+        if (psld_sweep_metrics(sweep) & columns[i].metric) metric = columns[i].name;
+    size_t count = collect_lines(rows, metric, lines), drawn = 0;
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].count)
+            curves[drawn++] =
+                (psld_curve){lines[i].label, lines[i].count, lines[i].x, lines[i].y, (int)(i % 8), (int)(i / 8 % 3)};
+    psld_status status =
+        drawn ? psld_plot_curves(psld_sweep_name(sweep), "evaluations", metric, 1, 1, curves, drawn, path) : PSLD_OK;
+    for (size_t i = 0; i < count; i++) {
+        free(lines[i].x);
+        free(lines[i].y);
+    }
+    return status;
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------- */
+
+static int estimate(psld_sweep *sweep, const request *r)
+{
+    double all = 0;
+    char time[CLI_DURATION];
+    size_t count = psld_sweep_count(sweep);
+    for (size_t i = 0; i < count; i++) {
+        double seconds;
+        psld_status status = psld_sweep_estimate(sweep, i, &seconds);
+        if (status != PSLD_OK) return cli_failed(status);
+        all += seconds;
+    }
+    if (!r->json) {
+        printf("%zu cells of %" PRIu64 " samples: about %s of sampling on this machine\n", count,
+               psld_sweep_number(sweep), cli_duration(all, time));
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "cells", json_integer((json_int_t)count));
+    json_object_set_new(object, "number", json_integer((json_int_t)psld_sweep_number(sweep)));
+    json_object_set_new(object, "seconds", cli_json_number(all));
+    return cli_json_print(object);
+}
+
+static psld_status write_all(const psld_sweep *sweep, const request *r, const json_t *rows)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/table.csv", r->out);
+    psld_status status = save_table(path, rows, psld_sweep_metrics(sweep));
+    snprintf(path, sizeof path, "%s/table.json", r->out);
+    if (status == PSLD_OK) status = save_json(path, rows);
+    snprintf(path, sizeof path, "%s/plot.svg", r->out);
+    return status == PSLD_OK ? plot(sweep, rows, path) : status;
+}
+
+static int sweep_all(psld_sweep *sweep, const request *r)
+{
+    char path[PATH];
+    json_t *rows = json_array();
+    if (mkdir(r->out, 0777) != 0 && errno != EEXIST) {
+        cli_complain("%s: cannot make the folder: %s", r->out, strerror(errno));
+        return EXIT_FAILED;
+    }
+    snprintf(path, sizeof path, "%s/results.jsonl", r->out);
+    psld_status status = run_cells(sweep, path, rows);
+    if (status == PSLD_OK) status = write_all(sweep, r, rows);
+    if (status != PSLD_OK) {
+        json_decref(rows);
+        return cli_failed(status);
+    }
+    if (r->json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "name", json_string(psld_sweep_name(sweep)));
+        json_object_set_new(object, "rows", rows);
+        return cli_json_print(object);
+    }
+    write_table(stdout, rows, psld_sweep_metrics(sweep), 0);
+    json_decref(rows);
+    return EXIT_DONE;
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    const char *words[64];
+    int count, exit_code;
+    request r = {0};
+    const cli_option options[] = {
+        {"out", 'o', CLI_FILE, "FOLDER", "where results are kept: results.jsonl, table.csv, table.json, plot.svg",
+         &r.out, NULL},
+        {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
+        {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > 64) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (count < 1) return cli_wrong_usage(command, "which sweep? Give its file");
+    for (int i = 1; i < count; i++)
+        if (!strchr(words[i], '=')) return cli_wrong_usage(command, "%s: expected an override, key=value", words[i]);
+    if (!r.estimate && !r.out) return cli_wrong_usage(command, "where to? Give -o FOLDER");
+    psld_sweep *sweep;
+    psld_status status = psld_sweep_open(words[0], words + 1, (size_t)(count - 1), &sweep);
+    if (status != PSLD_OK) return cli_failed(status);
+    exit_code = r.estimate ? estimate(sweep, &r) : sweep_all(sweep, &r);
+    psld_sweep_free(sweep);
+    return exit_code;
+}
+
+const cli_command command_sweep = {
+    .name = "sweep",
+    .summary = "quality against cost over models, recipes, samplers and budgets",
+    .usage = "SWEEP.yaml -o FOLDER [--estimate] [--json] [key=value ...]",
+    .description =
+        "Draws from every combination that the file lists and compares with the data: a table (text, CSV, JSON) "
+        "and a plot. What is done is\n"
+        "kept in FOLDER, and a second call goes on from there. configs/sweeps/ has one for each table of the "
+        "paper; docs/evaluation.md says\n"
+        "what a file may hold.",
+    .examples = "  psld sweep configs/sweeps/mixture.yaml -o mixture\n"
+                "  psld sweep configs/sweeps/cifar10-sde.yaml --estimate\n"
+                "  psld sweep configs/sweeps/cifar10-ode.yaml -o ode weights=inception.safetensors number=50000\n",
+    .run = run,
+};

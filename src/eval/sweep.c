@@ -1,0 +1,412 @@
+/* Sweeps. A file lists models, recipes, samplers and budgets; every combination is a cell, which is drawn, compared with
+ * the data, and forgotten. The side of the data is measured once: its features are kept, or their moments where that is
+ * enough.
+ *     name: cifar10-sde
+ *     models: {psld: runs/psld, vp: runs/vp}    # label: path, or a list of paths
+ *     processes: [vp, cld]                      # other recipes than the models' own (exact models)
+ *     data: cifar10/train.tar                   # images, features, statistics; not needed for exact models
+ *     weights: inception.safetensors            # what images become features by
+ *     metrics: fid,is
+ *     samplers: [em, sscs, ode]
+ *     grids: [uniform, quadratic]
+ *     nfe: [50, 100]                            # of samplers with a fixed number of steps
+ *     tolerances: [1e-3, 1e-5]                  # of adaptive ones
+ *     number: 10000                             # samples a cell
+ *     seeds: [0]
+ *     quantize: round                           # or floor
+ *     inpaint: {images: afhq/test, hide: right} # continue images instead of drawing freely
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "eval/set.h"
+#include "io/yaml.h"
+#include "sample/walk.h"
+
+enum { MAX_LIST = 64, ADAPTIVE_GUESS = 100, ESTIMATE_NFE = 3 };
+
+typedef struct texts {
+    size_t count;
+    const char *text[MAX_LIST]; /* owned by the YAML */
+} texts;
+
+typedef struct numbers {
+    size_t count;
+    double value[MAX_LIST];
+} numbers;
+
+struct psld_sweep {
+    psld_yaml *yaml;
+    char *path;
+    const char *name, *data, *weights, *metric_names, *quantize, *inpaint_images, *hide;
+    texts labels, models, processes, samplers, grids;
+    numbers nfe, tolerances, seeds;
+    int64_t number;
+    unsigned metrics;
+    psld_sweep_cell *cells;
+    size_t *model_of; /* [cell_count] */
+    size_t cell_count;
+    /* made when the first cell runs */
+    psld_features *features;
+    psld_set *real, *known;
+    /* the model of the last cell, which the next commonly is, too */
+    psld_model *model;
+    size_t model_index;
+    const char *model_process;
+};
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+static psld_status read_texts(const psld_node *node, const char *fallback, texts *list)
+{
+    list->count = 0;
+    if (!node && fallback) list->text[list->count++] = fallback;
+    if (!node) return PSLD_OK;
+    if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) return psld_node_text(node, &list->text[list->count++]);
+    if (psld_node_kind_of(node) != PSLD_NODE_LIST || psld_node_size(node) > MAX_LIST || psld_node_size(node) == 0)
+        return psld_node_fail(node, "expected a list of 1 to %d", MAX_LIST);
+    for (size_t i = 0; i < psld_node_size(node); i++)
+        PSLD_TRY(psld_node_text(psld_node_at(node, i), &list->text[list->count++]));
+    return PSLD_OK;
+}
+
+static psld_status read_list(const psld_node *node, double least, double most, numbers *list)
+{
+    list->count = 0;
+    if (!node) return PSLD_OK;
+    int one = psld_node_kind_of(node) == PSLD_NODE_SCALAR;
+    size_t count = one ? 1 : psld_node_size(node);
+    if (count == 0 || count > MAX_LIST) return psld_node_fail(node, "expected a list of 1 to %d numbers", MAX_LIST);
+    for (size_t i = 0; i < count; i++) {
+        const psld_node *item = one ? node : psld_node_at(node, i);
+        PSLD_TRY(psld_node_number(item, &list->value[i]));
+        if (!(list->value[i] >= least && list->value[i] <= most))
+            return psld_node_fail(item, "expected a number from %g to %g, found %g", least, most, list->value[i]);
+    }
+    list->count = count;
+    return PSLD_OK;
+}
+
+static psld_status read_models(const psld_node *root, psld_sweep *s)
+{
+    const psld_node *node = psld_node_get(root, "models");
+    if (!node) return psld_node_fail(root, "models is missing");
+    if (psld_node_kind_of(node) != PSLD_NODE_MAP) {
+        PSLD_TRY(read_texts(node, NULL, &s->models));
+        s->labels = s->models;
+        return PSLD_OK;
+    }
+    size_t count = psld_node_size(node);
+    if (count == 0 || count > MAX_LIST) return psld_node_fail(node, "expected 1 to %d models", MAX_LIST);
+    for (size_t i = 0; i < count; i++) {
+        s->labels.text[i] = psld_node_key_at(node, i);
+        PSLD_TRY(psld_node_text(psld_node_at(node, i), &s->models.text[i]));
+    }
+    s->labels.count = s->models.count = count;
+    return PSLD_OK;
+}
+
+static psld_status read_text(const psld_node *root, const char *key, const char *fallback, const char **text)
+{
+    const psld_node *node = psld_node_get(root, key);
+    *text = fallback;
+    return node ? psld_node_text(node, text) : PSLD_OK;
+}
+
+static psld_status read_inpaint(const psld_node *node, psld_sweep *s)
+{
+    static const char *const keys[] = {"images", "hide", NULL};
+    if (!node) return PSLD_OK;
+    PSLD_TRY(psld_node_check_keys(node, keys));
+    PSLD_TRY(read_text(node, "images", NULL, &s->inpaint_images));
+    if (!s->inpaint_images) return psld_node_fail(node, "images is missing");
+    return read_text(node, "hide", "right", &s->hide);
+}
+
+static psld_status read_sweep(const psld_node *root, psld_sweep *s)
+{
+    static const char *const keys[] = {"name",    "models",   "processes", "data",    "weights",
+                                       "metrics", "samplers", "grids",     "nfe",     "tolerances",
+                                       "number",  "seeds",    "quantize",  "inpaint", NULL};
+    const psld_node *number = psld_node_get(root, "number");
+    PSLD_TRY(psld_node_check_keys(root, keys));
+    PSLD_TRY(read_models(root, s));
+    PSLD_TRY(read_texts(psld_node_get(root, "processes"), NULL, &s->processes));
+    PSLD_TRY(read_texts(psld_node_get(root, "samplers"), "em", &s->samplers));
+    PSLD_TRY(read_texts(psld_node_get(root, "grids"), "quadratic", &s->grids));
+    PSLD_TRY(read_list(psld_node_get(root, "nfe"), 1, 1e6, &s->nfe));
+    PSLD_TRY(read_list(psld_node_get(root, "tolerances"), 1e-12, 0.5, &s->tolerances));
+    PSLD_TRY(read_list(psld_node_get(root, "seeds"), 0, 9e15, &s->seeds));
+    PSLD_TRY(read_text(root, "name", s->path, &s->name));
+    PSLD_TRY(read_text(root, "data", NULL, &s->data));
+    PSLD_TRY(read_text(root, "weights", NULL, &s->weights));
+    PSLD_TRY(read_text(root, "metrics", "fid", &s->metric_names));
+    PSLD_TRY(read_text(root, "quantize", "round", &s->quantize));
+    PSLD_TRY(read_inpaint(psld_node_get(root, "inpaint"), s));
+    s->number = 10000;
+    if (number) PSLD_TRY(psld_node_integer(number, 2, 1000000000, &s->number));
+    if (s->seeds.count == 0) s->seeds.count = 1;
+    psld_status status = psld_metrics_parse(s->metric_names, &s->metrics);
+    return status == PSLD_OK ? PSLD_OK : psld_node_fail(psld_node_get(root, "metrics"), "%s", psld_error_text());
+}
+
+/* ---- Cells ------------------------------------------------------------------------------------------------------- */
+
+/* All of one sampler: a grid and a number of steps each, or a tolerance. Without `cells` they are only counted. */
+static psld_status add_sampler(psld_sweep *s, size_t model, const char *process, const char *name,
+                               psld_sweep_cell *cells)
+{
+    const psld_sampler *sampler = psld_sampler_find(name);
+    if (!sampler) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
+    int adaptive = sampler->run != NULL;
+    const numbers *budgets = adaptive ? &s->tolerances : &s->nfe;
+    if (budgets->count == 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: sampler %s needs %s", s->path, name, adaptive ? "tolerances" : "nfe");
+    for (size_t grid = 0; grid < (adaptive ? 1 : s->grids.count); grid++)
+        for (size_t budget = 0; budget < budgets->count; budget++)
+            for (size_t seed = 0; seed < s->seeds.count; seed++) {
+                size_t at = s->cell_count++;
+                if (!cells) continue;
+                s->model_of[at] = model;
+                cells[at] = (psld_sweep_cell){.model = s->labels.text[model], .process = process, .sampler = name};
+                cells[at].grid = adaptive ? NULL : s->grids.text[grid];
+                cells[at].nfe = adaptive ? 0 : (int)budgets->value[budget];
+                cells[at].tolerance = adaptive ? budgets->value[budget] : 0;
+                cells[at].seed = (uint64_t)s->seeds.value[seed];
+            }
+    return PSLD_OK;
+}
+
+static psld_status add_cells(psld_sweep *s, psld_sweep_cell *cells)
+{
+    size_t processes = s->processes.count ? s->processes.count : 1;
+    s->cell_count = 0;
+    for (size_t model = 0; model < s->models.count; model++)
+        for (size_t process = 0; process < processes; process++)
+            for (size_t sampler = 0; sampler < s->samplers.count; sampler++)
+                PSLD_TRY(add_sampler(s, model, s->processes.count ? s->processes.text[process] : NULL,
+                                     s->samplers.text[sampler], cells));
+    return PSLD_OK;
+}
+
+static psld_status open_sweep(const char *path, const char *const *overrides, size_t override_count, psld_sweep *s)
+{
+    s->path = psld_copy_text(path);
+    if (!s->path) return PSLD_NO_MEMORY;
+    PSLD_TRY(psld_yaml_load(path, &s->yaml));
+    for (size_t i = 0; i < override_count; i++) PSLD_TRY(psld_yaml_override(s->yaml, overrides[i]));
+    PSLD_TRY(read_sweep(psld_yaml_root(s->yaml), s));
+    PSLD_TRY(add_cells(s, NULL));
+    s->cells = psld_alloc(s->cell_count, sizeof *s->cells);
+    s->model_of = s->cells ? psld_alloc(s->cell_count, sizeof *s->model_of) : NULL;
+    return s->model_of ? add_cells(s, s->cells) : PSLD_NO_MEMORY;
+}
+
+psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count, psld_sweep **sweep)
+{
+    *sweep = NULL;
+    psld_sweep *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status = open_sweep(path, overrides, override_count, made);
+    if (status != PSLD_OK)
+        psld_sweep_free(made);
+    else
+        *sweep = made;
+    return status;
+}
+
+void psld_sweep_free(psld_sweep *sweep)
+{
+    if (!sweep) return;
+    psld_set_free(sweep->real);
+    psld_set_free(sweep->known);
+    psld_features_free(sweep->features);
+    psld_model_free(sweep->model);
+    psld_release(sweep->cells);
+    psld_release(sweep->model_of);
+    psld_yaml_free(sweep->yaml);
+    psld_release(sweep->path);
+    psld_release(sweep);
+}
+
+const char *psld_sweep_name(const psld_sweep *sweep)
+{
+    return sweep->name;
+}
+
+unsigned psld_sweep_metrics(const psld_sweep *sweep)
+{
+    return sweep->metrics;
+}
+
+uint64_t psld_sweep_number(const psld_sweep *sweep)
+{
+    return (uint64_t)sweep->number;
+}
+
+size_t psld_sweep_count(const psld_sweep *sweep)
+{
+    return sweep->cell_count;
+}
+
+void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell)
+{
+    *cell = sweep->cells[index];
+}
+
+psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size)
+{
+    const psld_sweep_cell *c = &sweep->cells[index];
+    const char *path = sweep->models.text[sweep->model_of[index]];
+    int length =
+        snprintf(key, size, "%s|%s|%s|%s|%s|%d|%g|%" PRIu64 "|%" PRId64 "|%s|%s|%s|%s|%s", c->model, path,
+                 c->process ? c->process : "", c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance, c->seed,
+                 sweep->number, sweep->metric_names, sweep->data ? sweep->data : "",
+                 sweep->weights ? sweep->weights : "", sweep->quantize, sweep->inpaint_images ? sweep->hide : "");
+    return length >= 0 && (size_t)length < size ? PSLD_OK
+                                                : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
+}
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+
+static psld_status open_model(psld_sweep *s, size_t index)
+{
+    const psld_sweep_cell *cell = &s->cells[index];
+    if (s->model && s->model_index == s->model_of[index] && s->model_process == cell->process) return PSLD_OK;
+    psld_model_options options;
+    psld_model_defaults(&options);
+    options.process = cell->process;
+    psld_model_free(s->model);
+    s->model = NULL;
+    PSLD_TRY(psld_model_open(s->models.text[s->model_of[index]], &options, &s->model));
+    s->model_index = s->model_of[index];
+    s->model_process = cell->process;
+    return PSLD_OK;
+}
+
+/* Exact draws of a mixture, of a seed that no sampler has: what samples are compared with where no data are named. */
+static psld_status exact_draws(const psld_model *model, size_t count, psld_array **rows)
+{
+    const psld_mixture *mixture = psld_model_mixture(model);
+    const psld_recipe *recipe = psld_model_recipe(model);
+    size_t dim = psld_mixture_dim(mixture), width = dim * (size_t)psld_recipe_get(recipe)->k;
+    double *z = psld_alloc(count, width * sizeof *z);
+    if (!z) return PSLD_NO_MEMORY;
+    psld_status status = psld_array_create(PSLD_F32, 2, (const size_t[]){count, dim}, rows);
+    if (status == PSLD_OK) status = psld_mixture_draw(mixture, recipe, 0, UINT64_MAX, 0, count, z);
+    for (size_t i = 0; status == PSLD_OK && i < count * dim; i++)
+        ((float *)(*rows)->data)[i] = (float)z[i / dim * width + i % dim];
+    psld_release(z);
+    if (status == PSLD_OK) return PSLD_OK;
+    psld_array_free(*rows);
+    *rows = NULL;
+    return status;
+}
+
+/* The data become features, or moments where they are enough. */
+static psld_status reduce(psld_sweep *s, psld_set *data, psld_progress_fn progress, void *user)
+{
+    unsigned rows_needed = s->metrics & (PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED);
+    if (rows_needed) {
+        psld_array *rows;
+        PSLD_TRY(psld_set_features(data, s->features, progress, user, &rows));
+        return psld_set_of_rows(rows, s->data, &s->real);
+    }
+    psld_statistics *statistics;
+    PSLD_TRY(psld_set_statistics(data, s->features, progress, user, &statistics));
+    return psld_set_of_statistics(statistics, s->data, &s->real);
+}
+
+static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *user)
+{
+    psld_set *data;
+    psld_array *rows;
+    if (s->weights) PSLD_TRY(psld_features_open(s->weights, &s->features));
+    if (s->inpaint_images) PSLD_TRY(psld_set_open(s->inpaint_images, 0, &s->known));
+    if (!s->data) {
+        if (!psld_model_mixture(s->model))
+            return psld_fail(PSLD_BAD_INPUT, "%s: data is missing: only exact models know their own", s->path);
+        PSLD_TRY(exact_draws(s->model, 4 * (size_t)s->number, &rows));
+        return psld_set_of_rows(rows, "exact draws", &s->real);
+    }
+    PSLD_TRY(psld_set_open(s->data, 0, &data));
+    if (data->kind == PSLD_SET_STATISTICS) {
+        s->real = data;
+        return PSLD_OK;
+    }
+    psld_status status = reduce(s, data, progress, user);
+    psld_set_free(data);
+    return status;
+}
+
+static void sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
+{
+    psld_sample_defaults(sampling);
+    sampling->sampler = cell->sampler;
+    if (cell->grid) sampling->grid = cell->grid;
+    if (cell->nfe) sampling->nfe = cell->nfe;
+    if (cell->tolerance > 0) sampling->tolerance = cell->tolerance;
+    sampling->seed = cell->seed;
+    sampling->batch = 0;
+}
+
+static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)
+{
+    psld_sample_options sampling;
+    int floor = strcmp(s->quantize, "floor") == 0;
+    sampling_of(&s->cells[index], &sampling);
+    if (s->known) return psld_set_inpainted(s->model, &sampling, (uint64_t)s->number, floor, s->known, s->hide, set);
+    return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
+                           psld_sweep_result *result)
+{
+    psld_set *samples;
+    psld_compare_options options;
+    memset(result, 0, sizeof *result);
+    PSLD_TRY(open_model(sweep, index));
+    if (!sweep->real) PSLD_TRY(open_data(sweep, progress, user));
+    double began = seconds_now();
+    PSLD_TRY(make_samples(sweep, index, &samples));
+    psld_compare_defaults(&options);
+    options.metrics = sweep->metrics;
+    options.progress = progress;
+    options.progress_user = user;
+    psld_status status = psld_compare(samples, sweep->real, sweep->features, &options, &result->comparison);
+    result->nfe = psld_set_nfe(samples);
+    result->seconds = seconds_now() - began;
+    psld_set_free(samples);
+    return status;
+}
+
+psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds)
+{
+    psld_sample_options sampling;
+    psld_array *x;
+    uint64_t nfe;
+    PSLD_TRY(open_model(sweep, index));
+    size_t batch = psld_model_batch(sweep->model);
+    sampling_of(&sweep->cells[index], &sampling);
+    sampling.sampler = "em";
+    sampling.nfe = ESTIMATE_NFE;
+    if ((uint64_t)batch > (uint64_t)sweep->number) batch = (size_t)sweep->number;
+    double began = seconds_now();
+    PSLD_TRY(psld_model_sample(sweep->model, &sampling, 0, batch, NULL, 0, &x, &nfe));
+    psld_array_free(x);
+    double each = (seconds_now() - began) / (double)batch / ESTIMATE_NFE;
+    int evaluations = sweep->cells[index].nfe ? sweep->cells[index].nfe : ADAPTIVE_GUESS;
+    *seconds = each * (double)evaluations * (double)sweep->number;
+    return PSLD_OK;
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# psld sweep: cells, tables, the order of the samplers, resuming, estimates, and what is refused.
+set -eu
+. "$(dirname "$0")/lib.bash"
+source=$(cd "$(dirname "$0")/../.." && pwd)
+write_mixture m.yaml
+cat >sweep.yaml <<'YAML'
+name: small
+models: {two: m.yaml}
+processes: [vp, psld gamma=0.02]
+metrics: swd,fid
+samplers: [em, ode]
+grids: [uniform, quadratic]
+nfe: [8, 64]
+tolerances: [1e-2, 1e-4]
+number: 1500
+YAML
+
+check "every combination is a row: recipes x (grids x budgets + tolerances)"
+quietly sweep sweep.yaml -o out --json
+python "
+rows = j['rows']
+assert len(rows) == 2 * (2 * 2 + 2) and j['name'] == 'small'
+assert all(r['swd'] > 0 and r['fid'] >= 0 and r['nfe'] > 0 and r['number'] == 1500 for r in rows)
+at = {(r['process'], r['sampler'], r.get('grid'), r['nfe'] if r['sampler'] == 'em' else r['tolerance']): r for r in rows}
+for process in ('vp', 'psld gamma=0.02'): # more evaluations are better, and the flow's last is better than em's first
+    for grid in ('uniform', 'quadratic'):
+        assert at[process, 'em', grid, 64]['swd'] < at[process, 'em', grid, 8]['swd'], process
+    assert at[process, 'ode', None, 1e-4]['swd'] < at[process, 'em', 'quadratic', 8]['swd']
+    assert at[process, 'ode', None, 1e-4]['nfe'] > at[process, 'ode', None, 1e-2]['nfe']"
+for file in results.jsonl table.csv table.json plot.svg; do [ -s out/$file ] || fail "no out/$file"; done
+[ "$(wc -l <out/table.csv)" -eq 13 ] || fail "table.csv"
+[ "$(wc -l <out/results.jsonl)" -eq 12 ] || fail "results.jsonl"
+grep -q '</svg>' out/plot.svg || fail "plot.svg"
+
+check "a second call goes on where the first ended, and gives the same table"
+cp out/table.csv whole.csv
+head -5 out/results.jsonl >part && printf '{"key": "cut sho' >>part && mv part out/results.jsonl
+quietly sweep sweep.yaml -o out
+says sampler
+cut -d , -f 1-10 whole.csv >a && cut -d , -f 1-10 out/table.csv >b && cmp a b || fail "another table"
+[ "$(grep -c '^{"key":"[^"]*",' out/results.jsonl)" -eq 12 ] || fail "a row was lost behind a line cut short"
+
+check "overrides, and other seeds"
+quietly sweep sweep.yaml -o seeds 'processes=[vp]' 'samplers=[em]' 'nfe=[8]' 'grids=[quadratic]' 'seeds=[1, 2]' number=200 --json
+python "assert len(j['rows']) == 2 and j['rows'][0]['swd'] != j['rows'][1]['swd']"
+
+check "estimate"
+quietly sweep sweep.yaml --estimate --json
+python "assert j['cells'] == 12 and j['seconds'] > 0"
+quietly sweep sweep.yaml --estimate
+says "12 cells of 1500 samples"
+
+check "the sweeps that come with the project read"
+for config in "$source"/configs/sweeps/*.yaml; do
+    case $config in */mixture.yaml) continue ;; esac
+    refuses 1 "runs/" sweep "$config" --estimate
+done
+(cd "$source" && "$psld" sweep configs/sweeps/mixture.yaml --estimate >/dev/null) || fail "mixture.yaml"
+
+check "what is refused"
+refuses 2 "which sweep" sweep
+refuses 2 "where to" sweep sweep.yaml
+refuses 2 "expected an override" sweep sweep.yaml x -o y
+refuses 1 "unknown key" sweep sweep.yaml --estimate colour=red
+refuses 1 "nothing" sweep sweep.yaml --estimate 'samplers=[nothing]'
+refuses 1 "expected some of fid" sweep sweep.yaml --estimate metrics=fod
