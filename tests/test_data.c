@@ -855,9 +855,10 @@ static void ahead_of_use(void **state)
     psld_data *data = open_data("many", NULL);
     psld_feed *feed = make_feed(data, 0, MANY, 8);
     assert_int_equal(psld_feed_take(feed, 0, 8, x, NULL), PSLD_OK);
-    usleep(300000);
     for (uint64_t s = 8; s < 16; s++) {
-        snprintf(path, sizeof path, "many/%02u.png", (unsigned)psld_feed_item(feed, s, &flip));
+        uint64_t item = psld_feed_item(feed, s, &flip);
+        for (int waited = 0; !psld_data_is_prepared(data, item) && waited < 60000; waited++) usleep(1000);
+        snprintf(path, sizeof path, "many/%02u.png", (unsigned)item);
         unlink(path);
     }
     assert_int_equal(psld_feed_take(feed, 8, 8, x, NULL), PSLD_OK);

@@ -58,7 +58,7 @@ void psld_cache_free(psld_cache *cache)
     psld_release(cache);
 }
 
-static psld_cache_state state_of(const psld_cache *cache, uint64_t index)
+psld_cache_state psld_cache_look(const psld_cache *cache, uint64_t index)
 {
     return (psld_cache_state)atomic_load_explicit(&cache->states[index], memory_order_acquire);
 }
@@ -70,10 +70,10 @@ static void set_state(psld_cache *cache, uint64_t index, psld_cache_state state)
 
 psld_cache_state psld_cache_begin(psld_cache *cache, uint64_t index)
 {
-    psld_cache_state state = state_of(cache, index);
+    psld_cache_state state = psld_cache_look(cache, index);
     if (state == PSLD_CACHE_KEPT || state == PSLD_CACHE_BROKEN) return state;
     pthread_mutex_lock(&cache->lock);
-    while ((state = state_of(cache, index)) == PSLD_CACHE_MAKING) pthread_cond_wait(&cache->made, &cache->lock);
+    while ((state = psld_cache_look(cache, index)) == PSLD_CACHE_MAKING) pthread_cond_wait(&cache->made, &cache->lock);
     if (state == PSLD_CACHE_ABSENT) set_state(cache, index, PSLD_CACHE_MAKING);
     pthread_mutex_unlock(&cache->lock);
     return state;
@@ -121,11 +121,6 @@ void psld_cache_end(psld_cache *cache, uint64_t index, psld_cache_state state, c
     set_state(cache, index, state);
     pthread_cond_broadcast(&cache->made);
     pthread_mutex_unlock(&cache->lock);
-}
-
-int psld_cache_has(const psld_cache *cache, uint64_t index)
-{
-    return state_of(cache, index) != PSLD_CACHE_ABSENT;
 }
 
 psld_status psld_cache_get(psld_cache *cache, uint64_t index, void *bytes)

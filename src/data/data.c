@@ -165,7 +165,12 @@ int psld_data_is_costly(const psld_data *data)
 
 void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels)
 {
-    if (data->cache && !psld_cache_has(data->cache, index)) (void)get_image(data, index, pixels);
+    if (data->cache && psld_cache_look(data->cache, index) == PSLD_CACHE_ABSENT) (void)get_image(data, index, pixels);
+}
+
+int psld_data_is_prepared(const psld_data *data, uint64_t index)
+{
+    return !data->cache || psld_cache_look(data->cache, index) == PSLD_CACHE_KEPT;
 }
 
 /* ---- Reading many ------------------------------------------------------------------------------------------------ */

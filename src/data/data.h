@@ -16,5 +16,7 @@ int psld_data_is_costly(const psld_data *data);
 /* Decodes an item so that reading it costs little; `pixels` has room for an item. Any thread. What fails now fails again
  * when the item is read. */
 void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels);
+/* Whether that has been done. */
+int psld_data_is_prepared(const psld_data *data, uint64_t index);
 
 #endif
