@@ -69,10 +69,22 @@ static ptrdiff_t block_place(const psld_conv_shape_avx2 *s, ptrdiff_t output, pt
            output % 16;
 }
 
+/* Whether blocks of weights [input][output] are made of whole rows: sixteen outputs of an input lie together in both. */
+static int has_whole_rows(const psld_conv_shape_avx2 *s)
+{
+    return s->kernel_height * s->kernel_width == 1 && s->inputs % 16 == 0 && s->outputs % 16 == 0;
+}
+
 /* Weights that lie as [input][output][taps], as those of linear maps do in some layers. */
 static void block_transposed(const psld_conv_shape_avx2 *s, const float *logical, float *blocks)
 {
     ptrdiff_t taps = s->kernel_height * s->kernel_width;
+    if (has_whole_rows(s)) {
+        for (ptrdiff_t o = 0; o < s->outputs; o += 16)
+            for (ptrdiff_t i = 0; i < s->inputs; i++)
+                memcpy(blocks + (o * s->inputs + i * 16), logical + i * s->outputs + o, 16 * sizeof *blocks);
+        return;
+    }
     memset(blocks, 0, (size_t)psld_conv_weights_avx2(s) * sizeof *blocks);
     for (ptrdiff_t i = 0; i < s->inputs; i++)
         for (ptrdiff_t o = 0; o < s->outputs; o++)
@@ -83,6 +95,12 @@ static void block_transposed(const psld_conv_shape_avx2 *s, const float *logical
 static void unblock_transposed(const psld_conv_shape_avx2 *s, const float *blocks, float *logical)
 {
     ptrdiff_t taps = s->kernel_height * s->kernel_width;
+    if (has_whole_rows(s)) {
+        for (ptrdiff_t i = 0; i < s->inputs; i++)
+            for (ptrdiff_t o = 0; o < s->outputs; o += 16)
+                memcpy(logical + i * s->outputs + o, blocks + (o * s->inputs + i * 16), 16 * sizeof *blocks);
+        return;
+    }
     for (ptrdiff_t i = 0; i < s->inputs; i++)
         for (ptrdiff_t o = 0; o < s->outputs; o++)
             for (ptrdiff_t tap = 0; tap < taps; tap++)
