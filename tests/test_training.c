@@ -96,6 +96,32 @@ static void noise_and_metric(void **state)
     }
 }
 
+/* times: noise. Of the half that goes by noise 0.6827 lie within one deviation of log sigma, of the uniform half what
+ * the recipe's own sigma says; four standard deviations of a count. */
+static void times_by_noise(void **state)
+{
+    (void)state;
+    enum { MANY = 4000 };
+    psld_recipe *recipe;
+    static float x[MANY], z[2 * MANY];
+    static double t[MANY];
+    double low, high;
+    size_t within = 0;
+    assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
+    psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 1, .seed = 5};
+    psld_perturbed arrays = {.x = x, .z = z, .t = t};
+    assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+    assert_int_equal(psld_recipe_time(recipe, exp(-1.2), &low), PSLD_OK);
+    assert_int_equal(psld_recipe_time(recipe, exp(1.2), &high), PSLD_OK);
+    for (int i = 0; i < MANY; i++) {
+        assert_true(t[i] >= 1e-5 && t[i] <= 1);
+        within += t[i] >= low && t[i] <= high;
+    }
+    double part = 0.5 * 0.6827 + 0.5 * (high - low);
+    assert_true(fabs((double)within - part * MANY) < 4 * sqrt(MANY * part * (1 - part)));
+    psld_recipe_free(recipe);
+}
+
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 static const char small_config[] = "process: psld gamma=0.25\n"
@@ -385,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_and_metric),
+        cmocka_unit_test(times_by_noise),
         cmocka_unit_test(resume_bit_for_bit),
         cmocka_unit_test(log_has_every_step_once),
         cmocka_unit_test(pieces_add_up),

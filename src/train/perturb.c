@@ -8,6 +8,9 @@
 
 enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */
 
+/* Images of unit scale take shape between sigma 0.1 and 10: two deviations. */
+#define LOG_SIGMA_DEVIATION 1.2
+
 typedef struct perturb_job {
     const psld_perturbation *how;
     psld_phase phase;
@@ -76,19 +79,35 @@ static void copy_clean(const perturb_job *job, size_t row)
     job->to->t[row] = 0;
 }
 
+/* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
+static psld_status draw_time(const psld_perturbation *how, uint64_t sample, psld_phase phase, double *t)
+{
+    double u, n, sigma, low, high;
+    psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 0, 1, &u);
+    if (how->by_noise && u < 0.5) {
+        psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
+        PSLD_TRY(psld_recipe_sigma(how->recipe, how->eps, &low));
+        PSLD_TRY(psld_recipe_sigma(how->recipe, 1, &high));
+        sigma = exp(LOG_SIGMA_DEVIATION * n);
+        return psld_recipe_time(how->recipe, fmin(fmax(sigma, low), high), t);
+    }
+    if (how->by_noise) u = 2 * u - 1;
+    *t = how->eps + (1 - how->eps) * u;
+    return PSLD_OK;
+}
+
 static int perturb_sample(const perturb_job *job, size_t row)
 {
     const psld_perturbation *how = job->how;
     const psld_recipe *recipe = how->recipe;
     uint64_t sample = job->first + row;
-    double inverse[PSLD_MATRIX_SIZE], u, *t = &job->to->t[row];
+    double inverse[PSLD_MATRIX_SIZE], *t = &job->to->t[row];
     sample_kernel kernel;
     if (how->clean) {
         copy_clean(job, row);
         return 1;
     }
-    psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)job->phase, 0, 1, &u);
-    *t = how->eps + (1 - how->eps) * u;
+    if (draw_time(how, sample, job->phase, t) != PSLD_OK) return 0;
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     if (job->to->metric)

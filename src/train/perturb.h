@@ -12,9 +12,10 @@ typedef enum psld_phase { PSLD_PHASE_TRAIN = 0, PSLD_PHASE_HELD_OUT = 1 } psld_p
 typedef struct psld_perturbation {
     const psld_recipe *recipe;
     psld_mode mode;
-    size_t dim; /* numbers of x_0 */
-    double eps; /* times are uniform in [eps, 1] */
-    int clean;  /* z is (x_0, 0) and t = 0: for classifiers of clean data */
+    size_t dim;   /* numbers of x_0 */
+    double eps;   /* times are uniform in [eps, 1], */
+    int by_noise; /* 1: but half of them such that log sigma is N(0, 1.2^2), where the data take shape */
+    int clean;    /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
 } psld_perturbation;
 

@@ -46,6 +46,8 @@ static const key_row table[] = {
     {"train", "norm", WORD, TRAIN(l1), 0, 0, "l2", "l2|l1", FIXED, "of the error of eps"},
     {"train", "reduce", WORD, TRAIN(sum), 0, 0, "mean", "mean|sum", FIXED, "over the elements of a sample"},
     {"train", "eps", NUMBER, TRAIN(eps), 1e-12, 0.5, "1e-5", NULL, FIXED, "times are uniform in [eps, 1]"},
+    {"train", "times", WORD, TRAIN(by_noise), 0, 0, "uniform", "uniform|noise", FIXED,
+     "uniform, or half of them where the effective noise is about 1 and the data take shape"},
     {"train", "clean", FLAG, TRAIN(clean), 0, 0, "false", NULL, FIXED, "classifiers: train on data without noise"},
     {"train", "batch", WHOLE, TRAIN(batch), 1, 1e6, "128", NULL, FIXED, "samples a step, over all ranks"},
     {"train", "accumulate", WHOLE, TRAIN(accumulate), 1, 1e6, "1", NULL, FIXED,

@@ -174,6 +174,7 @@ static psld_status make_parts(psld_training *t)
                                  .mode = t->settings.train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
                                  .dim = psld_model_size(t->model),
                                  .eps = t->settings.train.eps,
+                                 .by_noise = t->settings.train.by_noise,
                                  .clean = t->settings.train.clean,
                                  .seed = (uint64_t)t->settings.seed};
     PSLD_TRY(make_trainer(t));
