@@ -329,7 +329,8 @@ typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, s
  * elements of all variables are replaced by a fresh draw of p(z_t | x), t being the time reached; so is the start, and
  * where the walk ends with a denoising step x itself comes back, to the bit. Adaptive samplers draw the noise of the
  * known part once for the whole walk. With repeats > 1 (not for adaptive samplers) every stretch of `jump` steps is
- * walked so many times, the state being noised back to where the stretch began; options.nfe counts all of it. */
+ * walked so many times, the state being noised back to where the stretch began: options.nfe is then that of one pass,
+ * and what is reported that of all. */
 typedef struct psld_inpainting {
     size_t images, each;        /* 1 and 1 by default */
     const double *x;            /* [images][dim]; what is unknown is not looked at */

@@ -21,37 +21,38 @@ typedef struct sampling_request {
 const char *sampling_samplers(void);
 const char *sampling_grids(void);
 
-#define SAMPLING_OPTIONS(s)                                                                                            \
-    {"process",                                                                                                        \
-     0,                                                                                                                \
-     CLI_TEXT,                                                                                                         \
-     "RECIPE",                                                                                                         \
-     "another recipe than the model's own (\"psld gamma=0.02\", a file)",                                              \
-     &(s).model.options.process,                                                                                       \
-     NULL},                                                                                                            \
-        {"sampler", 0, CLI_TEXT, "NAME", "as of psld sample (default em)", &(s).options.sampler, sampling_samplers()}, \
-        {"grid", 0, CLI_TEXT, "NAME", "times of the steps (default quadratic)", &(s).options.grid, sampling_grids()},  \
-        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default 250)", &(s).nfe, NULL},                 \
-        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL}, \
-        {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL},      \
-        {"no-denoise",         0,   CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",       \
-         &(s).options.denoise, NULL},                                                                                  \
-        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &(s).options.eps, NULL},                     \
-        {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL},                      \
-        {"corrector-size",                                                                                             \
-         0,                                                                                                            \
-         CLI_NUMBER,                                                                                                   \
-         "A",                                                                                                          \
-         "their size in (0, 1] (default 0.05)",                                                                        \
-         &(s).options.corrector_size,                                                                                  \
-         NULL},                                                                                                        \
-        {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL},           \
-        {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL},    \
-        {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too (.npy)", &(s).state, NULL},                        \
-        {"quantize",   0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize,      \
-         "round|floor"},                                                                                               \
-    {                                                                                                                  \
-        "json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL                                            \
+#define SAMPLING_OPTIONS(s)                                                                                             \
+    {"process",                                                                                                         \
+     0,                                                                                                                 \
+     CLI_TEXT,                                                                                                          \
+     "RECIPE",                                                                                                          \
+     "another recipe than the model's own (\"psld gamma=0.02\", a file)",                                               \
+     &(s).model.options.process,                                                                                        \
+     NULL},                                                                                                             \
+        {"sampler",          0, CLI_TEXT, "NAME", "as of psld sample (default em; inpaint sscs)", &(s).options.sampler, \
+         sampling_samplers()},                                                                                          \
+        {"grid", 0, CLI_TEXT, "NAME", "times of the steps (default quadratic)", &(s).options.grid, sampling_grids()},   \
+        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default 250)", &(s).nfe, NULL},                  \
+        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL},  \
+        {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL},       \
+        {"no-denoise",         0,   CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",        \
+         &(s).options.denoise, NULL},                                                                                   \
+        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &(s).options.eps, NULL},                      \
+        {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL},                       \
+        {"corrector-size",                                                                                              \
+         0,                                                                                                             \
+         CLI_NUMBER,                                                                                                    \
+         "A",                                                                                                           \
+         "their size in (0, 1] (default 0.05)",                                                                         \
+         &(s).options.corrector_size,                                                                                   \
+         NULL},                                                                                                         \
+        {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL},            \
+        {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL},     \
+        {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too (.npy)", &(s).state, NULL},                         \
+        {"quantize",   0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize,       \
+         "round|floor"},                                                                                                \
+    {                                                                                                                   \
+        "json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL                                             \
     }
 
 #define SAMPLING_GUIDANCE(s)                                                                                \

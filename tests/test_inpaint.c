@@ -101,7 +101,7 @@ static void same_bits_however_cut(void **state)
         inpainting.jump = 2;
         uint64_t nfe;
         assert_int_equal(psld_sample(recipe, source, &options, 0, N, 3, NULL, whole, &nfe), PSLD_OK);
-        assert_true(nfe == 31);
+        assert_true(nfe == 1 + 30 * (uint64_t)inpainting.repeats);
         options.batch = 5;
         assert_int_equal(psld_sample(recipe, source, &options, 0, 10, 3, NULL, part, NULL), PSLD_OK);
         assert_int_equal(psld_sample(recipe, source, &options, 10, 14, 3, NULL, part + 60, NULL), PSLD_OK);
@@ -133,9 +133,9 @@ static void bad_options(void **state)
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);
     assert_string_equal(psld_error_text(), "resampling: ode chooses its own steps and cannot walk them again");
     options.sampler = "em";
-    options.nfe = 5;
+    options.nfe = 1;
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);
-    assert_string_equal(psld_error_text(), "nfe: em needs at least 6 evaluations here, found 5");
+    assert_string_equal(psld_error_text(), "nfe: em needs at least 2 evaluations here, found 1");
     inpainting.repeats = 0;
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);
     inpainting.repeats = 1;

@@ -262,7 +262,6 @@ static psld_status count_steps(const psld_sample_options *options, route *r)
 {
     int budget = options->nfe - (options->denoise != 0), cost = r->sampler->evaluations + options->corrector;
     r->repeats = options->inpainting ? options->inpainting->repeats : 1;
-    cost *= r->repeats;
     r->steps = budget / cost;
     r->truncated = r->sampler->evaluations > 1 && r->repeats == 1 && budget - r->steps * cost >= cost - 1;
     r->steps += r->truncated;

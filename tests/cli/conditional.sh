@@ -78,8 +78,10 @@ refuses 2 "needs a 2-D model" guide m.yaml --label 0 -o a.png
 
 check "inpaint: vectors; what is known comes back to the bit"
 for method in resample replace authors; do
-    quietly inpaint m.yaml --image x.npy --mask mask.npy --method $method -n 10 --nfe 41 -o s.npy
-    says "10 samples of 1 vector, 41 evaluations each"
+    all=11
+    [ $method != resample ] || all=201
+    quietly inpaint m.yaml --image x.npy --mask mask.npy --method $method -n 10 --nfe 11 -o s.npy
+    says "10 samples of 1 vector, $all evaluations each"
     shape_is s.npy "10, 3"
     if [ $method != authors ]; then
         tail -c 120 s.npy | od -An -v -tx4 -w12 | awk '{print $1}' | sort -u >known
@@ -103,7 +105,7 @@ refuses 1 "nothing to do" inpaint m.yaml --image x.npy --mask empty.npy -o s2.np
 refuses 1 "expected a mask of 1 x 3, found 1 x 2" inpaint m.yaml --image x.npy --mask short.npy -o s2.npy
 refuses 1 "expected vectors of 3, one or [n, ...], found 1 x 2" inpaint m.yaml --image short.npy --mask mask.npy -o s2.npy
 refuses 1 "reaches beyond 8 x 8" inpaint net.safetensors --image pictures --rect 4,4,5,5 -o s2.png
-refuses 2 "cannot walk them again" inpaint m.yaml --image x.npy --mask mask.npy --sampler ode -o s2.npy
+refuses 2 "cannot walk them again" inpaint m.yaml --image x.npy --mask mask.npy --method resample --sampler ode -o s2.npy
 refuses 2 "are for --method resample" inpaint m.yaml --image x.npy --mask mask.npy --method replace --jump 3 -o s2.npy
 quietly convert net.yaml large.safetensors data.size=16
 quietly sample large.safetensors -n 1 --nfe 2 -o large
