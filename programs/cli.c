@@ -432,6 +432,24 @@ void cli_progress_end(cli_progress *progress)
     if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
 }
 
+/* ---- Ranks ------------------------------------------------------------------------------------------------------- */
+
+int cli_ranks_begin(int *exit_code)
+{
+    static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
+    int launched = 0;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) launched |= getenv(signs[i]) != NULL;
+    psld_status status = launched ? psld_ranks_begin() : PSLD_OK;
+    if (status != PSLD_OK) *exit_code = cli_failed(status);
+    return status == PSLD_OK;
+}
+
+int cli_ranks_end(int exit_code)
+{
+    psld_ranks_end(exit_code > 128 ? 0 : exit_code); /* a signal has reached them all */
+    return exit_code;
+}
+
 /* ---- Models ------------------------------------------------------------------------------------------------------ */
 
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)

@@ -76,6 +76,11 @@ int cli_progress_report(void *progress, uint64_t done, uint64_t total);
 void cli_progress_end(cli_progress *progress);
 
 double cli_seconds(void);
+
+/* For commands that share their work under mpirun or srun: joins the other ranks if there are any. Returns 0, and what to
+ * exit with, when that fails. cli_ranks_end leaves them, all at once when this one has failed; returns its argument. */
+int cli_ranks_begin(int *exit_code);
+int cli_ranks_end(int exit_code);
 /* "12 s", "3 min 20 s", "2 h 15 min", "4 d 3 h"; returns `text`. */
 enum { CLI_DURATION = 48 };
 const char *cli_duration(double seconds, char text[CLI_DURATION]);

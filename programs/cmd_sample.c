@@ -65,6 +65,15 @@ static int report_share(void *user, uint64_t done, uint64_t total)
                                all); /* a group may be drawn again for its rest */
 }
 
+void sample_share(const sample_job *job, size_t *begin, size_t *end)
+{
+    size_t group = strcmp(job->options.sampler, "ode") == 0 ? job->options.ode_group : 1;
+    size_t groups = (job->n + group - 1) / group, rank = (size_t)psld_rank(), ranks = (size_t)psld_rank_count();
+    *begin = groups * rank / ranks * group;
+    *end = groups * (rank + 1) / ranks * group;
+    if (*end > job->n) *end = job->n;
+}
+
 psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t before, psld_samples_fn take, void *user)
 {
     share s = {.before = before, .count = count, .all = job->n};
@@ -123,6 +132,7 @@ static psld_status draw_and_write(sample_job *job)
 static int report(const sample_job *job)
 {
     const sample_request *r = job->request;
+    if (psld_rank() != 0) return EXIT_DONE;
     if (!r->json) {
         printf("%zu samples of ", job->made);
         if (job->rank == 3)
@@ -313,7 +323,8 @@ static int run(const cli_command *command, int argc, char **argv)
     for (int i = 1; i < count; i++) models -= strchr(words[i], '=') != NULL;
     if (models != 1) return cli_wrong_usage(command, "expected one model, found %d", models);
     exit_code = check_request(command, &r);
-    return exit_code == EXIT_DONE ? sample_model(command, words, count, &r) : exit_code;
+    if (exit_code != EXIT_DONE || !cli_ranks_begin(&exit_code)) return exit_code;
+    return cli_ranks_end(sample_model(command, words, count, &r));
 }
 
 const cli_command command_sample = {

@@ -75,7 +75,7 @@ static int on_step(void *user, const psld_training_report *r)
     p->norm += r->norm;
     p->weight++;
     if (!isnan(r->held_out)) p->held_out = r->held_out;
-    if (now - p->shown >= pause || r->step == r->steps || asked_to_stop) show(p, r, now);
+    if (psld_rank() == 0 && (now - p->shown >= pause || r->step == r->steps || asked_to_stop)) show(p, r, now);
     return asked_to_stop != 0;
 }
 
@@ -136,8 +136,10 @@ static psld_status estimate(psld_training *training, const request *r)
 static int report_end(psld_status status, const request *r, psld_training *training)
 {
     if (status == PSLD_CANCELLED) {
-        fprintf(stderr, "psld: stopped after step %llu; the same command, or psld train -o %s, goes on from there\n",
-                (unsigned long long)psld_training_steps(training), r->run);
+        if (psld_rank() == 0)
+            fprintf(stderr,
+                    "psld: stopped after step %llu; the same command, or psld train -o %s, goes on from there\n",
+                    (unsigned long long)psld_training_steps(training), r->run);
         return asked_to_stop ? 128 + asked_to_stop : EXIT_FAILED;
     }
     if (status == PSLD_NOT_FINITE) {
@@ -150,7 +152,7 @@ static int report_end(psld_status status, const request *r, psld_training *train
 
 static int print_summary(const request *r, const psld_training *training, const progress *p)
 {
-    if (!r->json) return EXIT_DONE;
+    if (!r->json || psld_rank() != 0) return EXIT_DONE;
     char path[4096];
     json_t *object = json_object();
     snprintf(path, sizeof path, "%s/model.safetensors", r->run);
@@ -166,7 +168,7 @@ static int train(const request *r)
     psld_training *training;
     psld_status status = psld_training_open(r->estimate ? NULL : r->run, &r->options, &training);
     if (status != PSLD_OK) return cli_failed(status);
-    describe(training, r);
+    if (psld_rank() == 0) describe(training, r);
     int exit_code;
     if (r->estimate) {
         status = estimate(training, r);
@@ -179,7 +181,7 @@ static int train(const request *r)
                       .terminal = isatty(STDERR_FILENO)};
         watch_signals();
         status = psld_training_run(training, on_step, &p);
-        if (p.terminal) fprintf(stderr, "\n");
+        if (p.terminal && psld_rank() == 0) fprintf(stderr, "\n");
         exit_code = report_end(status, r, training);
         if (exit_code == EXIT_DONE) exit_code = print_summary(r, training, &p);
     }
@@ -237,7 +239,8 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!r.run && !r.estimate) return cli_wrong_usage(command, "where to? Give -o RUN, the folder of the run");
     if (!r.options.config && !r.options.data && !r.run)
         return cli_wrong_usage(command, "expected a configuration or data");
-    return train(&r);
+    if (!cli_ranks_begin(&exit_code)) return exit_code;
+    return cli_ranks_end(train(&r));
 }
 
 const cli_command command_train = {

@@ -93,10 +93,29 @@ static psld_status write_samples(const sample_job *job, const psld_array *x)
     return sample_is_image(job) ? write_grid(job, x) : write_plot(job, x);
 }
 
+/* Under several ranks each draws its share and rank 0 writes: all of it or nothing. */
+static psld_status draw_with_others(collection *c)
+{
+    size_t begin, end;
+    sample_job *job = c->job;
+    psld_status status = PSLD_OK;
+    sample_share(job, &begin, &end);
+    if (begin < end) status = sample_draw(job, begin, end - begin, 0, collect, c);
+    if (status != PSLD_OK) return status;
+    psld_ranks_merge(c->all->data, c->all->count * sizeof(float));
+    job->made = job->n;
+    return psld_rank() == 0 ? write_samples(job, c->all) : PSLD_OK;
+}
+
 psld_status sample_to_file(sample_job *job)
 {
     collection c = {job, NULL};
     psld_status status = create_all(job, &c.all);
+    if (status == PSLD_OK && psld_rank_count() > 1) {
+        status = draw_with_others(&c);
+        psld_array_free(c.all);
+        return status;
+    }
     if (status == PSLD_OK) status = sample_draw(job, 0, job->n, 0, collect, &c);
     if (status == PSLD_OK || (status == PSLD_CANCELLED && job->made > 0)) {
         c.all->count = c.all->count / c.all->shape[0] * job->made;

@@ -167,13 +167,14 @@ static psld_status save_pictures(void *user, uint64_t first, const psld_array *x
 /* Draws each run of samples that are not there. A run begins where a group of samples does that step together. */
 static psld_status draw_missing(sample_job *job)
 {
-    size_t group = strcmp(job->options.sampler, "ode") == 0 ? job->options.ode_group : 1;
+    size_t group = strcmp(job->options.sampler, "ode") == 0 ? job->options.ode_group : 1, share_begin, share_end;
     psld_status status = PSLD_OK;
+    sample_share(job, &share_begin, &share_end);
     for (size_t i = 0; i < job->n; i++) job->made += (size_t)is_there(job, i);
-    for (size_t first = 0; first < job->n && status == PSLD_OK;) {
-        while (first < job->n && is_there(job, first)) first++;
+    for (size_t first = share_begin; first < share_end && status == PSLD_OK;) {
+        while (first < share_end && is_there(job, first)) first++;
         size_t end = first;
-        while (end < job->n && !is_there(job, end)) end++;
+        while (end < share_end && !is_there(job, end)) end++;
         if (first == end) break;
         size_t begin = first / group * group;
         status = sample_draw(job, begin, end - begin, job->made, save_pictures, job);
@@ -185,7 +186,12 @@ static psld_status draw_missing(sample_job *job)
 psld_status sample_to_folder(sample_job *job)
 {
     json_t *description = describe(job);
-    psld_status status = claim_folder(job, description);
+    char here = 0;
+    psld_status status = psld_rank() == 0 ? claim_folder(job, description) : PSLD_OK;
     json_decref(description);
-    return status == PSLD_OK ? draw_missing(job) : status;
+    if (status != PSLD_OK) return status;
+    psld_ranks_merge(&here, 1); /* nobody writes before the folder is known to be ours */
+    status = draw_missing(job);
+    psld_ranks_merge(&here, 1); /* nor speaks of it before all is there */
+    return status;
 }

@@ -16,6 +16,8 @@ struct psld_exec {
     void *packed; /* weights that are kept in packed form ... */
     int fresh;    /* ... from the parameters as they are now */
     int poison;
+    void (*after)(void *user, size_t step); /* or NULL */
+    void *after_user;
     size_t faults;
     double *seconds; /* [step_count], or NULL: nobody asks */
 };
@@ -124,6 +126,7 @@ void psld_exec_run(psld_exec *exec, int n, const psld_run *run)
         double began = exec->seconds ? psld_seconds() : 0;
         run_step(exec, &plan->steps[i], n, run);
         if (exec->seconds) exec->seconds[i] += psld_seconds() - began;
+        if (exec->after) exec->after(exec->after_user, i);
         if (!exec->poison) continue;
         exec->faults += count_faults(exec, &plan->steps[i].out, n);
         poison_dead(exec, (int)i);
@@ -134,6 +137,12 @@ void psld_exec_run(psld_exec *exec, int n, const psld_run *run)
 void psld_exec_time(psld_exec *exec, double *seconds)
 {
     exec->seconds = seconds;
+}
+
+void psld_exec_watch(psld_exec *exec, void (*after)(void *user, size_t step), void *user)
+{
+    exec->after = after;
+    exec->after_user = user;
 }
 
 void psld_exec_changed(psld_exec *exec)

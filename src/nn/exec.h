@@ -26,6 +26,9 @@ void psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_type type,
 /* From now on a run adds the seconds of each step to seconds[step], [plan->step_count]; NULL: no more. */
 void psld_exec_time(psld_exec *exec, double *seconds);
 
+/* Has `after` called when each step of the plan is done, by its number, from the thread that runs it; NULL ends that. */
+void psld_exec_watch(psld_exec *exec, void (*after)(void *user, size_t step), void *user);
+
 /* The parameters have changed: weights that the plan keeps in packed form are packed again at the next run. */
 void psld_exec_changed(psld_exec *exec);
 

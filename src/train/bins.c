@@ -11,6 +11,15 @@ void psld_bins_add(psld_bins *bins, size_t n, const double *t, const float *loss
     }
 }
 
+void psld_bins_merge(psld_bins *bins, const psld_bins *more)
+{
+    for (int i = 0; i < PSLD_BINS; i++) {
+        bins->loss[i] += more->loss[i];
+        bins->hits[i] += more->hits[i];
+        bins->count[i] += more->count[i];
+    }
+}
+
 static double mean_of(const double *sums, const double *counts)
 {
     double sum = 0, count = 0;

@@ -12,6 +12,7 @@ typedef struct psld_bins {
 
 /* `hit` may be NULL. */
 void psld_bins_add(psld_bins *bins, size_t n, const double *t, const float *loss, const unsigned char *hit);
+void psld_bins_merge(psld_bins *bins, const psld_bins *more);
 /* Over all bins; NaN when there is nothing in them. */
 double psld_bins_loss(const psld_bins *bins);
 double psld_bins_accuracy(const psld_bins *bins);

@@ -16,6 +16,13 @@ typedef struct run_of_weights {
     size_t first, count;
 } run_of_weights;
 
+/* Neighbouring parameters whose gradients are summed over ranks together, and the step of the plan after which all of
+ * them are final. Gradients become final from the last parameters to the first, roughly, so while one bucket is on its
+ * way the steps before it are still computing. */
+typedef struct bucket {
+    size_t first, count, ready;
+} bucket;
+
 struct psld_trainer {
     psld_trainer_options options;
     psld_network *network;
@@ -28,6 +35,8 @@ struct psld_trainer {
     float *average, *own_average;
     run_of_weights *runs;
     size_t run_count;
+    bucket *buckets; /* the last parameters first; NULL: this process is alone */
+    size_t bucket_count;
     double *chunks;
     float *seeds, *losses; /* [batch] */
     int pending;           /* pieces since the last update */
@@ -113,6 +122,34 @@ static psld_status find_runs(psld_trainer *r)
     return PSLD_OK;
 }
 
+/* The last step that writes the gradient of a parameter. */
+static size_t final_step(const psld_plan *plan, const psld_parameter *p)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].out.buffer == PSLD_IN_GRADIENTS && plan->steps[i].out.offset == p->offset) last = i;
+    return last;
+}
+
+static psld_status make_buckets(psld_trainer *r)
+{
+    enum { BUCKET = 1 << 18 }; /* numbers: a megabyte is past the size where latency counts */
+    const psld_graph *graph = r->graph;
+    size_t end = r->plan->parameters;
+    if (!r->options.ranks || r->options.ranks->count < 2) return PSLD_OK;
+    r->buckets = psld_alloc(graph->parameter_count, sizeof *r->buckets);
+    if (!r->buckets) return PSLD_NO_MEMORY;
+    for (size_t i = graph->parameter_count, ready = 0; i-- > 0;) {
+        size_t first = i ? graph->parameters[i].offset : 0, step = final_step(r->plan, &graph->parameters[i]);
+        if (step > ready) ready = step;
+        if (end - first < BUCKET && i > 0) continue;
+        r->buckets[r->bucket_count++] = (bucket){first, end - first, ready};
+        end = first;
+        ready = 0;
+    }
+    return PSLD_OK;
+}
+
 static psld_status make_buffers(psld_trainer *r)
 {
     size_t count = r->plan->parameters, batch = (size_t)r->options.batch;
@@ -131,6 +168,7 @@ static psld_status make_buffers(psld_trainer *r)
     if (!all) return PSLD_NO_MEMORY;
     if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
     PSLD_TRY(find_runs(r));
+    PSLD_TRY(make_buckets(r));
     return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
 }
 
@@ -163,6 +201,7 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->sum);
     psld_release(trainer->own_average);
     psld_release(trainer->runs);
+    psld_release(trainer->buckets);
     psld_release(trainer->chunks);
     psld_release(trainer->seeds);
     psld_release(trainer->losses);
@@ -184,31 +223,60 @@ double psld_trainer_rate_now(const psld_trainer *r)
     return psld_trainer_rate(&r->options, r->steps);
 }
 
+typedef struct add_job {
+    float *sum;
+    const float *gradients;
+} add_job;
+
 static void add_range(void *context, size_t begin, size_t end)
 {
-    psld_trainer *r = context;
-    for (size_t i = begin; i < end; i++) r->sum[i] += r->gradients[i];
+    const add_job *job = context;
+    for (size_t i = begin; i < end; i++) job->sum[i] += job->gradients[i];
 }
 
-float *psld_trainer_gradient(psld_trainer *r)
+/* Adds the gradients of a piece, or of part of the parameters, to the sum over pieces; the first is copied. */
+static void collect(psld_trainer *r, size_t first, size_t count)
 {
+    add_job job = {r->sum + first, r->gradients + first};
+    if (r->pending == 0)
+        memcpy(r->sum + first, r->gradients + first, count * sizeof(float));
+    else
+        psld_parallel(count, 1 << 14, add_range, &job);
+}
+
+/* Sends off what the step of the plan that is just done has made final. */
+static void after_step(void *user, size_t step)
+{
+    psld_trainer *r = user;
+    for (size_t i = 0; i < r->bucket_count; i++) {
+        if (r->buckets[i].ready != step) continue;
+        if (r->sum) collect(r, r->buckets[i].first, r->buckets[i].count);
+        r->options.ranks->begin_sum((r->sum ? r->sum : r->gradients) + r->buckets[i].first, r->buckets[i].count);
+    }
+    r->options.ranks->poke();
+}
+
+const float *psld_trainer_gradient(psld_trainer *r)
+{
+    if (r->buckets) r->options.ranks->finish();
     return r->sum ? r->sum : r->gradients;
 }
 
 void psld_trainer_add(psld_trainer *r, const psld_piece *piece)
 {
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = piece->first, .training = 1};
+    int shared = r->buckets && piece->last;
     assert(r->pending < r->options.pieces);
     psld_exec_set(r->exec, r->z, piece->n, PSLD_F32, piece->z);
     psld_exec_set(r->exec, r->t, piece->n, PSLD_F32, piece->t);
     psld_exec_set(r->exec, r->target, piece->n, PSLD_F32, piece->target);
     if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, piece->n, PSLD_F32, piece->metric);
     psld_exec_set(r->exec, r->seed, piece->n, PSLD_F32, piece->weight);
+    psld_exec_watch(r->exec, shared ? after_step : NULL, r);
     psld_exec_run(r->exec, piece->n, &run);
     psld_exec_get(r->exec, r->loss, piece->n, PSLD_F32, piece->loss);
     if (piece->out) psld_exec_get(r->exec, r->out, piece->n, PSLD_F32, piece->out);
-    if (r->sum && r->pending == 0) memset(r->sum, 0, r->plan->parameters * sizeof(float));
-    if (r->sum) psld_parallel(r->plan->parameters, 1 << 14, add_range, r);
+    if (r->sum && !shared) collect(r, 0, r->plan->parameters);
     r->pending++;
 }
 

@@ -6,6 +6,7 @@
 #define PSLD_TRAIN_TRAINER_H
 
 #include "model/network.h"
+#include "train/distribution.h"
 
 typedef struct psld_trainer_options {
     const psld_backend *backend;
@@ -22,6 +23,7 @@ typedef struct psld_trainer_options {
     double ema;                                /* of the moving average; 0: none is kept */
     float *average;                            /* where it is kept (borrowed), or NULL: in memory of its own */
     uint64_t seed;                             /* of dropout */
+    const psld_distribution *ranks;            /* whose gradients are summed; NULL: this process is alone */
 } psld_trainer_options;
 
 /* Adam 2e-4, warm-up 5000, clipping 1, average 0.9999: App. C of the paper. */
@@ -43,12 +45,13 @@ typedef struct psld_piece {
     const float *weight; /* [n]: what the loss of each counts in the sum */
     float *loss;         /* [n]: filled, each without its weight */
     float *out;          /* what the network says, or NULL: not wanted */
+    int last;            /* of this rank in the step: sums over ranks begin as soon as gradients are final */
 } psld_piece;
 
 /* Adds the gradient of sum(weight loss) over the piece to what the step has so far. */
 void psld_trainer_add(psld_trainer *trainer, const psld_piece *piece);
-/* What the pieces since the last update add up to, at the offsets of the network's weights. */
-float *psld_trainer_gradient(psld_trainer *trainer);
+/* What the pieces since the last update add up to, on all ranks, at the offsets of the network's weights. */
+const float *psld_trainer_gradient(psld_trainer *trainer);
 /* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);

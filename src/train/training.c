@@ -33,9 +33,9 @@ static psld_status check_objective(psld_training *t)
     if (classifier && psld_data_classes(t->data) != psld_model_classes(t->model))
         return psld_fail(PSLD_BAD_INPUT, "model.n_cls: the data have %zu classes, the classifier %zu",
                          psld_data_classes(t->data), psld_model_classes(t->model));
-    if (s->train.accumulate > s->train.batch)
-        return psld_fail(PSLD_BAD_INPUT, "train.accumulate: expected at most train.batch = %lld, found %lld",
-                         (long long)s->train.batch, (long long)s->train.accumulate);
+    if (s->train.accumulate * t->ranks->count > s->train.batch)
+        return psld_fail(PSLD_BAD_INPUT, "train.accumulate: %lld pieces on %d ranks are more than train.batch = %lld",
+                         (long long)s->train.accumulate, t->ranks->count, (long long)s->train.batch);
     return PSLD_OK;
 }
 
@@ -71,10 +71,12 @@ static psld_status make_networks(psld_training *t)
     return PSLD_OK;
 }
 
-/* Samples of the largest piece. */
-static size_t piece_size(const psld_settings *s)
+/* Samples of the largest piece of the largest share. */
+static size_t piece_size(const psld_training *t)
 {
-    return (size_t)((s->train.batch + s->train.accumulate - 1) / s->train.accumulate);
+    uint64_t ranks = (uint64_t)t->ranks->count, pieces = (uint64_t)t->settings.train.accumulate;
+    uint64_t share = ((uint64_t)t->settings.train.batch + ranks - 1) / ranks;
+    return (size_t)((share + pieces - 1) / pieces);
 }
 
 static psld_status make_trainer(psld_training *t)
@@ -83,7 +85,8 @@ static psld_status make_trainer(psld_training *t)
     psld_trainer_options o;
     psld_trainer_defaults(&o);
     o.backend = t->model->backend;
-    o.batch = (int)piece_size(s);
+    o.batch = (int)piece_size(t);
+    o.ranks = t->ranks;
     o.pieces = (int)s->train.accumulate;
     o.rate = s->train.lr;
     o.beta1 = s->train.beta1;
@@ -104,7 +107,7 @@ static psld_status make_trainer(psld_training *t)
 static psld_status make_batch(psld_training *t)
 {
     psld_minibatch *b = &t->batch;
-    size_t n = b->capacity = piece_size(&t->settings), dim = psld_model_size(t->model);
+    size_t n = b->capacity = piece_size(t), dim = psld_model_size(t->model);
     size_t k = (size_t)t->model->recipe->spec.k, target = t->objective->target_size(t->model);
     size_t out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target;
     size_t metric = t->settings.train.nll ? (size_t)(t->model->recipe->predicted * t->model->recipe->predicted) : 0;
@@ -182,18 +185,51 @@ static psld_status make_parts(psld_training *t)
     return make_feeds(t);
 }
 
+/* Rank 0 alone knows the folder; the others get its configuration, and its state. */
+static psld_status configure(psld_training *t, const psld_training_options *options)
+{
+    uint64_t size = 0;
+    if (t->ranks->rank == 0) {
+        PSLD_TRY(psld_training_configure(t, options));
+        size = strlen(t->config);
+    }
+    t->ranks->broadcast(&size, sizeof size);
+    if (t->ranks->rank == 0) {
+        t->ranks->broadcast(t->config, size);
+        return PSLD_OK;
+    }
+    t->config = psld_alloc(size + 1, 1);
+    if (!t->config) return PSLD_NO_MEMORY;
+    t->ranks->broadcast(t->config, size);
+    return psld_training_follow(t);
+}
+
+static void share_state(psld_training *t)
+{
+    psld_trainer_state s = psld_trainer_state_of(t->trainer);
+    t->ranks->broadcast(s.steps, sizeof *s.steps);
+    t->ranks->broadcast(t->network->weights, s.count * sizeof(float));
+    t->ranks->broadcast(s.m, s.count * sizeof(float));
+    t->ranks->broadcast(s.v, s.count * sizeof(float));
+    if (s.average) t->ranks->broadcast(s.average, s.count * sizeof(float));
+    t->ranks->broadcast(&t->bins, sizeof t->bins);
+}
+
 /* A new folder is made last: a mistake leaves nothing behind. */
 static psld_status open_in(psld_training *t, const char *folder, const psld_training_options *options)
 {
+    t->ranks = psld_distribution_now();
+    if (t->ranks->rank != 0) folder = NULL;
     int goes_on = folder && psld_run_folder_exists(folder);
     if (goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
-    PSLD_TRY(psld_training_configure(t, options));
+    PSLD_TRY(configure(t, options));
     PSLD_TRY(make_parts(t));
-    if (!folder) return PSLD_OK;
-    if (!goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
-    if (!goes_on && psld_run_folder_exists(folder))
+    if (folder && !goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
+    if (folder && !goes_on && psld_run_folder_exists(folder))
         return psld_fail(PSLD_IO, "%s: another process has begun a run in this folder", folder);
-    return resume(t);
+    if (t->run) PSLD_TRY(resume(t));
+    share_state(t);
+    return PSLD_OK;
 }
 
 psld_status psld_training_open(const char *folder, const psld_training_options *options, psld_training **training)
@@ -262,14 +298,20 @@ static psld_status prepare(psld_training *t, psld_phase phase, uint64_t first, s
     return PSLD_OK;
 }
 
+/* What a step has counted, on this rank and then on all. */
+typedef struct step_sums {
+    double loss;
+    psld_bins bins;
+} step_sums;
+
 /* The pieces of a step: its samples are step * batch + 0 ... batch - 1. */
-static psld_status add_pieces(psld_training *t, uint64_t step, double *loss)
+static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
 {
     psld_minibatch *b = &t->batch;
-    uint64_t batch = (uint64_t)t->settings.train.batch;
-    *loss = 0;
-    for (uint64_t done = 0; done < batch;) {
-        size_t n = batch - done < b->capacity ? (size_t)(batch - done) : b->capacity;
+    uint64_t batch = (uint64_t)t->settings.train.batch, done, end;
+    psld_distribution_share(t->ranks, batch, &done, &end);
+    while (done < end) {
+        size_t n = end - done < b->capacity ? (size_t)(end - done) : b->capacity;
         PSLD_TRY(prepare(t, PSLD_PHASE_TRAIN, step * batch + done, n));
         psld_piece piece = {.n = (int)n,
                             .first = done,
@@ -279,13 +321,15 @@ static psld_status add_pieces(psld_training *t, uint64_t step, double *loss)
                             .metric = b->metric,
                             .weight = b->weight,
                             .loss = b->loss,
-                            .out = t->objective->looks_at_output ? b->out : NULL};
+                            .out = t->objective->looks_at_output ? b->out : NULL,
+                            .last = done + n == end};
         psld_trainer_add(t->trainer, &piece);
-        for (size_t i = 0; i < n; i++) *loss += t->scale * (double)b->loss[i] / (double)batch;
+        for (size_t i = 0; i < n; i++) sums->loss += t->scale * (double)b->loss[i] / (double)batch;
         if (t->objective->looks_at_output) t->objective->judge(&t->settings, t->model, n, b);
-        psld_bins_add(&t->bins, n, b->t, b->loss, b->hit);
+        psld_bins_add(&sums->bins, n, b->t, b->loss, b->hit);
         done += n;
     }
+    t->ranks->sum(&sums->loss, sizeof *sums / sizeof(double));
     return PSLD_OK;
 }
 
@@ -293,16 +337,18 @@ psld_status psld_training_evaluate(psld_training *t, psld_bins *bins)
 {
     psld_minibatch *b = &t->batch;
     uint64_t held = t->feed_count[PSLD_PHASE_HELD_OUT], count = (uint64_t)t->settings.train.evaluate_count;
-    if (count > held) count = held;
+    uint64_t done, end;
+    psld_distribution_share(t->ranks, count < held ? count : held, &done, &end);
     psld_model_changed(t->model);
-    for (uint64_t done = 0; done < count;) {
-        size_t n = count - done < b->capacity ? (size_t)(count - done) : b->capacity;
+    while (done < end) {
+        size_t n = end - done < b->capacity ? (size_t)(end - done) : b->capacity;
         PSLD_TRY(prepare(t, PSLD_PHASE_HELD_OUT, done, n));
         PSLD_TRY(psld_model_run(t->model, n, b->z, b->time, b->out));
         t->objective->judge(&t->settings, t->model, n, b);
         psld_bins_add(bins, n, b->t, b->loss, b->hit);
         done += n;
     }
+    t->ranks->sum((double *)bins, sizeof *bins / sizeof(double));
     return PSLD_OK;
 }
 
@@ -382,6 +428,7 @@ static psld_status after_step(psld_training *t)
 psld_status psld_training_step(psld_training *t, psld_training_report *report)
 {
     psld_bins held = {0};
+    step_sums sums = {0};
     double began = seconds_now();
     long step = psld_trainer_steps(t->trainer);
     *report = (psld_training_report){.step = (uint64_t)step + 1,
@@ -389,9 +436,11 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
                                      .samples = (uint64_t)t->settings.train.batch,
                                      .held_out = (double)NAN,
                                      .accuracy = (double)NAN};
-    PSLD_TRY(add_pieces(t, (uint64_t)step, &report->loss));
+    PSLD_TRY(add_pieces(t, (uint64_t)step, &sums));
+    report->loss = sums.loss;
     report->rate = psld_trainer_rate_now(t->trainer);
     PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
+    psld_bins_merge(&t->bins, &sums.bins);
     report->seconds = seconds_now() - began;
     int measure = due(t, t->settings.train.evaluate_every, t->settings.train.evaluate_every > 0);
     if (measure && t->feed_count[PSLD_PHASE_HELD_OUT] > 0) {
@@ -437,7 +486,9 @@ psld_status psld_training_run(psld_training *t, psld_training_fn watch, void *us
     while (psld_trainer_steps(t->trainer) < t->settings.train.steps) {
         psld_training_report report;
         PSLD_TRY(psld_training_step(t, &report));
-        if (!watch || !watch(user, &report)) continue;
+        double stop = watch && watch(user, &report);
+        t->ranks->sum(&stop, 1); /* any of the ranks may have been told */
+        if (stop == 0) continue;
         if (!due(t, t->settings.train.checkpoint_every, 1)) PSLD_TRY(psld_training_save(t));
         return psld_fail(PSLD_CANCELLED, "stopped after step %llu", (unsigned long long)report.step);
     }

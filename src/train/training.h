@@ -8,6 +8,7 @@
 #include "train/run_folder.h"
 
 struct psld_training {
+    const psld_distribution *ranks;
     psld_yaml *yaml; /* resolved: every key is there */
     char *config;    /* the same as text */
     psld_settings settings;
@@ -27,6 +28,9 @@ struct psld_training {
 
 /* Reads the configuration, or chooses one; opens the data; compares with the run that the folder holds. */
 psld_status psld_training_configure(psld_training *training, const psld_training_options *options);
+
+/* The same from training->config, which another rank has resolved. */
+psld_status psld_training_follow(psld_training *training);
 
 /* The loss of the averaged weights on held-out data, by time. */
 psld_status psld_training_evaluate(psld_training *training, psld_bins *bins);

@@ -197,3 +197,12 @@ psld_status psld_training_configure(psld_training *t, const psld_training_option
     psld_yaml_free(before);
     return status;
 }
+
+psld_status psld_training_follow(psld_training *t)
+{
+    PSLD_TRY(psld_yaml_parse(t->config, strlen(t->config), "config.yaml", &t->yaml));
+    PSLD_TRY(psld_settings_read(t->yaml, &t->settings));
+    const psld_settings *s = &t->settings;
+    PSLD_TRY(open_data(t, s, s->data.size, s->data.channels));
+    return check_shape(t);
+}
