@@ -158,8 +158,8 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     int chosen = (!options->config && options->data) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK && chosen) {
         int rank = psld_data_shape(t->data, shape);
-        if (options->classifier && psld_data_classes(t->data) < 2)
-            status = psld_fail(PSLD_BAD_INPUT, "%s: has no classes to tell apart", early.data.path);
+        if (options->classifier && (rank == 1 || psld_data_classes(t->data) < 2))
+            status = psld_fail(PSLD_BAD_INPUT, "%s: a classifier needs images with classes", early.data.path);
         else
             status = psld_choose(t->yaml, rank, shape, options->classifier ? psld_data_classes(t->data) : 0);
     }

@@ -97,6 +97,7 @@ refuses 1 "train.lr" train small.yaml -o whole train.lr=7
 refuses 1 "cannot" train small.yaml -o small.yaml/run
 printf 'x' >file
 refuses 1 "file" train small.yaml -o file
+refuses 1 "images with classes" train --classifier toy:moons -o new
 mkdir empty
 refuses 1 "empty" train empty -o new
 
