@@ -312,6 +312,15 @@ PSLD_API void psld_restore_defaults(psld_restore_options *options);
 PSLD_API psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, const psld_operator *op,
                                          const double *y, const psld_restore_options *options, psld_source **source);
 
+/* A source of `recipe` made of one of `known`: what states of any recipe tell of the data is the same, at the same
+ * effective noise. Within the noise that `known` has between t = 1e-5 and 1. The base must outlive it. */
+PSLD_API psld_status psld_source_translate(psld_source *base, const psld_recipe *known, const psld_recipe *recipe,
+                                           psld_source **source);
+/* A source whose clean data stay within [-limit, limit]: clipped, or with a quantile above 0 thresholded, a sample
+ * being divided by that quantile of its absolute values where that is beyond the limit. The base must outlive it. */
+PSLD_API psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, double limit, double quantile,
+                                      psld_source **source);
+
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
 /* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim
@@ -353,6 +362,8 @@ typedef struct psld_sample_options {
     double eps;          /* where the walk ends; the denoising step goes from here to 0 */
     double end_sigma;    /* if above 0: end where the effective noise is this, whatever eps is */
     int denoise;         /* 0: no last step; its evaluation goes to the walk */
+    double clip;         /* if above 0: the largest absolute value of clean data, see psld_source_clip */
+    double threshold;    /* and its quantile; 0: plain clipping */
     int corrector;       /* Langevin steps after each step of the walk */
     double corrector_size; /* their size, in (0, 1]: 1 forgets the noise altogether */
     size_t ode_group;      /* adaptive samplers choose their step for this many consecutive samples at once */
@@ -387,6 +398,12 @@ PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source,
                                  uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                  uint64_t *nfe);
 
+/* The way back: states [count][k * dim] at t = 1 from which a deterministic sampler (euler-ode, heun, dpm, collapsed,
+ * collapsed-heun) returns to the data x [count][dim]; options->nfe evaluations, no denoising step. The auxiliary
+ * variables that data have not are drawn for sample numbers first, first + 1, ... */
+PSLD_API psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                                 uint64_t first, size_t count, size_t dim, const double *x, double *z, uint64_t *nfe);
+
 /* ---- Models: a score source with its process and the shape of its data ------------------------------------------- */
 
 typedef struct psld_model psld_model;
@@ -398,7 +415,8 @@ typedef enum psld_model_kind {
 } psld_model_kind;
 
 typedef struct psld_model_options {
-    const char *process;          /* another recipe than the model's own (psld_recipe_open), or NULL */
+    const char *process;          /* another recipe than the model's own (psld_recipe_open; networks: through
+                                     psld_source_translate), or NULL */
     const char *config;           /* YAML for weights that carry no configuration of their own, or NULL */
     const char *const *overrides; /* "key.key=value" each, applied to the configuration */
     size_t override_count;
@@ -459,6 +477,9 @@ PSLD_API void psld_trajectory_free(psld_trajectory *trajectory);
 PSLD_API void psld_trajectory_watch(psld_trajectory *trajectory, psld_sample_options *options);
 PSLD_API const psld_array *psld_trajectory_frames(const psld_trajectory *trajectory);
 
+/* psld_encode for data x [n, channels, ...] of any type: *z is float32 [n, k * channels, ...]. */
+PSLD_API psld_status psld_model_encode(psld_model *model, const psld_sample_options *options, uint64_t first,
+                                       const psld_array *x, psld_array **z, uint64_t *nfe);
 /* Samples that are best drawn together: enough to be quick, not so many that memory or the first result is far. */
 PSLD_API size_t psld_model_batch(const psld_model *model);
 /* A number that tells models apart: of the weights or the mixture, and of the process. */

@@ -200,6 +200,8 @@ static int check_request(const cli_command *command, sample_request *r)
     if (r->trajectory_path && !cli_output_possible(r->trajectory_path)) return EXIT_FAILED;
     if (r->nfe) r->options.nfe = r->nfe > 1000000000 ? 1000000000 : (int)r->nfe;
     if (r->tolerance != 0) r->options.tolerance = r->tolerance;
+    if (r->eta && cli_numbers(r->eta, &r->options.eta, 1) != 1)
+        return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", r->eta);
     r->options.order = r->order > 1000 ? 1000 : (int)r->order;
     r->options.corrector = r->corrector > 1000000 ? 1000000 : (int)r->corrector;
     r->options.batch = (size_t)r->batch;
@@ -286,7 +288,7 @@ static int run(const cli_command *command, int argc, char **argv)
          "em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ancestral"},
         {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &r.order,
          NULL},
-        {"eta", 0, CLI_NUMBER, "E", "noise of ancestral, from 0 to 1 (default 1)", &r.options.eta, NULL},
+        {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &r.eta, NULL},
         {"grid", 0, CLI_TEXT, "NAME",
          "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt, log (dpm, collapsed, ancestral), rho, or "
          "times: 1,0.5,0.1,0.001",
@@ -300,6 +302,9 @@ static int run(const cli_command *command, int argc, char **argv)
         {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &r.options.eps, NULL},
         {"end-sigma", 0, CLI_NUMBER, "S", "end where the effective noise is S, instead of --eps", &r.options.end_sigma,
          NULL},
+        {"clip", 0, CLI_NUMBER, "C", "clip predicted clean data to [-C, C]", &r.options.clip, NULL},
+        {"threshold", 0, CLI_NUMBER, "Q", "scale them by this quantile of their size instead, e.g. 0.995",
+         &r.options.threshold, NULL},
         {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &r.corrector, NULL},
         {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &r.options.corrector_size, NULL},
         {"start", 0, CLI_TEXT, "prior|exact", "start from the stationary law (default) or the exact p_1 of the mixture",

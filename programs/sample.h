@@ -6,7 +6,7 @@
 #include "cli.h"
 
 typedef struct sample_request {
-    const char *model_path, *out, *z0, *start, *quantize, *trajectory_path;
+    const char *model_path, *out, *z0, *start, *quantize, *trajectory_path, *eta;
     cli_model model;
     long n, nfe, batch, corrector, ode_group, order;
     double tolerance;

@@ -233,6 +233,34 @@ static psld_status denoise(void)
     return status;
 }
 
+static psld_status encode(void)
+{
+    double x[6] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}, z[12];
+    psld_sample_options options;
+    psld_source *made;
+    psld_sample_defaults(&options);
+    options.sampler = "dpm";
+    options.nfe = 3;
+    psld_status status = psld_source_mixture(mixture, recipe, &made);
+    if (status == PSLD_OK) status = psld_encode(recipe, made, &options, 0, 3, 2, x, z, NULL);
+    psld_source_free(made);
+    return status;
+}
+
+static psld_status translate_and_clip(void)
+{
+    double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4];
+    psld_source *made = NULL, *translated = NULL, *clipped = NULL;
+    psld_status status = psld_source_mixture(mixture, recipe, &made);
+    if (status == PSLD_OK) status = psld_source_translate(made, recipe, recipe, &translated);
+    if (status == PSLD_OK) status = psld_source_clip(translated, recipe, 1, 0.9, &clipped);
+    if (status == PSLD_OK) status = psld_source_predict(clipped, 1, 2, z, &t, eps);
+    psld_source_free(clipped);
+    psld_source_free(translated);
+    psld_source_free(made);
+    return status;
+}
+
 static psld_status draw_mixture(void)
 {
     double z[3 * 4];
@@ -572,6 +600,8 @@ static void every_public_call(void **state)
     exhaust("source_restore, linear", restore_linear);
     exhaust("source_predict, many components", predict_with_many_components);
     exhaust("source_denoise", denoise);
+    exhaust("encode", encode);
+    exhaust("source_translate, source_clip", translate_and_clip);
     exhaust("mixture_draw", draw_mixture);
     exhaust("model_open", open_model);
     exhaust("model_open, process", open_model_with_process);

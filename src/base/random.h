@@ -27,9 +27,11 @@ enum psld_purpose {
     PSLD_FOR_KNOWN = 20,      /* the known part of a state that is inpainted */
     PSLD_FOR_JUMP = 21,       /* noise that takes a state back up, to walk a stretch again */
     PSLD_FOR_MEASURING = 22,  /* noise of a measurement that a sample is restored from */
-    PSLD_FOR_TIME = 40,       /* times of training; step: 0, or 1 for held-out data */
-    PSLD_FOR_NOISE = 41,      /* eps of training; step as above */
-    PSLD_FOR_MOMENTUM = 42,   /* start of the auxiliary variables in training; step as above */
+    PSLD_FOR_REST =
+        50, /* what states hold that tells nothing of the data; step 0: put in by translation, 1: encoding */
+    PSLD_FOR_TIME = 40,     /* times of training; step: 0, or 1 for held-out data */
+    PSLD_FOR_NOISE = 41,    /* eps of training; step as above */
+    PSLD_FOR_MOMENTUM = 42, /* start of the auxiliary variables in training; step as above */
 };
 
 /* Elements first ... first + count - 1 of the address. Uniform numbers are odd multiples of 2^-53 inside (0, 1);

@@ -109,6 +109,8 @@ void psld_model_free(psld_model *model)
     psld_source_free(model->source);
     psld_classifier_free(model->classifier);
     psld_mixture_free(model->mixture);
+    psld_source_free(model->native);
+    if (model->learned != model->recipe) psld_recipe_free(model->learned);
     psld_recipe_free(model->recipe);
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
     psld_network_free(model->network);

@@ -68,12 +68,45 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
 }
 
-/* Published configurations of classifiers may leave their process to the score network's. */
+/* The process that a network was trained for. Published configurations of classifiers may leave it to the score
+ * network's; one that names none gets the process asked for. */
 static psld_status read_process(const psld_node *root, const psld_model_options *options, psld_model *model)
 {
-    if (options->process) return psld_recipe_open(options->process, &model->recipe);
-    if (model->kind == PSLD_CLASSIFIER && !psld_process_named(root)) return PSLD_OK;
+    int named = psld_process_named(root);
+    if (options->process && (!named || model->kind == PSLD_CLASSIFIER))
+        return psld_recipe_open(options->process, &model->recipe);
+    if (model->kind == PSLD_CLASSIFIER && !named) return PSLD_OK;
     return psld_process_read(root, &model->recipe);
+}
+
+static int same_process(const psld_recipe *a, const psld_recipe *b)
+{
+    size_t k = (size_t)a->spec.k, square = k * k * sizeof(double), aux = (k - 1) * sizeof(double);
+    return a->spec.k == b->spec.k && memcmp(a->spec.D, b->spec.D, square) == 0 &&
+           memcmp(a->spec.Q, b->spec.Q, square) == 0 && memcmp(a->spec.mass, b->spec.mass, aux) == 0 &&
+           memcmp(a->spec.init, b->spec.init, aux) == 0 && a->spec.beta_min == b->spec.beta_min &&
+           a->spec.beta_max == b->spec.beta_max && a->spec.stabiliser == b->spec.stabiliser &&
+           a->spec.upper == b->spec.upper;
+}
+
+/* Makes a score network of one process one of another, where that is asked for. */
+static psld_status change_process(const psld_model_options *options, psld_model *model)
+{
+    psld_recipe *wanted;
+    psld_source *translated;
+    if (!options->process) return PSLD_OK;
+    PSLD_TRY(psld_recipe_open(options->process, &wanted));
+    psld_status status = same_process(wanted, model->recipe)
+                             ? PSLD_OK
+                             : psld_source_translate(model->source, model->recipe, wanted, &translated);
+    if (status != PSLD_OK || same_process(wanted, model->recipe)) {
+        psld_recipe_free(wanted);
+        return status;
+    }
+    model->native = model->source;
+    model->source = translated;
+    model->recipe = wanted;
+    return PSLD_OK;
 }
 
 /* Channels of z are variables times channels of the data, those of eps predicted ones times channels. */
@@ -108,6 +141,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
     model->backend = options->reference ? &psld_backend_reference : psld_backend_fastest();
     PSLD_TRY(read_process(root, options, model));
+    model->learned = model->recipe;
     PSLD_TRY(psld_network_create(&config, &model->network));
     PSLD_TRY(check_channels(model));
     if (tensors)
@@ -122,7 +156,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
         return psld_classifier_create(classify_with_network, NULL, model, (size_t)config.out_ch, &model->classifier);
     PSLD_TRY(psld_source_create(predict_with_network, NULL, model, &model->source));
     model->source->gradient = differentiate_network;
-    return PSLD_OK;
+    return change_process(options, model);
 }
 
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model)
@@ -226,7 +260,7 @@ static psld_status differentiate_network(void *user, size_t n, size_t dim, const
 {
     psld_model *model = user;
     psld_rows *rows = &model->rows;
-    size_t in = dim * (size_t)model->recipe->spec.k, out = dim * (size_t)model->recipe->predicted;
+    size_t in = dim * (size_t)model->learned->spec.k, out = dim * (size_t)model->learned->predicted;
     int gradient = grad_z != NULL;
     if (dim != psld_model_size(model))
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,

@@ -54,4 +54,8 @@ typedef struct psld_split {
 } psld_split;
 psld_status psld_split_plan(const psld_recipe *recipe, int exact, double t, psld_split *split);
 
+/* States at time t for data x: y = x, xi drawn by address. */
+psld_status psld_encode_start(const psld_recipe *recipe, int exact, double t, uint64_t seed, uint64_t first,
+                              size_t count, size_t dim, const double *x, double *z);
+
 #endif

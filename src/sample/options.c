@@ -32,6 +32,10 @@ static psld_status check_numbers(const psld_sample_options *o)
         return psld_fail(PSLD_BAD_ARGUMENT, "rho: expected a number from 1 to 1000, found %g", o->rho);
     if (!(o->eta >= 0 && o->eta <= 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
+    if (!(o->clip >= 0) || !isfinite(o->clip))
+        return psld_fail(PSLD_BAD_ARGUMENT, "clip: expected a positive number, found %g", o->clip);
+    if (!(o->threshold >= 0 && o->threshold <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "threshold: expected a number from 0 to 1, found %g", o->threshold);
     if (!(o->tolerance > 0 && o->tolerance <= 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1], found %g", o->tolerance);
     if (o->corrector < 0 || o->corrector > 1000)

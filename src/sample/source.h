@@ -13,6 +13,7 @@ struct psld_source {
     /* 1: eps comes from a score that is exact, the stabiliser having no part in it but in its units; 0: it is the noise
      * of the stabilised kernel, as a network learns it. A wrapper takes over the value of what it wraps. */
     int exact;
+    double earliest; /* times below it cannot be asked for; 0: all can. Also taken over by wrappers */
 };
 
 /* Without a gradient: set it afterwards. Takes over `user`: on failure, too, it is released. */

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "sample/denoiser.h"
 #include "sample/inpaint.h"
+#include "sample/multistep.h"
 
 /* ---- The affine primitive ---------------------------------------------------------------------------------------- */
 
@@ -242,6 +243,7 @@ psld_status psld_walk_report(const psld_walk *walk, double fraction)
 
 typedef struct route {
     const psld_sampler *sampler;
+    int upward; /* from data to noise */
     int steps, repeats;
     int truncated;           /* the last step has one evaluation fewer: see psld_sampler */
     double *times;           /* [steps + 1] */
@@ -270,6 +272,15 @@ static psld_status count_steps(const psld_sample_options *options, route *r)
                      (options->denoise != 0) + cost - (r->sampler->evaluations > 1), options->nfe);
 }
 
+static void reverse(double *numbers, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        double kept = numbers[i];
+        numbers[i] = numbers[count - 1 - i];
+        numbers[count - 1 - i] = kept;
+    }
+}
+
 static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_options *options, int exact, route *r)
 {
     PSLD_TRY(count_steps(options, r));
@@ -279,6 +290,7 @@ static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_optio
     r->correctors = r->tables ? psld_alloc(options->corrector ? steps : 0, sizeof *r->correctors) : NULL;
     if (!r->correctors) return PSLD_NO_MEMORY;
     PSLD_TRY(psld_grid_times(recipe, options->grid, options->rho, r->steps, options->eps, r->times));
+    if (r->upward) reverse(r->times, steps + 1);
     for (size_t i = 0; options->corrector && i < steps; i++)
         PSLD_TRY(psld_corrector_plan(recipe, r->times[i + 1], options->corrector_size, &r->correctors[i]));
     if (r->sampler->prepare) {
@@ -421,27 +433,64 @@ void psld_sample_warn(const psld_recipe *recipe)
         recipe->spec.name, distance);
 }
 
-psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
-                                uint64_t first, size_t count, size_t dim, const double *start, double *z,
-                                psld_sample_cost *cost)
+/* A walk with options that are complete, along a route that knows its sampler and direction. */
+static psld_status walk_route(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                              route *r, uint64_t first, size_t count, size_t dim, const double *start, double *z,
+                              psld_sample_cost *cost)
 {
-    psld_sample_options resolved;
-    route r = {0};
-    PSLD_TRY(psld_sample_resolve(recipe, options, &r.sampler, &resolved));
     if (count < 1 || dim < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
-    psld_walk walk = {.recipe = recipe, .source = source, .options = &resolved, .dim = dim};
+    if (options->eps < source->earliest)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
+                         "eps or end_sigma",
+                         recipe->spec.name, source->earliest, options->eps);
+    psld_walk walk = {.recipe = recipe, .source = source, .options = options, .dim = dim};
     walk.k = (size_t)recipe->spec.k;
     walk.predicted = (size_t)recipe->predicted;
-    psld_status status = plan_route(recipe, &resolved, source->exact, &r);
-    if (status == PSLD_OK) status = walk_all(&walk, &r, first, count, start, z);
+    psld_status status = plan_route(recipe, options, source->exact, r);
+    if (status == PSLD_OK) status = walk_all(&walk, r, first, count, start, z);
     cost->evaluations += walk.evaluations;
     cost->groups += walk.groups;
     psld_release(walk.eps);
     psld_release(walk.t);
     psld_release(walk.work);
-    release_route(&r);
+    release_route(r);
     return status;
+}
+
+psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                                uint64_t first, size_t count, size_t dim, const double *start, double *z,
+                                psld_sample_cost *cost)
+{
+    psld_sample_options resolved;
+    psld_source *clipped = NULL;
+    route r = {0};
+    PSLD_TRY(psld_sample_resolve(recipe, options, &r.sampler, &resolved));
+    if (options->clip > 0 || options->threshold > 0)
+        PSLD_TRY(psld_source_clip(source, recipe, options->clip > 0 ? options->clip : 1, options->threshold, &clipped));
+    psld_status status =
+        walk_route(recipe, clipped ? clipped : source, &resolved, &r, first, count, dim, start, z, cost);
+    psld_source_free(clipped);
+    return status;
+}
+
+psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                        uint64_t first, size_t count, size_t dim, const double *x, double *z, uint64_t *nfe)
+{
+    psld_sample_options upwards = *options, resolved;
+    psld_sample_cost cost = {0};
+    route r = {.upward = 1};
+    upwards.denoise = 0;
+    upwards.corrector = 0;
+    upwards.inpainting = NULL;
+    PSLD_TRY(psld_sample_resolve(recipe, &upwards, &r.sampler, &resolved));
+    if (!r.sampler->reversible)
+        return psld_fail(PSLD_BAD_ARGUMENT, "sampler: %s cannot walk from data to noise", r.sampler->name);
+    PSLD_TRY(psld_encode_start(recipe, source->exact, resolved.eps, resolved.seed, first, count, dim, x, z));
+    PSLD_TRY(walk_route(recipe, source, &resolved, &r, first, count, dim, z, z, &cost));
+    if (nfe) *nfe = psld_sample_nfe(&resolved, &cost);
+    return PSLD_OK;
 }
 
 uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost)

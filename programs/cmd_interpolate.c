@@ -1,0 +1,103 @@
+/* psld interpolate: what lies between two pictures, or points. */
+#include <math.h>
+#include <stdio.h>
+
+#include "latent.h"
+
+typedef struct request {
+    const char *out;
+    latent_request latent;
+    long number;
+} request;
+
+/* States between a and b on the arc that keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w) / sin
+ * w, w being their angle. */
+static void walk_arc(size_t width, const float *a, const float *b, size_t n, float *out)
+{
+    double aa = 0, bb = 0, ab = 0;
+    for (size_t j = 0; j < width; j++) {
+        aa += (double)a[j] * (double)a[j];
+        bb += (double)b[j] * (double)b[j];
+        ab += (double)a[j] * (double)b[j];
+    }
+    double angle = acos(fmax(-1, fmin(1, ab / sqrt(aa * bb))));
+    for (size_t i = 0; i < n; i++) {
+        double f = (double)i / (double)(n - 1), left = 1 - f, right = f;
+        if (angle > 1e-6 && sin(angle) > 1e-6) {
+            left = sin((1 - f) * angle) / sin(angle);
+            right = sin(f * angle) / sin(angle);
+        }
+        for (size_t j = 0; j < width; j++) out[i * width + j] = (float)(left * (double)a[j] + right * (double)b[j]);
+    }
+}
+
+static psld_status write_strip(const latent_job *job, const char *path, psld_array *strip)
+{
+    psld_array *pixels = NULL;
+    if (cli_ends_in(path, ".npy")) return psld_array_save(strip, path);
+    if (strip->rank != 4) return cli_bad_input("-o %s: a picture needs a model of images; write .npy", path);
+    psld_status status = psld_images_from_data(strip, 0, &pixels);
+    if (status == PSLD_OK) status = psld_image_grid(pixels, (size_t)strip->shape[0], path);
+    psld_array_free(pixels);
+    (void)job;
+    return status;
+}
+
+static int interpolate(request *r, const char *const *words)
+{
+    latent_job job = {0};
+    psld_array *between = NULL, *strip = NULL;
+    size_t n = (size_t)r->number;
+    psld_status status = latent_open(&r->latent, words[0], words + 1, 2, &job);
+    if (status == PSLD_OK && job.x->shape[0] != 2)
+        status = cli_bad_input("expected one picture or point in each of %s and %s", words[1], words[2]);
+    if (status == PSLD_OK) status = latent_encode(&job);
+    if (status == PSLD_OK) {
+        size_t shape[PSLD_MAX_RANK], width = job.z->count / 2;
+        for (int i = 0; i < job.z->rank; i++) shape[i] = i ? job.z->shape[i] : n;
+        status = psld_array_create(PSLD_F32, job.z->rank, shape, &between);
+        if (status == PSLD_OK) walk_arc(width, job.z->data, (const float *)job.z->data + width, n, between->data);
+    }
+    if (status == PSLD_OK) status = latent_decode(&job, between, &strip);
+    if (status == PSLD_OK) status = write_strip(&job, r->out, strip);
+    if (status == PSLD_OK) printf("%zu from %s to %s: %s\n", n, words[1], words[2], r->out);
+    psld_array_free(between);
+    psld_array_free(strip);
+    latent_close(&job);
+    return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    request r = {.number = 9};
+    const char *words[LATENT_WORDS];
+    int count, exit_code;
+    latent_defaults(&r.latent);
+    const cli_option options[] = {
+        {"out", 'o', CLI_FILE, "OUT", "a strip of pictures (.png), or the data (.npy)", &r.out, NULL},
+        {"number", 'n', CLI_COUNT, "N", "pictures in all, both ends included (default 9)", &r.number, NULL},
+        LATENT_OPTIONS(r.latent),
+        CLI_MODEL_OPTIONS(r.latent.model),
+        {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
+    };
+    if (argc > LATENT_WORDS) return cli_wrong_usage(command, "too many words");
+    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (count != 3)
+        return cli_wrong_usage(command, "expected a model and two pictures or arrays, found %d words", count);
+    if (r.number < 2 || r.number > 10000) return cli_wrong_usage(command, "-n: expected 2 to 10000");
+    if (!r.out || !cli_ends_in(r.out, ".npy|.png"))
+        return cli_wrong_usage(command, "where to? Give -o OUT (.png, .npy)");
+    return cli_output_possible(r.out) ? interpolate(&r, words) : EXIT_FAILED;
+}
+
+const cli_command command_interpolate = {
+    .name = "interpolate",
+    .summary = "draws what lies between two pictures",
+    .usage = "MODEL A B -o OUT [options]",
+    .description =
+        "A and B are pictures of the model's size, or .npy arrays of one point of data. Both are taken to noise "
+        "(psld encode),\n"
+        "and states on the arc between are taken back.",
+    .examples = "  psld interpolate digits.safetensors three.png eight.png -n 11 -o strip.png\n",
+    .run = run,
+};

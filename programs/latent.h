@@ -1,0 +1,52 @@
+/* What psld encode and psld interpolate share: data to states at t = 1, and back. */
+#ifndef PSLD_PROGRAMS_LATENT_H
+#define PSLD_PROGRAMS_LATENT_H
+
+#include "cli.h"
+
+enum { LATENT_WORDS = 4096 };
+
+typedef struct latent_request {
+    cli_model model;
+    psld_sample_options options;
+    long nfe, order;
+} latent_request;
+
+#define LATENT_OPTIONS(l)                                                                                             \
+    {"sampler",                                                                                                       \
+     0,                                                                                                               \
+     CLI_TEXT,                                                                                                        \
+     "NAME",                                                                                                          \
+     "a deterministic one: collapsed (default), dpm, collapsed-heun, heun, euler-ode",                                \
+     &(l).options.sampler,                                                                                            \
+     "collapsed|dpm|collapsed-heun|heun|euler-ode"},                                                                  \
+        {"nfe", 0, CLI_COUNT, "N", "evaluations each way (default 200)", &(l).nfe, NULL},                             \
+        {"order", 0, CLI_COUNT, "N", "of dpm and collapsed: 1 to 3 (default 3)", &(l).order, NULL},                   \
+        {"grid", 0, CLI_TEXT, "NAME", "as of psld sample", &(l).options.grid, NULL},                                  \
+        {"eps", 0, CLI_NUMBER, "T", "where the data stand (default 1e-3)", &(l).options.eps, NULL},                   \
+        {"end-sigma", 0, CLI_NUMBER, "S", "where the effective noise is S, instead of --eps", &(l).options.end_sigma, \
+         NULL},                                                                                                       \
+        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &(l).model.options.process, NULL},  \
+    {                                                                                                                 \
+        "seed", 0, CLI_SEED, "S", "of the auxiliary variables that data are given (default 0)", &(l).options.seed,    \
+            NULL                                                                                                      \
+    }
+
+typedef struct latent_job {
+    const latent_request *request;
+    psld_sample_options options;
+    psld_model *model;
+    psld_array *x; /* data, float32 [n, channels, ...] */
+    psld_array *z; /* states, float32 [n, k * channels, ...] */
+    uint64_t nfe;
+} latent_job;
+
+void latent_defaults(latent_request *request);
+/* Opens the model and reads the data; latent_close also after a failure. */
+psld_status latent_open(latent_request *request, const char *model, const char *const *files, int count,
+                        latent_job *job);
+void latent_close(latent_job *job);
+psld_status latent_encode(latent_job *job);
+psld_status latent_decode(latent_job *job, const psld_array *z, psld_array **x);
+
+#endif

@@ -1,0 +1,88 @@
+/* A source whose clean data stay within the range of data: what another predicts is clipped, or, with a quantile,
+ * thresholded as in Imagen (Saharia et al. 2022): divided by that quantile of a sample's absolute values where it is
+ * beyond the limit, so that no pixel saturates for a few that are too bright. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "sample/denoiser.h"
+
+typedef struct clipped {
+    psld_source *base;
+    psld_recipe *recipe; /* a copy of its own */
+    double limit, quantile;
+    double *x;      /* [n][dim] */
+    double *sorted; /* [dim] */
+    size_t x_room, sorted_room;
+} clipped;
+
+static void release_clipped(void *user)
+{
+    clipped *c = user;
+    psld_recipe_free(c->recipe);
+    psld_release(c->x);
+    psld_release(c->sorted);
+    psld_release(c);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value that the fraction `quantile` of |x| lies below, and no less than the limit. */
+static double find_scale(const clipped *c, size_t dim, const double *x)
+{
+    if (c->quantile == 0) return c->limit;
+    for (size_t j = 0; j < dim; j++) c->sorted[j] = fabs(x[j]);
+    qsort(c->sorted, dim, sizeof *c->sorted, by_size);
+    return fmax(c->limit, c->sorted[(size_t)(c->quantile * (double)(dim - 1))]);
+}
+
+static void clip_sample(const clipped *c, size_t dim, double *x)
+{
+    double scale = find_scale(c, dim, x);
+    for (size_t j = 0; j < dim; j++) x[j] = fmax(-scale, fmin(scale, x[j])) * (c->limit / scale);
+}
+
+static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    clipped *c = user;
+    size_t state = (size_t)c->recipe->spec.k * dim, predicted = (size_t)c->recipe->predicted * dim;
+    PSLD_TRY(psld_grow((void **)&c->x, &c->x_room, n * dim, sizeof *c->x));
+    PSLD_TRY(psld_grow((void **)&c->sorted, &c->sorted_room, dim, sizeof *c->sorted));
+    PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        psld_denoiser denoiser;
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        PSLD_TRY(psld_denoiser_plan(c->recipe, c->base->exact, t[begin], &denoiser));
+        psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted, c->x);
+        for (size_t i = begin; i < end; i++) clip_sample(c, dim, c->x + (i - begin) * dim);
+        psld_denoiser_eps(&denoiser, end - begin, dim, z + begin * state, c->x, eps + begin * predicted);
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, double limit, double quantile,
+                             psld_source **source)
+{
+    *source = NULL;
+    if (!(limit > 0) || !isfinite(limit))
+        return psld_fail(PSLD_BAD_ARGUMENT, "clip: expected a positive number, found %g", limit);
+    if (!(quantile >= 0 && quantile <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "threshold: expected a number from 0 to 1, found %g", quantile);
+    clipped *c = psld_alloc(1, sizeof *c);
+    if (!c) return PSLD_NO_MEMORY;
+    *c = (clipped){.base = base, .limit = limit, .quantile = quantile};
+    c->recipe = psld_copy_bytes(recipe, sizeof *recipe);
+    if (!c->recipe) {
+        release_clipped(c);
+        return PSLD_NO_MEMORY;
+    }
+    PSLD_TRY(psld_source_create(predict_clipped, release_clipped, c, source));
+    (*source)->exact = base->exact;
+    (*source)->earliest = base->earliest;
+    return PSLD_OK;
+}
