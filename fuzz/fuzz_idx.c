@@ -1,4 +1,6 @@
 /* The input is an IDX file, plain or .gz. */
+#define _GNU_SOURCE /* memfd_create */
+
 #include "check_data.h"
 #include "io/idx.h"
 
