@@ -88,7 +88,7 @@ static void every_point(const char *line, psld_mixture *mixture)
     }
     printf("%-16s %zu-D: log p off by %.1e nats at most, %.1e on average, %llu evaluations\n", line, s.dim, worst, mean,
            (unsigned long long)nfe);
-    assert_true(worst < 0.15 && fabs(mean) < 5e-3);
+    assert_true(worst < 0.15 && fabs(mean) < (PSLD_SANITIZED ? 2e-2 : 5e-3)); /* few points average less */
     assert_true(nfe > 20 && nfe < 2000);
     free_subject(&s);
 }
