@@ -380,6 +380,12 @@ typedef struct psld_sample_options {
 
 /* em, its grid (quadratic) and evaluations (250), tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
 PSLD_API void psld_sample_defaults(psld_sample_options *options);
+/* Names and one-line summaries of budgets, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_quality_name(int index);
+PSLD_API const char *psld_quality_summary(int index);
+/* What costs least for a quality: sets the sampler, and grid, nfe, order and eps where they are open (NULL or 0). The
+ * walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
+PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
 /* Checks options and fills in those that are left open (grid, nfe, order, and eps by end_sigma), as sampling itself does:
  * to know them before. */
 PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);

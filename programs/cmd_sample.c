@@ -190,14 +190,19 @@ static int check_out(const cli_command *command, const sample_request *r)
 /* What can be known to be wrong before anything is computed. Returns EXIT_DONE when nothing is. */
 static int check_request(const cli_command *command, sample_request *r)
 {
-    int adaptive = strcmp(r->options.sampler, "ode") == 0;
+    int adaptive = r->sampler && strcmp(r->sampler, "ode") == 0;
+    if (r->sampler && r->quality)
+        return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
     if (adaptive && r->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
     if (!adaptive && r->tolerance != 0)
-        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe", r->options.sampler);
+        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",
+                               r->sampler ? r->sampler : "what is chosen by --quality");
     if (r->trajectory_path && !cli_ends_in(r->trajectory_path, ".png"))
         return cli_wrong_usage(command, "--trajectory: expected a name that ends in .png, found \"%s\"",
                                r->trajectory_path);
     if (r->trajectory_path && !cli_output_possible(r->trajectory_path)) return EXIT_FAILED;
+    if (r->sampler) r->options.sampler = r->sampler;
+    if (!r->sampler || r->eps != 0) r->options.eps = r->eps;
     if (r->nfe) r->options.nfe = r->nfe > 1000000000 ? 1000000000 : (int)r->nfe;
     if (r->tolerance != 0) r->options.tolerance = r->tolerance;
     if (r->eta && cli_numbers(r->eta, &r->options.eta, 1) != 1)
@@ -249,6 +254,11 @@ static psld_status open_job(const char *const *words, int count, sample_request 
     for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
     job->n = r->n ? (size_t)r->n : r->z0 ? 0 : sample_is_image(job) ? 64 : 1000;
     if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
+    if (!r->sampler) {
+        const char *quality = r->quality ? r->quality : "normal";
+        status = psld_sample_quality(psld_model_recipe(job->model), quality, &job->options);
+        if (status != PSLD_OK) return status;
+    }
     return psld_sample_complete(psld_model_recipe(job->model), &job->options);
 }
 
@@ -283,8 +293,10 @@ static int run(const cli_command *command, int argc, char **argv)
          &r.n, NULL},
         {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)",
          &r.model.options.process, NULL},
+        {"quality", 0, CLI_TEXT, "draft|normal|best", "what costs least for a quality (default normal)", &r.quality,
+         "draft|normal|best"},
         {"sampler", 0, CLI_TEXT, "NAME",
-         "em (default), sscs, ode, euler-ode, heun, dpm, collapsed, collapsed-heun, ancestral", &r.options.sampler,
+         "instead: em, sscs, ode, euler-ode, heun, dpm, collapsed, collapsed-heun, ancestral", &r.sampler,
          "em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ancestral"},
         {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &r.order,
          NULL},
@@ -294,12 +306,12 @@ static int run(const cli_command *command, int argc, char **argv)
          "times: 1,0.5,0.1,0.001",
          &r.options.grid, NULL},
         {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &r.options.rho, NULL},
-        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by sampler, em 250)", &r.nfe, NULL},
+        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by quality; em 250)", &r.nfe, NULL},
         {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &r.tolerance, NULL},
         {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &r.options.seed, NULL},
         {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",
          &r.options.denoise, NULL},
-        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &r.options.eps, NULL},
+        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3; by quality)", &r.eps, NULL},
         {"end-sigma", 0, CLI_NUMBER, "S", "end where the effective noise is S, instead of --eps", &r.options.end_sigma,
          NULL},
         {"clip", 0, CLI_NUMBER, "C", "clip predicted clean data to [-C, C]", &r.options.clip, NULL},
@@ -349,10 +361,16 @@ const cli_command command_sample = {
         "ending is a folder of .png files named by the number of the sample. It is filled as samples come: "
         "the same command\n"
         "goes on where it was stopped.\n\n"
+        "Without --sampler, --quality chooses sampler, grid, evaluations and end of the walk: collapsed of order 3 "
+        "on the grid\n"
+        "log with 12, 30 or 100 evaluations. em, sscs, euler-ode and heun take the grid quadratic and 250 evaluations "
+        "unless told.\n\n"
         "The number of evaluations counts the last denoising step. ode controls its step for groups of "
         "consecutive samples\n"
         "and reports the mean number of evaluations over groups, rounded up.",
     .examples = "  psld sample digits.safetensors -o digits.png\n"
+                "  psld sample digits.safetensors --quality best --seed 7 -o digits.png\n"
+                "  psld sample digits.safetensors --process vp -o digits.png\n"
                 "  psld sample RUN -n 50000 --sampler sscs --nfe 200 -o samples/\n"
                 "  psld sample RUN -n 50000 --estimate\n"
                 "  psld sample mixture.yaml -n 2000 -o samples.png\n"

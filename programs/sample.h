@@ -6,10 +6,10 @@
 #include "cli.h"
 
 typedef struct sample_request {
-    const char *model_path, *out, *z0, *start, *quantize, *trajectory_path, *eta;
+    const char *model_path, *out, *z0, *start, *quantize, *trajectory_path, *eta, *sampler, *quality;
     cli_model model;
     long n, nfe, batch, corrector, ode_group, order;
-    double tolerance;
+    double tolerance, eps;
     int state, json, estimate;
     psld_sample_options options;
 } sample_request;

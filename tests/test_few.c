@@ -340,10 +340,41 @@ static void options_are_checked(void **state)
     refuse(&o, "3 evaluations");
 }
 
+/* Fills what is open and leaves what is given; the end is the later of t = 1e-3 and sigma = 0.01. */
+static void qualities(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        for (int q = 0; psld_quality_name(q); q++) {
+            psld_sample_options o;
+            double sigma;
+            psld_sample_defaults(&o);
+            o.eps = 0;
+            assert_non_null(psld_quality_summary(q));
+            assert_int_equal(psld_sample_quality(recipe, psld_quality_name(q), &o), PSLD_OK);
+            assert_int_equal(psld_recipe_sigma(recipe, o.eps, &sigma), PSLD_OK);
+            assert_true(o.eps == 1e-3 ? sigma >= 0.01 : o.eps > 1e-3 && fabs(sigma - 0.01) < 1e-10);
+            assert_int_equal(psld_sample_complete(recipe, &o), PSLD_OK);
+            o.nfe = 7;
+            o.grid = "1,0.5,0.1";
+            o.eps = 0.2;
+            assert_int_equal(psld_sample_quality(recipe, psld_quality_name(q), &o), PSLD_OK);
+            assert_true(o.nfe == 7 && o.eps == 0.2 && strcmp(o.grid, "1,0.5,0.1") == 0);
+            assert_int_equal(psld_sample_quality(recipe, "magic", &o), PSLD_BAD_ARGUMENT);
+            assert_non_null(strstr(psld_error_text(), "draft, normal, best"));
+        }
+        psld_recipe_free(recipe);
+    }
+    assert_null(psld_quality_name(3));
+    assert_null(psld_quality_summary(-1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(errors_of_flows), cmocka_unit_test(passages),
                                        cmocka_unit_test(splits),          cmocka_unit_test(ancestral_law),
-                                       cmocka_unit_test(grids),           cmocka_unit_test(options_are_checked)};
+                                       cmocka_unit_test(grids),           cmocka_unit_test(options_are_checked),
+                                       cmocka_unit_test(qualities)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

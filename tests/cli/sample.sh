@@ -47,12 +47,12 @@ for sampler in sscs ode euler-ode heun; do
 done
 
 check "fewer samples are the first of more"
-quietly sample m.yaml --nfe 9 -n 10 --seed 5 --state -o few.npy
+quietly sample m.yaml --sampler em --nfe 9 -n 10 --seed 5 --state -o few.npy
 cmp <(tail -c 160 few.npy) <(tail -c 1600 em.npy | head -c 160) || fail "sample i depends on how many there are"
 
 check "seeds differ, and are repeatable"
-for seed in 0 1 18446744073709551615; do quietly sample m.yaml --nfe 9 -n 10 --seed $seed -o "seed-$seed.npy"; done
-quietly sample m.yaml --nfe 9 -n 10 -o default.npy
+for seed in 0 1 18446744073709551615; do quietly sample m.yaml --sampler em --nfe 9 -n 10 --seed $seed -o "seed-$seed.npy"; done
+quietly sample m.yaml --sampler em --nfe 9 -n 10 -o default.npy
 cmp default.npy seed-0.npy
 ! cmp -s seed-0.npy seed-1.npy || fail "seeds 0 and 1 are the same"
 ! cmp -s seed-0.npy seed-18446744073709551615.npy || fail "a seed of 64 bits is cut"
@@ -60,7 +60,7 @@ cmp default.npy seed-0.npy
 check "--no-denoise, --eps, --grid, --corrector change the result, not the count of evaluations"
 for how in "" --no-denoise "--eps 0.01" "--grid uniform" "--no-denoise --grid uniform" "--corrector 1"; do
     # shellcheck disable=SC2086
-    quietly sample m.yaml --nfe 9 -n 10 $how -o "how$how.npy" --json
+    quietly sample m.yaml --sampler em --nfe 9 -n 10 $how -o "how$how.npy" --json
     says '"nfe": 9'
 done
 [ "$(cksum how*.npy | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 6 ] || fail "an option has no effect"
@@ -73,20 +73,20 @@ tight=$(grep -o '"nfe": [0-9]*' "$logs/out" | cut -d ' ' -f 2)
 [ "$loose" -lt "$tight" ] || fail "$loose evaluations at 1e-2, $tight at 1e-6"
 
 check "--z0 starts from given states; deterministic samplers then do not depend on the seed"
-quietly sample m.yaml -n 20 --nfe 1 --no-denoise --start exact --state -o z0.npy
+quietly sample m.yaml --sampler em -n 20 --nfe 1 --no-denoise --start exact --state -o z0.npy
 quietly sample m.yaml --z0 z0.npy --sampler heun --nfe 11 --seed 1 -o a.npy --json
 says '"n": 20'
 quietly sample m.yaml --z0 z0.npy --sampler heun --nfe 11 --seed 2 -o b.npy
 cmp a.npy b.npy || fail "heun depends on the seed"
-quietly sample m.yaml --z0 z0.npy --nfe 11 --seed 1 -o c.npy
-quietly sample m.yaml --z0 z0.npy --nfe 11 --seed 2 -o d.npy
+quietly sample m.yaml --sampler em --z0 z0.npy --nfe 11 --seed 1 -o c.npy
+quietly sample m.yaml --sampler em --z0 z0.npy --nfe 11 --seed 2 -o d.npy
 ! cmp -s c.npy d.npy || fail "em does not depend on the seed"
 quietly sample m.yaml --z0 z0.npy -n 3 --sampler heun --nfe 11 -o e.npy
 shape_is e.npy "3, 2"
 cmp <(tail -c 24 e.npy) <(tail -c 160 a.npy | head -c 24) || fail "-n does not take the first of --z0"
 
 check "JSON"
-quietly sample m.yaml -n 12 --nfe 9 -o j.npy --json
+quietly sample m.yaml --sampler em -n 12 --nfe 9 -o j.npy --json
 [ "$(wc -l <"$logs/out")" -eq 1 ] || fail "not one line"
 for key in n nfe seconds; do says "\"$key\": "; done
 python "

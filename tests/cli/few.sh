@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Few-step samplers from the command line: qualities, grids, other recipes for one network, encoding and interpolation.
+set -eu
+. "$(dirname "$0")/lib.bash"
+write_mixture m.yaml
+cat >net.yaml <<'EOT'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: []}
+EOT
+quietly convert net.yaml net.safetensors
+quietly convert net.yaml third.safetensors process=told
+
+check "qualities are budgets; what is given goes before"
+for row in "draft 12" "normal 30" "best 100"; do
+    # shellcheck disable=SC2086
+    set -- $row
+    quietly sample m.yaml -n 5 --quality "$1" -o "$1.npy" --json
+    python "assert j['nfe'] == $2 and j['sampler'] == 'collapsed', j"
+done
+quietly sample m.yaml -n 5 -o default.npy
+cmp default.npy normal.npy
+quietly sample m.yaml -n 5 --quality draft --nfe 7 -o seven.npy --json
+python "assert j['nfe'] == 7, j"
+refuses 2 "--quality" sample m.yaml --quality best --sampler em -o x.npy
+refuses 2 "--quality" sample m.yaml --quality excellent -o x.npy
+
+check "the same bits for every batch and number of threads"
+for sampler in dpm collapsed collapsed-heun ancestral; do
+    for how in "--batch 1" "--batch 7" "--threads 1" "--batch 7 --threads=2"; do
+        # shellcheck disable=SC2086
+        quietly sample m.yaml --sampler $sampler --nfe 9 $how -n 50 --seed 5 --state -o "now.npy"
+        [ -e $sampler.npy ] || cp now.npy $sampler.npy
+        cmp now.npy $sampler.npy || fail "$sampler $how: other bits"
+    done
+done
+quietly sample m.yaml --sampler ancestral --eta 0 --order 3 --nfe 9 -n 50 --seed 5 --state -o eta.npy
+cmp eta.npy dpm.npy || fail "ancestral without noise is not dpm"
+
+check "grids by name and by their times, with every sampler"
+for grid in uniform quadratic sqrt log rho 1,0.6,0.3,0.1,0.01; do
+    for sampler in em sscs heun dpm ancestral; do
+        quietly sample m.yaml -n 3 --sampler $sampler --grid $grid -o x.npy
+    done
+done
+quietly sample m.yaml -n 3 --sampler em --grid 1,0.5,0.1 -o x.npy --json
+python "assert j['nfe'] == 3, j"
+quietly sample m.yaml -n 3 --sampler dpm --end-sigma 0.05 --clip 1 --threshold 0.9 -o x.npy
+refuses 2 "times that fall" sample m.yaml --sampler em --grid 1,0.2,0.5 -o x.npy
+refuses 2 "quadratic" sample m.yaml --grid magic -o x.npy
+refuses 2 "order: dpm has 1 to 3, found 4" sample m.yaml --sampler dpm --order 4 -o x.npy
+refuses 2 "order: em has no choice" sample m.yaml --sampler em --order 2 -o x.npy
+refuses 2 "eta" sample m.yaml --sampler ancestral --eta 2 -o x.npy
+refuses 2 "--eta" sample m.yaml --sampler ancestral --eta much -o x.npy
+refuses 2 "goes from" sample m.yaml --sampler dpm --end-sigma 1e9 -o x.npy
+
+check "a network of one recipe under others, within the noise it knows"
+for process in vp cld "told"; do
+    quietly sample net.safetensors --process "$process" -n 2 --nfe 5 -o x.npy --json
+    python "assert j['process'] == '$process', j"
+done
+quietly sample net.safetensors --process "psld gamma=0.02" -n 2 --nfe 5 -o same.npy
+quietly sample net.safetensors -n 2 --nfe 5 -o own.npy
+cmp same.npy own.npy
+refuses 2 "recipe psld begins with effective noise" sample third.safetensors --process psld -n 2 -o x.npy
+refuses 2 "end earlier" sample net.safetensors --process told --sampler em --nfe 5 -n 2 -o x.npy
+
+check "encoding: states, and what comes back"
+quietly sample m.yaml -n 6 --sampler em --nfe 100 -o data.npy
+quietly encode m.yaml data.npy -o z.npy --json
+python "assert j['n'] == 6 and j['nfe'] == 200 and j['round_trip'] < 2 / 127.5, j"
+quietly info z.npy --json
+says '"shape": [6, 4]'
+quietly sample m.yaml --z0 z.npy --sampler collapsed --nfe 200 -o back.npy
+quietly sample net.safetensors -n 2 --nfe 3 -o pictures
+quietly encode net.safetensors pictures/*.png --nfe 5 -o z.npy
+quietly info z.npy --json
+says '"shape": [2, 2, 8, 8]'
+refuses 1 "expected data of 64 numbers" encode net.safetensors data.npy -o x.npy
+refuses 1 "nothere.png" encode net.safetensors nothere.png -o x.npy
+refuses 2 "--sampler" encode m.yaml data.npy --sampler em -o x.npy
+refuses 2 "expected a model and" encode m.yaml -o x.npy
+
+check "interpolation: a strip whose ends are the pictures"
+quietly sample m.yaml -n 1 --sampler em --nfe 100 -o a.npy
+quietly sample m.yaml -n 1 --sampler em --nfe 100 --seed 1 -o b.npy
+quietly interpolate m.yaml a.npy b.npy -n 5 -o strip.npy
+quietly info strip.npy --json
+says '"shape": [5, 2]'
+pictures=(pictures/*.png)
+quietly interpolate net.safetensors "${pictures[0]}" "${pictures[1]}" -n 3 --nfe 5 -o strip.png
+refuses 1 "one picture or point" interpolate m.yaml data.npy b.npy -o x.npy
+refuses 2 "2 to 10000" interpolate m.yaml a.npy b.npy -n 1 -o x.npy
