@@ -17,8 +17,8 @@ quietly convert net.yaml net.safetensors
 quietly convert classifier.yaml c.safetensors
 quietly sample m.yaml -n 1200 --nfe 30 --seed 1 -o a.npy
 quietly sample m.yaml -n 1100 --nfe 30 --seed 2 -o b.npy
-quietly sample net.safetensors -n 24 --nfe 2 --seed 1 -o one
-quietly sample net.safetensors -n 20 --nfe 2 --seed 2 -o two
+quietly sample net.safetensors -n 24 --sampler em --nfe 2 --seed 1 -o one
+quietly sample net.safetensors -n 20 --sampler em --nfe 2 --seed 2 -o two
 find one two -type f ! -name "*.png" -delete # notes beside the samples
 
 check "features given as .npy: all metrics, as text and JSON"
@@ -60,7 +60,7 @@ python "assert j['frechet_distance'] <= 1e-6 and j['n_a'] < j['dim'] + 9"
 check "a model against data: samples are drawn; a page is made"
 quietly eval m.yaml b.npy -n 500 --sampler sscs --nfe 20 --metric fid,swd --json
 python "assert j['n_a'] == 500 and j['n_b'] == 1100 and j['nfe'] == 20 and j['fid'] < 0.1"
-quietly eval net.safetensors two -n 20 --nfe 2 --seed 2 --weights c.safetensors --page page.png --json
+quietly eval net.safetensors two -n 20 --sampler em --nfe 2 --seed 2 --weights c.safetensors --page page.png --json
 python "assert j['frechet_distance'] <= 1e-6, j" # the same samples as in the folder
 [ "$(head -c 8 page.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "page.png is no PNG"
 

@@ -157,7 +157,7 @@ cmp strips.png again.png || fail "strips depend on the batch"
 check "--estimate writes nothing"
 mkdir quiet && cd quiet
 quietly sample ../grey.safetensors -n 50000 --batch 64 --estimate
-says "50000 samples, 250 evaluations each"
+says "50000 samples, 30 evaluations each"
 quietly sample ../grey.safetensors -n 50000 --batch 64 --nfe 100 --estimate --json -o x
 python "assert j['n'] == 50000 and j['nfe'] == 100 and j['seconds'] > 0 and j['peak_bytes'] > 1e6, j"
 quietly sample ../grey.safetensors -n 5 --sampler ode --tol 0.1 --estimate --json
