@@ -395,7 +395,7 @@ static void adam_step(void *context, int slots)
 {
     (void)slots;
     rest_layer *l = context;
-    const psld_adam_avx2 adam = {2e-4, 0.9, 0.999, 1e-8, 0, 1, 0.9999, 1, 10};
+    const psld_adam adam = {2e-4, 0.9, 0.999, 1e-8, 0, 1, 0.9999, 1, 10};
     psld_adam_avx2_8(&adam, l->count, l->x, l->y, l->dy, l->tables, l->weights);
 }
 

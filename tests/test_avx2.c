@@ -935,7 +935,7 @@ static void adam_values(void **state)
     for (ptrdiff_t count = 1; count < 100000; count = count * 3 + 1) {
         float *a[3][5];
         double *chunks = doubles(psld_sum_squares_chunks_avx2(count)), sums[3];
-        const psld_adam_avx2 adam = {2e-4, 0.9, 0.999, 1e-8, 0.01, 0.5, 0.9999, 1, 3};
+        const psld_adam adam = {2e-4, 0.9, 0.999, 1e-8, 0.01, 0.5, 0.9999, 1, 3};
         for (int i = 0; i < 3; i++) {
             use_threads(i + 1);
             seed = (uint64_t)count;

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "golden.h"
+#include "kernels/adam.h"
 #include "kernels/backend.h"
 #include "model/network.h"
 #include "model/process_read.h"
-#include "train/adam.h"
 #include "train/trainer.h"
 
 /* ---- The update -------------------------------------------------------------------------------------------------- */

@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "kernels/adam.h"
 #include "nn/exec.h"
 #include "nn/gradient.h"
 #include "nn/ops.h"
-#include "train/adam.h"
 
 /* Parameters that are trained and lie side by side. */
 typedef struct run_of_weights {

@@ -103,7 +103,7 @@ static void adam_range(void *context, size_t begin, size_t end)
     if (i < last) adam_rest(a, i, last - i);
 }
 
-void psld_adam_avx2_8(const psld_adam_avx2 *adam, ptrdiff_t count, const float *g, float *w, float *m, float *v,
+void psld_adam_avx2_8(const psld_adam *adam, ptrdiff_t count, const float *g, float *w, float *m, float *v,
                       float *average)
 {
     adam_job job = {.count = count, .g = g, .w = w, .m = m, .v = v, .average = average};

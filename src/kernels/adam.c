@@ -1,4 +1,4 @@
-#include "train/adam.h"
+#include "kernels/adam.h"
 
 #include <math.h>
 
@@ -38,9 +38,7 @@ void psld_adam_update(const psld_adam *adam, size_t count, const float *g, float
     adam_job job = {.adam = adam, .g = g, .w = w, .m = m, .v = v, .average = average, .count = count};
 #if defined(__x86_64__)
     if (psld_cpu_has_avx2()) {
-        const psld_adam_avx2 fast = {adam->rate, adam->beta1, adam->beta2,  adam->epsilon, adam->decay,
-                                     adam->clip, adam->ema,   adam->shrink, adam->step};
-        psld_adam_avx2_8(&fast, (ptrdiff_t)count, g, w, m, v, average);
+        psld_adam_avx2_8(adam, (ptrdiff_t)count, g, w, m, v, average);
         return;
     }
 #endif

@@ -1,6 +1,6 @@
 /* The update of parameters: clipping, Adam and the moving average in one pass over memory. */
-#ifndef PSLD_TRAIN_ADAM_H
-#define PSLD_TRAIN_ADAM_H
+#ifndef PSLD_KERNELS_ADAM_H
+#define PSLD_KERNELS_ADAM_H
 
 #include <stddef.h>
 
