@@ -198,6 +198,37 @@ static void rectified_convolutions(void **state)
     check_op(&wide);
 }
 
+/* ---- Matrices ---------------------------------------------------------------------------------------------------- */
+
+static void define_product(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    const int *turned = c->a.product.transposed;
+    int length = turned[0] ? c->in[0].n : c->in[0].c;
+    (void)n;
+    for (int i = 0; i < s.n * s.c * length; i++) {
+        int k = i % length, column = i / length % s.c, row = i / length / s.c;
+        double a = in[0][turned[0] ? k * s.n + row : row * length + k];
+        double b = in[1][turned[1] ? column * length + k : k * s.c + column];
+        out[row * s.c + column] += a * b;
+    }
+}
+
+static void products(void **state)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {1, 48, 16}, {17, 3, 6}, {5, 16, 32}, {16, 9, 48}, {32, 32, 32}};
+    (void)state;
+    for (int i = 0; i < 6 * 4; i++) {
+        const int *size = sizes[i / 4], turn_a = i & 1, turn_b = i >> 1 & 1;
+        op_case c = {.op = PSLD_OP_PRODUCT, .inputs = 2, .linear = 3, .define = define_product};
+        c.a.product.transposed[0] = turn_a, c.a.product.transposed[1] = turn_b;
+        c.in[0] = (psld_shape){turn_a ? size[1] : size[0], turn_a ? size[0] : size[1], 1, 1};
+        c.in[1] = (psld_shape){turn_b ? size[2] : size[1], turn_b ? size[1] : size[2], 1, 1};
+        snprintf(c.name, sizeof c.name, "product of %d x %d x %d%s%s", size[0], size[1], size[2],
+                 turn_a ? ", the first transposed" : "", turn_b ? ", the second transposed" : "");
+        check_op(&c);
+    }
+}
+
 /* ---- Vectors added and summed ------------------------------------------------------------------------------------ */
 
 static void define_bias(const op_case *c, int n, double *const *in, psld_shape s, double *out)
@@ -753,13 +784,21 @@ static void count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),  cmocka_unit_test(finished_convolutions),
-        cmocka_unit_test(vectors),       cmocka_unit_test(elementwise),
-        cmocka_unit_test(dropout),       cmocka_unit_test(channels),
-        cmocka_unit_test(normalisation), cmocka_unit_test(resampling),
-        cmocka_unit_test(attention),     cmocka_unit_test(embeddings),
-        cmocka_unit_test(losses),        cmocka_unit_test(rectified_convolutions),
-        cmocka_unit_test(pooling),       cmocka_unit_test(resizing),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(finished_convolutions),
+        cmocka_unit_test(products),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(elementwise),
+        cmocka_unit_test(dropout),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(normalisation),
+        cmocka_unit_test(resampling),
+        cmocka_unit_test(attention),
+        cmocka_unit_test(embeddings),
+        cmocka_unit_test(losses),
+        cmocka_unit_test(rectified_convolutions),
+        cmocka_unit_test(pooling),
+        cmocka_unit_test(resizing),
         cmocka_unit_test(count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ typedef enum psld_op {
     PSLD_OP_CONV,           /* (x, w): correlation; linear maps are 1x1 ones */
     PSLD_OP_CONV_DX,        /* (dy, w): its adjoint in x; also the transposed convolution */
     PSLD_OP_CONV_DW,        /* (x, dy): its adjoint in w */
+    PSLD_OP_PRODUCT,        /* (a, b): the product of two dense matrices, each as it is or transposed */
     PSLD_OP_BIAS,           /* (x, b): x + b, b dense [c] or one [c] a sample */
     PSLD_OP_CHANNEL_SUM,    /* (x): sum over pixels; dense result: over samples, too */
     PSLD_OP_BROADCAST,      /* (b): b [n][c] at every pixel */
@@ -89,6 +90,9 @@ typedef union psld_attributes {
         unsigned finish;          /* PSLD_FINISH_...: what a plan has fused into a conv or conv_dx; 0 in graphs */
         double by;                /* with PSLD_FINISH_SCALE */
     } conv;
+    struct {
+        int transposed[2]; /* of each factor: columns and rows change places */
+    } product;
     struct {
         int groups;
         psld_activation activation;

@@ -73,7 +73,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
     }
     if (status == PSLD_OK) {
         const psld_plan *plan = psld_runner_plan(model->runners[0]);
-        *bytes = (plan->arena + plan->parameters + plan->packed) * plan->element;
+        *bytes = (plan->arena + plan->parameters + plan->kept) * plan->element;
     }
     psld_release(r.room);
     return status;

@@ -52,12 +52,22 @@ static psld_id dense(psld_unet *unet, const char *part, psld_id x, int channels)
     return add_bias(unet, psld_nn_linear(unet->graph, x, w, 0), part, "bias");
 }
 
-/* "Network in network": a matrix [in][out] for every pixel. */
-static psld_id nin(psld_unet *unet, const char *part, psld_id x, int channels, double scale)
+/* "Network in network": a matrix [in][out] and a vector for every pixel. */
+typedef struct nin_weights {
+    psld_id w, b;
+} nin_weights;
+
+static nin_weights nin_parameters(psld_unet *unet, const char *part, int in, int out, double scale)
 {
-    int shape[2] = {channels_of(unet, x), channels};
-    psld_id w = parameter(unet, part, "W", 2, shape, PSLD_INIT_UNIFORM, scale);
-    return add_bias(unet, psld_nn_linear(unet->graph, x, w, 1), part, "b");
+    nin_weights made;
+    made.w = parameter(unet, part, "W", 2, (int[]){in, out}, PSLD_INIT_UNIFORM, scale);
+    made.b = parameter(unet, part, "b", 1, &out, PSLD_INIT_ZEROS, 1);
+    return made;
+}
+
+static psld_id nin(psld_unet *unet, psld_id x, nin_weights weights)
+{
+    return psld_nn_bias(unet->graph, psld_nn_linear(unet->graph, x, weights.w, 1), weights.b);
 }
 
 static psld_id norm(psld_unet *unet, const char *part, psld_id x, psld_activation activation)
@@ -179,7 +189,8 @@ static psld_id shortcut(psld_unet *unet, psld_id x, int channels, psld_resize re
 {
     int same = channels_of(unet, x) == channels && resize == PSLD_KEEP;
     if (same) return x;
-    if (unet->config->resblock_type == PSLD_BLOCK_DDPM) return nin(unet, "NIN_0", x, channels, 0.1);
+    if (unet->config->resblock_type == PSLD_BLOCK_DDPM)
+        return nin(unet, x, nin_parameters(unet, "NIN_0", channels_of(unet, x), channels, 0.1));
     return resized_shortcut(unet, x, channels, resize);
 }
 
@@ -208,14 +219,25 @@ psld_id psld_unet_residual(psld_unet *unet, psld_id x, int channels, psld_resize
     return psld_unet_add(unet, x, h);
 }
 
+/* With queries, keys and values q = h Wq + bq, k = h Wk + bk, v = h Wv + bv: what is the same for all keys does not
+ * change a softmax, and its weights P sum to one. So
+ *
+ *     q k' = (h Wq Wk' + bq Wk') h' + the same for all keys,    P v Wo + bo = P h (Wv Wo) + (bv Wo + bo),
+ *
+ * which is two maps of all pixels instead of four. The bias of the keys has no effect. */
 psld_id psld_unet_attention(psld_unet *unet, psld_id x)
 {
+    psld_graph *graph = unet->graph;
     int channels = channels_of(unet, x);
     psld_id h = norm(unet, "GroupNorm_0", x, PSLD_LINEAR);
-    psld_id q = nin(unet, "NIN_0", h, channels, 0.1);
-    psld_id k = nin(unet, "NIN_1", h, channels, 0.1);
-    psld_id v = nin(unet, "NIN_2", h, channels, 0.1);
-    h = nin(unet, "NIN_3", psld_nn_attention(unet->graph, q, k, v), channels, unet->config->init_scale);
+    nin_weights q = nin_parameters(unet, "NIN_0", channels, channels, 0.1);
+    nin_weights k = nin_parameters(unet, "NIN_1", channels, channels, 0.1);
+    nin_weights v = nin_parameters(unet, "NIN_2", channels, channels, 0.1);
+    nin_weights o = nin_parameters(unet, "NIN_3", channels, channels, unet->config->init_scale);
+    nin_weights qk = {psld_nn_product(graph, q.w, 0, k.w, 1), psld_nn_product(graph, q.b, 0, k.w, 1)};
+    nin_weights vo = {psld_nn_product(graph, v.w, 0, o.w, 0),
+                      psld_nn_sum(graph, psld_nn_product(graph, v.b, 0, o.w, 0), o.b, 1)};
+    h = nin(unet, psld_nn_attention(graph, nin(unet, h, qk), h, h), vo);
     unet->module++;
     return psld_unet_add(unet, x, h);
 }

@@ -13,8 +13,8 @@ struct psld_exec {
     void *arena;
     void *parameters; /* only ever read: no plan has a step that writes there */
     void *gradients;
-    void *packed; /* weights that are kept in packed form ... */
-    int fresh;    /* ... from the parameters as they are now */
+    void *kept; /* packed weights and whatever else parameters alone decide ... */
+    int fresh;  /* ... as they are now */
     int poison;
     void (*after)(void *user, size_t step); /* or NULL */
     void *after_user;
@@ -38,6 +38,9 @@ static psld_operand operand_at(const psld_exec *exec, const psld_place *place, i
         break;
     case PSLD_IN_PARAMETERS:
         operand.data = (char *)exec->parameters + bytes;
+        break;
+    case PSLD_IN_KEPT:
+        operand.data = (char *)exec->kept + bytes;
         break;
     }
     return operand;
@@ -64,7 +67,7 @@ static psld_call make_call(const psld_exec *exec, const psld_step *step, int n, 
     if (step->scratch.size) call.scratch = (char *)exec->arena + step->scratch.offset * element;
     if (step->packed.size)
         call.packed =
-            (char *)(step->packed.region == PSLD_NONE ? exec->packed : exec->arena) + step->packed.offset * element;
+            (char *)(step->packed.region == PSLD_NONE ? exec->kept : exec->arena) + step->packed.offset * element;
     return call;
 }
 
@@ -76,6 +79,7 @@ static void pack_step(const psld_step *step, const psld_call *call)
 
 static void run_step(psld_exec *exec, const psld_step *step, int n, const psld_run *run)
 {
+    if (step->out.buffer == PSLD_IN_KEPT && exec->fresh) return;
     psld_call call = make_call(exec, step, n, run);
     if (step->packed.size && (step->packed.region != PSLD_NONE || !exec->fresh)) pack_step(step, &call);
     job j = {&call, step->kernel.run};
@@ -197,8 +201,8 @@ psld_status psld_exec_create(const psld_plan *plan, void *parameters, void *grad
     if (!made) return PSLD_NO_MEMORY;
     *made = (psld_exec){.plan = plan, .parameters = parameters, .gradients = gradients, .poison = poison};
     made->arena = psld_alloc(plan->arena, plan->element);
-    made->packed = psld_alloc(plan->packed, plan->element);
-    if (!made->arena || !made->packed) {
+    made->kept = psld_alloc(plan->kept, plan->element);
+    if (!made->arena || !made->kept) {
         psld_exec_free(made);
         return PSLD_NO_MEMORY;
     }
@@ -211,6 +215,6 @@ void psld_exec_free(psld_exec *exec)
 {
     if (!exec) return;
     psld_release(exec->arena);
-    psld_release(exec->packed);
+    psld_release(exec->kept);
     psld_release(exec);
 }

@@ -29,7 +29,7 @@ void psld_exec_time(psld_exec *exec, double *seconds);
 /* Has `after` called when each step of the plan is done, by its number, from the thread that runs it; NULL ends that. */
 void psld_exec_watch(psld_exec *exec, void (*after)(void *user, size_t step), void *user);
 
-/* The parameters have changed: weights that the plan keeps in packed form are packed again at the next run. */
+/* The parameters have changed: what the plan keeps, packed weights above all, is made again at the next run. */
 void psld_exec_changed(psld_exec *exec);
 
 size_t psld_exec_faults(const psld_exec *exec);

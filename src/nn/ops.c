@@ -12,6 +12,7 @@ static const psld_op_rule *const rules[PSLD_OPS] = {
     [PSLD_OP_CONV] = &psld_rule_conv,
     [PSLD_OP_CONV_DX] = &psld_rule_conv_dx,
     [PSLD_OP_CONV_DW] = &psld_rule_conv_dw,
+    [PSLD_OP_PRODUCT] = &psld_rule_product,
     [PSLD_OP_BIAS] = &psld_rule_bias,
     [PSLD_OP_CHANNEL_SUM] = &psld_rule_channel_sum,
     [PSLD_OP_BROADCAST] = &psld_rule_broadcast,

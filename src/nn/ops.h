@@ -15,6 +15,8 @@
 psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4], int transposed);
 /* x times a matrix [out][in], or [in][out] if `transposed`: the same for every pixel. */
 psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed);
+/* The product of two matrices of the parameters, or made of them, each as it is or transposed: maps composed. */
+psld_id psld_nn_product(psld_graph *graph, psld_id a, int a_transposed, psld_id b, int b_transposed);
 /* x + b, b a vector of the parameters or one [c] for each sample. */
 psld_id psld_nn_bias(psld_graph *graph, psld_id x, psld_id b);
 /* Sum over pixels, [n][c]; over samples, too, if `dense`. */
@@ -82,6 +84,6 @@ extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, 
     psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
     psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,
     psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_entropy, psld_rule_entropy_dx, psld_rule_pool,
-    psld_rule_resize;
+    psld_rule_resize, psld_rule_product;
 
 #endif

@@ -103,6 +103,37 @@ static psld_status lay_out(maker *m)
     return PSLD_OK;
 }
 
+/* Whether what lies there changes only with the parameters. */
+static int lasts(const psld_place *place)
+{
+    return place->buffer == PSLD_IN_PARAMETERS || place->buffer == PSLD_IN_KEPT;
+}
+
+/* Whether parameters alone decide a node. */
+static int is_constant(const maker *m, psld_id id)
+{
+    const psld_work *work = &m->work[id];
+    if (!work->live || work->pinned || !work->inputs || m->graph->nodes[id].shape.n == 0) return 0;
+    for (int i = 0; i < work->inputs; i++)
+        if (work->from[i] != PSLD_NONE && !lasts(&m->plan->places[work->from[i]])) return 0;
+    return 1;
+}
+
+/* Gives constants places that last, while there is room. */
+static void keep_constants(maker *m, size_t *left)
+{
+    psld_plan *plan = m->plan;
+    for (size_t i = 0; i < plan->node_count; i++) {
+        psld_place *place = &plan->places[i];
+        size_t size = place_size(place, plan->batch);
+        if (!is_constant(m, (psld_id)i) || size * plan->element > *left) continue;
+        *left -= size * plan->element;
+        place->buffer = PSLD_IN_KEPT;
+        place->offset = plan->kept;
+        plan->kept += size;
+    }
+}
+
 /* Whether a step may write over its input `at`: nor may it need what lies there in another way. */
 static int may_overlay(const maker *m, const psld_work *work, int at)
 {
@@ -191,20 +222,20 @@ static void make_extra(psld_plan *plan, int step, psld_extra *extra)
     plan->regions[extra->region] = (psld_region){step, step, extra->size, 0};
 }
 
-/* Keeps packed weights if they are parameters, which do not change between runs, and if there is room left. */
+/* Keeps packed weights if they do not change between runs and if there is room left. */
 static int keep_packed(psld_plan *plan, psld_step *step, size_t *left)
 {
     size_t bytes = step->packed.size * plan->element;
-    if (!bytes || bytes > *left || step->in[1].buffer != PSLD_IN_PARAMETERS) return 0;
+    if (!bytes || bytes > *left || !lasts(&step->in[1])) return 0;
     *left -= bytes;
     step->packed.region = PSLD_NONE;
-    step->packed.offset = plan->packed;
-    plan->packed += step->packed.size;
+    step->packed.offset = plan->kept;
+    plan->kept += step->packed.size;
     return 1;
 }
 
 /* Steps know their places but for offsets in the arena. */
-static void make_steps(maker *m, size_t store)
+static void make_steps(maker *m, size_t *left)
 {
     psld_plan *plan = m->plan;
     for (size_t i = 0; i < plan->node_count; i++)
@@ -212,7 +243,7 @@ static void make_steps(maker *m, size_t store)
     for (size_t i = 0; i < plan->step_count; i++) {
         psld_step *step = &plan->steps[i];
         make_extra(plan, (int)i, &step->scratch);
-        if (keep_packed(plan, step, &store)) continue;
+        if (keep_packed(plan, step, left)) continue;
         psld_call call = shape_call(step, plan->batch);
         if (step->kernel.in_time && step->kernel.in_time(&call)) step->packed.size = 0;
         make_extra(plan, (int)i, &step->packed);
@@ -322,12 +353,14 @@ static psld_status allocate(maker *m)
 
 static psld_status make(maker *m, const psld_plan_options *options)
 {
+    size_t left = options->store;
     PSLD_TRY(allocate(m));
     PSLD_TRY(make_work(m, options->passes));
     find_lifetimes(m);
     PSLD_TRY(lay_out(m));
+    keep_constants(m, &left);
     make_regions(m);
-    make_steps(m, options->store);
+    make_steps(m, &left);
     PSLD_TRY(place_regions(m->plan));
     set_offsets(m->plan);
     return find_bound(m->plan);
@@ -374,7 +407,7 @@ void psld_plan_free(psld_plan *plan)
 static psld_status check_extra(const psld_plan *plan, size_t step, const psld_extra *extra)
 {
     const psld_region *region = extra->region == PSLD_NONE ? NULL : &plan->regions[extra->region];
-    if (!extra->size || (!region && extra->offset + extra->size <= plan->packed)) return PSLD_OK;
+    if (!extra->size || (!region && extra->offset + extra->size <= plan->kept)) return PSLD_OK;
     if (region && region->offset == extra->offset && region->size >= extra->size && region->first <= (int)step &&
         region->last >= (int)step)
         return PSLD_OK;

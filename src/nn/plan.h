@@ -12,6 +12,7 @@ typedef enum psld_buffer {
     PSLD_IN_ARENA,      /* everything that lives for some steps */
     PSLD_IN_PARAMETERS, /* all parameters, at their offsets */
     PSLD_IN_GRADIENTS,  /* gradients, each at the offset of its parameter */
+    PSLD_IN_KEPT,       /* what parameters alone decide: made when they change, and kept */
 } psld_buffer;
 
 typedef struct psld_place {
@@ -24,7 +25,7 @@ typedef struct psld_place {
 /* Memory that belongs to a step alone. */
 typedef struct psld_extra {
     size_t size, offset; /* elements; 0: none */
-    int region;          /* in the arena; PSLD_NONE: in the buffer of packed weights, which lasts */
+    int region;          /* in the arena; PSLD_NONE: in the buffer of what is kept */
 } psld_extra;
 
 typedef struct psld_step {
@@ -64,7 +65,7 @@ typedef struct psld_plan {
     size_t arena;      /* elements */
     size_t bound;      /* elements: the most that is alive at one step; no arrangement needs less */
     size_t parameters; /* elements of a buffer of parameters, and of one of gradients */
-    size_t packed;     /* elements of packed weights that are kept */
+    size_t kept;       /* elements of what is kept: packed weights, and results that parameters alone decide */
 } psld_plan;
 
 /* What a plan may do to the graph; 0: nothing. */
@@ -77,7 +78,7 @@ typedef struct psld_plan_options {
     const psld_backend *backend;
     int batch;       /* at most */
     unsigned passes; /* PSLD_PASS_... */
-    size_t store;    /* bytes that packed weights may take to be kept; the others are packed just before their use */
+    size_t store;    /* bytes of what may be kept; other weights are packed just before their use */
 } psld_plan_options;
 
 psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *options, const psld_plan_output *outputs,

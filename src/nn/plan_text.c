@@ -59,7 +59,7 @@ static const char *shape_text(psld_shape s, char *text, size_t size)
 
 static void put_place(writer *w, const psld_plan *plan, const psld_place *place)
 {
-    static const char *const buffers[] = {"arena", "parameters", "gradients"};
+    static const char *const buffers[] = {"arena", "parameters", "gradients", "kept"};
     put(w, "%s+%zu", buffers[place->buffer], place->offset * plan->element);
 }
 
@@ -99,7 +99,7 @@ psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, 
         plan->step_count, psld_plan_flops(plan, 1) * 1e-9);
     put(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n",
         (double)(plan->arena * plan->element) * 1e-6, (double)(plan->bound * plan->element) * 1e-6,
-        (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->packed * plan->element) * 1e-6);
+        (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->kept * plan->element) * 1e-6);
     put(&w, " step  kernel             result a sample           Mflop  %splace in bytes\n",
         seconds ? "       ms   Gflop/s  " : "");
     for (size_t i = 0; i < plan->step_count; i++) put_step(&w, plan, i, seconds, n);

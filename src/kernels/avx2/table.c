@@ -21,6 +21,7 @@ static void make_backend(void)
     psld_table_attention_avx2(backend.kernel);
     psld_table_moves_avx2(backend.kernel);
     psld_table_pools_avx2(backend.kernel);
+    psld_table_products_avx2(backend.kernel);
 }
 
 int psld_table_slots_avx2(void)

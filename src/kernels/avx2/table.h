@@ -12,6 +12,7 @@ void psld_table_norms_avx2(psld_op_kernel *kernel);
 void psld_table_attention_avx2(psld_op_kernel *kernel);
 void psld_table_moves_avx2(psld_op_kernel *kernel);
 void psld_table_pools_avx2(psld_op_kernel *kernel);
+void psld_table_products_avx2(psld_op_kernel *kernel);
 
 /* The backend; NULL where it cannot run. */
 const psld_backend *psld_backend_avx2_get(void);

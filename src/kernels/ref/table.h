@@ -11,6 +11,7 @@
 #include "kernels/ref/norm.h"
 #include "kernels/ref/pointwise.h"
 #include "kernels/ref/pool.h"
+#include "kernels/ref/product.h"
 #include "kernels/ref/resample.h"
 #include "kernels/ref/resize.h"
 
@@ -20,6 +21,7 @@
     [PSLD_OP_CONV] = {"ref_conv", tasks_conv, run_conv, NULL, 16, 31, packed_conv, tasks_conv, pack_conv, NULL}, \
     [PSLD_OP_CONV_DX] = {"ref_conv_dx", tasks_conv, run_conv_dx, NULL, 16, 31, packed_conv, tasks_conv, pack_conv_dx, NULL}, \
     [PSLD_OP_CONV_DW] = {"ref_conv_dw", tasks_conv_dw, run_conv_dw, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_PRODUCT] = {"ref_product", tasks_samples, run_product, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_BIAS] = {"ref_bias", tasks_rows, run_bias, NULL, 1, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_CHANNEL_SUM] = {"ref_channel_sum", tasks_channel_sum, run_channel_sum, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_BROADCAST] = {"ref_broadcast", tasks_rows, run_broadcast, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
