@@ -44,6 +44,14 @@
         if (lanes > 8) v8_store(c + (i)*ldc + 8, hi##i); \
     }
 
+#define STORE_TILE                                                                             \
+    if (bias) {                                                                                \
+        const v8 bias_lo = v8_load(bias), bias_hi = lanes > 8 ? v8_load(bias + 8) : v8_zero(); \
+        EACH_ROW(STORE_ROW)                                                                    \
+    } else {                                                                                   \
+        EACH_ROW(STORE_ROW_PLAIN)                                                              \
+    }
+
 #define POINT_ROW(i) const float *a##i = from[rows > (i) ? (i) : 0] + start;
 
 #define STEP(u)                                                                                             \
@@ -52,6 +60,43 @@
         FMA_ROW(0, a0 + k + (u))                                                                            \
         FMA_ROW(1, a1 + k + (u))                                                                            \
         FMA_ROW(2, a2 + k + (u)) FMA_ROW(3, a3 + k + (u)) FMA_ROW(4, a4 + k + (u)) FMA_ROW(5, a5 + k + (u)) \
+    }
+
+/* Adds the products of `length` rows of b, fetching as many bytes from `next` on meanwhile. */
+#define SUM_PRODUCTS                                        \
+    ptrdiff_t k = 0;                                        \
+    for (; k + 4 <= length; k += 4, b += 64, next += 128) { \
+        _mm_prefetch(next, _MM_HINT_T0);                    \
+        STEP(0)                                             \
+        STEP(1)                                             \
+        _mm_prefetch(next + 64, _MM_HINT_T0);               \
+        STEP(2)                                             \
+        STEP(3)                                             \
+    }                                                       \
+    for (; k < length; k++, b += 16) STEP(0)
+
+/* Calls an inlined function for a tile of `height` rows with that number as a constant: six functions, none of which
+ * has a branch in its loops. */
+#define WITH_ROWS(height, function, ...) \
+    switch (height) {                    \
+    case 6:                              \
+        function(6, __VA_ARGS__);        \
+        break;                           \
+    case 5:                              \
+        function(5, __VA_ARGS__);        \
+        break;                           \
+    case 4:                              \
+        function(4, __VA_ARGS__);        \
+        break;                           \
+    case 3:                              \
+        function(3, __VA_ARGS__);        \
+        break;                           \
+    case 2:                              \
+        function(2, __VA_ARGS__);        \
+        break;                           \
+    default:                             \
+        function(1, __VA_ARGS__);        \
+        break;                           \
     }
 
 /* What a tile sums over: for channels in pieces of `piece`, for each tap, for the channels of the piece. */
@@ -64,7 +109,6 @@ typedef struct {
     const float *next; /* to prefetch, half a line a step; reading beyond the end does no harm */
 } sum_range;
 
-/* Inlined with constant `rows`, it becomes one of six functions without a branch in the loops. */
 V8_INLINE void tile_rows(int rows, const sum_range *sum, float *c, ptrdiff_t ldc, int lanes, const float *bias)
 {
     EACH_ROW(DECLARE_ROW)
@@ -75,48 +119,10 @@ V8_INLINE void tile_rows(int rows, const sum_range *sum, float *c, ptrdiff_t ldc
         for (ptrdiff_t tap = 0; tap < sum->taps; tap++, from += 6) {
             const float *b = sum->panel + piece * sum->piece_stride + sum->where[tap] * 256;
             EACH_ROW(POINT_ROW)
-            ptrdiff_t k = 0;
-            for (; k + 4 <= length; k += 4, b += 64, next += 128) {
-                _mm_prefetch(next, _MM_HINT_T0);
-                STEP(0)
-                STEP(1)
-                _mm_prefetch(next + 64, _MM_HINT_T0);
-                STEP(2)
-                STEP(3)
-            }
-            for (; k < length; k++, b += 16) STEP(0)
+            SUM_PRODUCTS
         }
     }
-    if (bias) {
-        const v8 bias_lo = v8_load(bias), bias_hi = lanes > 8 ? v8_load(bias + 8) : v8_zero();
-        EACH_ROW(STORE_ROW)
-    } else {
-        EACH_ROW(STORE_ROW_PLAIN)
-    }
-}
-
-static void tile(ptrdiff_t rows, const sum_range *sum, float *c, ptrdiff_t ldc, int lanes, const float *bias)
-{
-    switch (rows) {
-    case 6:
-        tile_rows(6, sum, c, ldc, lanes, bias);
-        break;
-    case 5:
-        tile_rows(5, sum, c, ldc, lanes, bias);
-        break;
-    case 4:
-        tile_rows(4, sum, c, ldc, lanes, bias);
-        break;
-    case 3:
-        tile_rows(3, sum, c, ldc, lanes, bias);
-        break;
-    case 2:
-        tile_rows(2, sum, c, ldc, lanes, bias);
-        break;
-    default:
-        tile_rows(1, sum, c, ldc, lanes, bias);
-        break;
-    }
+    STORE_TILE
 }
 
 /* Rows of the next tile when `left` are left: as few tiles as possible, and as even as possible, since fewer than four
@@ -138,22 +144,8 @@ V8_INLINE void plain_rows(int rows, ptrdiff_t length, const float *a, ptrdiff_t 
 {
     EACH_ROW(DECLARE_ROW)
     EACH_ROW(POINT_PLAIN_ROW)
-    ptrdiff_t k = 0;
-    for (; k + 4 <= length; k += 4, b += 64, next += 128) {
-        _mm_prefetch(next, _MM_HINT_T0);
-        STEP(0)
-        STEP(1)
-        _mm_prefetch(next + 64, _MM_HINT_T0);
-        STEP(2)
-        STEP(3)
-    }
-    for (; k < length; k++, b += 16) STEP(0)
-    if (bias) {
-        const v8 bias_lo = v8_load(bias), bias_hi = lanes > 8 ? v8_load(bias + 8) : v8_zero();
-        EACH_ROW(STORE_ROW)
-    } else {
-        EACH_ROW(STORE_ROW_PLAIN)
-    }
+    SUM_PRODUCTS
+    STORE_TILE
 }
 
 void psld_gemm_panel_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel, float *c,
@@ -165,26 +157,7 @@ void psld_gemm_panel_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrd
         const char *fetch = (const char *)(next ? next + half * (k / 2) * 16 : panel);
         const float *from = a + row * lda;
         float *to = c + row * ldc;
-        switch (height) {
-        case 6:
-            plain_rows(6, k, from, lda, panel, to, ldc, lanes, bias, fetch);
-            break;
-        case 5:
-            plain_rows(5, k, from, lda, panel, to, ldc, lanes, bias, fetch);
-            break;
-        case 4:
-            plain_rows(4, k, from, lda, panel, to, ldc, lanes, bias, fetch);
-            break;
-        case 3:
-            plain_rows(3, k, from, lda, panel, to, ldc, lanes, bias, fetch);
-            break;
-        case 2:
-            plain_rows(2, k, from, lda, panel, to, ldc, lanes, bias, fetch);
-            break;
-        default:
-            plain_rows(1, k, from, lda, panel, to, ldc, lanes, bias, fetch);
-            break;
-        }
+        WITH_ROWS(height, plain_rows, k, from, lda, panel, to, ldc, lanes, bias, fetch)
     }
 }
 
@@ -201,7 +174,7 @@ void psld_gemm_taps_avx2_6x16(ptrdiff_t rows, const psld_gemm_taps_avx2 *taps, c
                            .from = from,
                            .panel = panel,
                            .next = panel};
-    tile(rows, &sum, c, ldc, lanes, bias);
+    WITH_ROWS(rows, tile_rows, &sum, c, ldc, lanes, bias)
 }
 
 #define LOAD_ROW(i)                                      \
@@ -243,26 +216,7 @@ void psld_gemm_tn_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff
 {
     for (ptrdiff_t row = 0, height = 0; row < rows; row += height, a += height, c += height * ldc) {
         height = tile_height(rows - row);
-        switch (height) {
-        case 6:
-            tile_tn(6, k, a, lda, b, ldb, c, ldc, lanes, accumulate);
-            break;
-        case 5:
-            tile_tn(5, k, a, lda, b, ldb, c, ldc, lanes, accumulate);
-            break;
-        case 4:
-            tile_tn(4, k, a, lda, b, ldb, c, ldc, lanes, accumulate);
-            break;
-        case 3:
-            tile_tn(3, k, a, lda, b, ldb, c, ldc, lanes, accumulate);
-            break;
-        case 2:
-            tile_tn(2, k, a, lda, b, ldb, c, ldc, lanes, accumulate);
-            break;
-        default:
-            tile_tn(1, k, a, lda, b, ldb, c, ldc, lanes, accumulate);
-            break;
-        }
+        WITH_ROWS(height, tile_tn, k, a, lda, b, ldb, c, ldc, lanes, accumulate)
     }
 }
 
