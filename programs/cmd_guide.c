@@ -128,7 +128,7 @@ static int guide(const cli_command *command, const char *const *words, int count
 static int run(const cli_command *command, int argc, char **argv)
 {
     sampling_request s;
-    const char *words[64];
+    const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(&s);
     const cli_option options[] = {
@@ -138,14 +138,12 @@ static int run(const cli_command *command, int argc, char **argv)
          NULL},
         SAMPLING_GUIDANCE(s),
         SAMPLING_OPTIONS(s),
-        CLI_MODEL_OPTIONS(s.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
-    if (argc > 64) return cli_wrong_usage(command, "too many words");
-    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (count < 1) return cli_wrong_usage(command, "which model?");
+    if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (!s.label) return cli_wrong_usage(command, "which class? Give --label L, or --label all");
-    exit_code = sampling_check(command, &s, ".npy|.png|.svg");
+    exit_code = sampling_check(command, &s);
+    if (exit_code == EXIT_DONE) exit_code = sampling_check_out(command, &s, ".npy|.png|.svg");
     return exit_code == EXIT_DONE ? guide(command, words, count, &s) : exit_code;
 }
 

@@ -89,43 +89,37 @@ static int check(const cli_command *command, inpaint_request *r)
 {
     if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
     if (!r->mask == !r->rectangle) return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
-    if (r->sampling.classifier && !r->sampling.label) return cli_wrong_usage(command, "--classifier needs --label");
+    int adaptive = r->sampling.sampler && strcmp(r->sampling.sampler, "ode") == 0;
+    if (!r->method) r->method = adaptive ? "replace" : "resample";
     if (strcmp(r->method, "resample") != 0 && (r->repeats || r->jump))
         return cli_wrong_usage(command, "--repeats and --jump are for --method resample");
-    if (!r->repeats) r->repeats = 20;
+    if (!r->repeats) r->repeats = 10;
     if (!r->jump) r->jump = 1;
-    return sampling_check(command, &r->sampling, ".npy|.png");
+    return sampling_check_restoration(command, &r->sampling);
 }
 
 static int run(const cli_command *command, int argc, char **argv)
 {
-    inpaint_request r = {.method = "replace"};
+    inpaint_request r = {0};
     sampling_request *s = &r.sampling;
-    const char *words[64];
+    const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
-    s->options.sampler = "sscs"; /* em is not stable under many repeats of a step */
+    s->walk = "ancestral"; /* what is known is drawn afresh after each step: that suits a walk with noise */
     const cli_option options[] = {
         {"image", 0, CLI_FILE, "I", "a picture, a folder or archive of them, or .npy ([dim] or [n, dim])", &r.image,
          NULL},
         {"mask", 0, CLI_FILE, "M", "white is unknown: a picture, many, digits (IDX: any size), or .npy", &r.mask, NULL},
         {"rect", 0, CLI_TEXT, "X,Y,W,H", "a rectangle that is unknown, instead of --mask", &r.rectangle, NULL},
-        {"method", 0, CLI_TEXT, "NAME", "replace (default: the paper's), resample, authors (as they ran it)", &r.method,
+        {"method", 0, CLI_TEXT, "NAME",
+         "resample (default), replace (the paper's; default with ode), authors (as they ran it)", &r.method,
          "replace|resample|authors"},
-        {"repeats", 0, CLI_COUNT, "R", "resample: times that each stretch is walked (default 20)", &r.repeats, NULL},
+        {"repeats", 0, CLI_COUNT, "R", "resample: times that each stretch is walked (default 10)", &r.repeats, NULL},
         {"jump", 0, CLI_COUNT, "J", "resample: steps of a stretch (default 1)", &r.jump, NULL},
-        {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &s->n, NULL},
-        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | masked | samples), or a folder of all", &s->out, NULL},
-        {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &s->fit, NULL},
-        {"label", 0, CLI_TEXT, "L", "of this class: guidance as of psld guide", &s->label, NULL},
-        SAMPLING_GUIDANCE(*s),
-        SAMPLING_OPTIONS(*s),
-        CLI_MODEL_OPTIONS(s->model),
+        SAMPLING_RESTORATION(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
-    if (argc > 64) return cli_wrong_usage(command, "too many words");
-    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (count < 1) return cli_wrong_usage(command, "which model?");
+    if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     exit_code = check(command, &r);
     return exit_code == EXIT_DONE ? inpaint(command, words, count, &r) : exit_code;
 }
@@ -136,15 +130,16 @@ const cli_command command_inpaint = {
     .usage = "MODEL --image I (--mask M | --rect X,Y,W,H) -n N -o OUT [options] [key=value ...]",
     .description =
         "After each step what is known of all variables is replaced by a fresh draw of p(z_t | known), and the last "
-        "step "
-        "gives\n"
+        "step gives\n"
         "the known part back exactly. `replace` is that alone, the paper's method; `authors` draws at the time that a "
         "step began\n"
         "from, as its authors' code did; `resample` walks every stretch of --jump steps --repeats times, noise being "
         "added back\n"
-        "between, which lets the known and the unknown part agree. --nfe is then that of one pass; the report counts "
-        "all. It\n"
-        "wants a sampler that bears repetition: sscs is the default here, as em grows unstable.\n\n"
+        "between, which lets the unknown part come to terms with the known one: its error is a fourth. --nfe is then "
+        "that of one\n"
+        "pass; the report counts all.\n\n"
+        "Without --sampler, --quality chooses grid, evaluations and end of the walk as for psld sample; the walk is "
+        "ancestral.\n\n"
         "The folder OUT gets originals/, corrupted/, samples/ (those of the first picture first) and strips.png.",
     .examples = "  psld inpaint digits.safetensors --image seven.png --rect 0,14,28,14 -n 8 -o completions.png\n"
                 "  psld inpaint RUN --image photos/ --mask t10k-images-idx3-ubyte -n 1 -o OUT\n"

@@ -179,17 +179,16 @@ static int check(const cli_command *command, restore_request *r)
     if (!is_picked(r) && masked) return cli_wrong_usage(command, "--mask and --rect are for --task inpaint");
     if (linear != (r->matrix != NULL))
         return cli_wrong_usage(command, linear ? "--task linear needs --matrix" : "--matrix is for --task linear");
-    if (r->sampling.classifier && !r->sampling.label) return cli_wrong_usage(command, "--classifier needs --label");
     if (r->factor) r->task.factor = (size_t)r->factor;
     if (r->iterations) r->options.iterations = r->iterations > 100000 ? 100000 : (int)r->iterations;
-    return sampling_check(command, &r->sampling, ".npy|.png");
+    return sampling_check_restoration(command, &r->sampling);
 }
 
 static int run(const cli_command *command, int argc, char **argv)
 {
     restore_request r = {0};
     sampling_request *s = &r.sampling;
-    const char *words[64];
+    const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
     psld_task_defaults(&r.task);
@@ -213,18 +212,10 @@ static int run(const cli_command *command, int argc, char **argv)
         {"strength", 0, CLI_NUMBER, "W", "of the measurement's gradient (default 1: Bayes' rule)", &pull, NULL},
         {"iterations", 0, CLI_COUNT, "N", "posterior: at most so many products an evaluation (default 8)",
          &r.iterations, NULL},
-        {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &s->n, NULL},
-        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | measured | samples), or a folder of all", &s->out, NULL},
-        {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &s->fit, NULL},
-        {"label", 0, CLI_TEXT, "L", "of this class: guidance as of psld guide", &s->label, NULL},
-        SAMPLING_GUIDANCE(*s),
-        SAMPLING_OPTIONS(*s),
-        CLI_MODEL_OPTIONS(s->model),
+        SAMPLING_RESTORATION(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
-    if (argc > 64) return cli_wrong_usage(command, "too many words");
-    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (count < 1) return cli_wrong_usage(command, "which model?");
+    if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (!r.task.name) return cli_wrong_usage(command, "which --task?");
     r.options.scale = pull;
     exit_code = check(command, &r);

@@ -7,12 +7,14 @@
 
 #include "sample.h"
 
+#define ENDINGS ".npy|.npz|.png|.svg"
+
 /* ---- Where the walk starts --------------------------------------------------------------------------------------- */
 
 static psld_status start_from_file(sample_job *job)
 {
     const char *path = job->request->z0;
-    size_t width = job->k * job->dim;
+    size_t width = job->sampling.k * job->sampling.dim;
     psld_array *loaded = NULL;
     psld_status status = psld_array_load(path, &loaded);
     if (status == PSLD_OK) status = psld_array_convert(loaded, PSLD_F64, &job->start);
@@ -31,11 +33,12 @@ static psld_status start_from_file(sample_job *job)
 
 static psld_status start_exactly(sample_job *job)
 {
-    size_t shape[2] = {job->n, job->k * job->dim};
+    const sampling_job *s = &job->sampling;
+    size_t shape[2] = {job->n, s->k * s->dim};
     psld_status status = psld_array_create(PSLD_F64, 2, shape, &job->start);
     if (status != PSLD_OK) return status;
-    return psld_mixture_draw(psld_model_mixture(job->model), psld_model_recipe(job->model), 1, job->options.seed, 0,
-                             job->n, job->start->data);
+    return psld_mixture_draw(psld_model_mixture(s->model), psld_model_recipe(s->model), 1, s->options.seed, 0, job->n,
+                             job->start->data);
 }
 
 static psld_status find_start(sample_job *job)
@@ -45,11 +48,6 @@ static psld_status find_start(sample_job *job)
 }
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------- */
-
-int sample_is_image(const sample_job *job)
-{
-    return job->rank == 3 && (job->shape[0] == 1 || job->shape[0] == 3);
-}
 
 typedef struct share {
     cli_progress progress;
@@ -67,7 +65,7 @@ static int report_share(void *user, uint64_t done, uint64_t total)
 
 void sample_share(const sample_job *job, size_t *begin, size_t *end)
 {
-    size_t group = strcmp(job->options.sampler, "ode") == 0 ? job->options.ode_group : 1;
+    size_t group = strcmp(job->sampling.options.sampler, "ode") == 0 ? job->sampling.options.ode_group : 1;
     size_t groups = (job->n + group - 1) / group, rank = (size_t)psld_rank(), ranks = (size_t)psld_rank_count();
     *begin = groups * rank / ranks * group;
     *end = groups * (rank + 1) / ranks * group;
@@ -76,22 +74,23 @@ void sample_share(const sample_job *job, size_t *begin, size_t *end)
 
 psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t before, psld_samples_fn take, void *user)
 {
-    share s = {.before = before, .count = count, .all = job->n};
-    psld_sample_options options = job->options;
+    share part = {.before = before, .count = count, .all = job->n};
+    sampling_job *s = &job->sampling;
+    psld_sample_options options = s->options;
     psld_array start, *given = NULL;
     if (job->start) { /* a view of the states that these samples begin with */
-        size_t width = job->k * job->dim;
+        size_t width = job->sampling.k * job->sampling.dim;
         start = (psld_array){.type = PSLD_F64, .rank = 2, .shape = {count, width}, .count = count * width};
         start.data = (double *)job->start->data + first * width;
         given = &start;
     }
-    cli_progress_begin(&s.progress, "sampling");
+    cli_progress_begin(&part.progress, "sampling");
     options.progress = report_share;
-    options.progress_user = &s;
+    options.progress_user = &part;
     psld_status status =
-        psld_model_draw(job->model, &options, first, count, given, job->request->state, take, user, &job->nfe);
-    cli_progress_end(&s.progress);
-    job->seconds += cli_seconds() - s.progress.began;
+        psld_model_draw(s->model, &options, first, count, given, s->request->state, take, user, &s->nfe);
+    cli_progress_end(&part.progress);
+    s->seconds += cli_seconds() - part.progress.began;
     return status;
 }
 
@@ -106,7 +105,7 @@ static psld_status write_strips(const sample_job *job, const psld_trajectory *tr
     frames.rank = 4; /* [samples, frames, c, h, w] as one long row of pictures */
     frames.shape[0] *= frames.shape[1];
     memmove(frames.shape + 1, frames.shape + 2, 3 * sizeof *frames.shape);
-    psld_status status = psld_images_from_data(&frames, strcmp(job->request->quantize, "floor") == 0, &pixels);
+    psld_status status = sampling_pixels(&job->sampling, &frames, &pixels);
     if (status == PSLD_OK) status = psld_image_grid(pixels, FRAMES, job->request->trajectory_path);
     psld_array_free(pixels);
     return status;
@@ -114,12 +113,12 @@ static psld_status write_strips(const sample_job *job, const psld_trajectory *tr
 
 static psld_status draw_and_write(sample_job *job)
 {
-    int is_file = cli_ends_in(job->request->out, ".npy|.npz|.png|.svg");
+    int is_file = cli_ends_in(job->sampling.request->out, ENDINGS);
     psld_trajectory *trajectory = NULL;
     psld_status status = PSLD_OK;
     if (job->request->trajectory_path) {
-        status = psld_trajectory_create(job->model, 0, job->n < STRIPS ? job->n : STRIPS, FRAMES, &trajectory);
-        if (status == PSLD_OK) psld_trajectory_watch(trajectory, &job->options);
+        status = psld_trajectory_create(job->sampling.model, 0, job->n < STRIPS ? job->n : STRIPS, FRAMES, &trajectory);
+        if (status == PSLD_OK) psld_trajectory_watch(trajectory, &job->sampling.options);
     }
     if (status == PSLD_OK) status = is_file ? sample_to_file(job) : sample_to_folder(job);
     if (status == PSLD_OK && trajectory) status = write_strips(job, trajectory);
@@ -131,142 +130,72 @@ static psld_status draw_and_write(sample_job *job)
 
 static int report(const sample_job *job)
 {
-    const sample_request *r = job->request;
+    const sampling_job *s = &job->sampling;
+    char what[128];
     if (psld_rank() != 0) return EXIT_DONE;
-    if (!r->json) {
-        printf("%zu samples of ", job->made);
-        if (job->rank == 3)
-            printf("%zu x %zu x %zu", job->shape[0], job->shape[1], job->shape[2]);
-        else
-            printf("%zu dimensions", job->dim);
-        if (job->nfe) printf(", %llu evaluations each, %.2f s", (unsigned long long)job->nfe, job->seconds);
-        printf(": %s%s\n", r->out, job->nfe ? "" : " has them all");
-        return EXIT_DONE;
-    }
-    json_t *object = json_object();
-    json_object_set_new(object, "n", json_integer((json_int_t)job->made));
-    json_object_set_new(object, "nfe", json_integer((json_int_t)job->nfe));
-    json_object_set_new(object, "seconds", cli_json_number(job->seconds));
-    json_object_set_new(object, "sampler", json_string(job->options.sampler));
-    json_object_set_new(object, "process", json_string(psld_recipe_get(psld_model_recipe(job->model))->name));
-    json_object_set_new(object, "seed", json_integer((json_int_t)job->options.seed));
-    json_object_set_new(object, "out", json_string(r->out));
-    return cli_json_print(object);
+    if (s->rank == 3)
+        snprintf(what, sizeof what, "of %zu x %zu x %zu", s->shape[0], s->shape[1], s->shape[2]);
+    else
+        snprintf(what, sizeof what, "of %zu dimensions", s->dim);
+    return sampling_report(s, job->made, what);
 }
 
 static int report_interrupted(const sample_job *job)
 {
-    int is_file = cli_ends_in(job->request->out, ".npy|.npz|.png|.svg");
+    int is_file = cli_ends_in(job->sampling.request->out, ENDINGS);
     if (job->made == 0 && is_file)
         cli_complain("interrupted before the first batch of samples was done");
     else
-        cli_complain("interrupted: %s has %zu of %zu samples%s", job->request->out, job->made, job->n,
+        cli_complain("interrupted: %s has %zu of %zu samples%s", job->sampling.request->out, job->made, job->n,
                      is_file ? "" : "; the same command goes on");
     return EXIT_FAILED;
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-/* A folder is a name with '/' behind it, without an ending, or that is one. */
-static int is_folder_name(const char *path)
-{
-    struct stat about;
-    size_t length = strlen(path);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (length == 0) return 0;
-    return path[length - 1] == '/' || !strchr(name, '.') || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
-}
-
-static int check_out(const cli_command *command, const sample_request *r)
-{
-    if (!r->out && r->estimate) return EXIT_DONE;
-    if (!r->out) return cli_wrong_usage(command, "where to? Give -o OUT (.npy, .npz, .png, .svg, or a folder)");
-    if (cli_ends_in(r->out, ".npy|.npz|.png|.svg")) return cli_output_possible(r->out) ? EXIT_DONE : EXIT_FAILED;
-    if (is_folder_name(r->out)) return EXIT_DONE;
-    return cli_wrong_usage(
-        command, "-o: expected a name that ends in .npy, .npz, .png or .svg, or a folder, found \"%s\"", r->out);
-}
-
 /* What can be known to be wrong before anything is computed. Returns EXIT_DONE when nothing is. */
 static int check_request(const cli_command *command, sample_request *r)
 {
-    int adaptive = r->sampler && strcmp(r->sampler, "ode") == 0;
-    if (r->sampler && r->quality)
-        return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
-    if (adaptive && r->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
-    if (!adaptive && r->tolerance != 0)
-        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",
-                               r->sampler ? r->sampler : "what is chosen by --quality");
+    int exit_code = sampling_check(command, &r->sampling);
+    if (exit_code != EXIT_DONE) return exit_code;
     if (r->trajectory_path && !cli_ends_in(r->trajectory_path, ".png"))
         return cli_wrong_usage(command, "--trajectory: expected a name that ends in .png, found \"%s\"",
                                r->trajectory_path);
     if (r->trajectory_path && !cli_output_possible(r->trajectory_path)) return EXIT_FAILED;
-    if (r->sampler) r->options.sampler = r->sampler;
-    if (!r->sampler || r->eps != 0) r->options.eps = r->eps;
-    if (r->nfe) r->options.nfe = r->nfe > 1000000000 ? 1000000000 : (int)r->nfe;
-    if (r->tolerance != 0) r->options.tolerance = r->tolerance;
-    if (r->eta && cli_numbers(r->eta, &r->options.eta, 1) != 1)
-        return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", r->eta);
-    r->options.order = r->order > 1000 ? 1000 : (int)r->order;
-    r->options.corrector = r->corrector > 1000000 ? 1000000 : (int)r->corrector;
-    r->options.batch = (size_t)r->batch;
-    r->options.ode_group = (size_t)r->ode_group;
-    return check_out(command, r);
+    return r->estimate && !r->sampling.out ? EXIT_DONE : sampling_check_out(command, &r->sampling, ENDINGS);
 }
 
 /* What only some models can do. Returns EXIT_DONE when this one can. */
 static int check_model(const cli_command *command, const sample_job *job)
 {
     const sample_request *r = job->request;
-    int is_image = sample_is_image(job), is_plane = job->rank == 1 && job->dim == 2;
-    int is_array = r->out && cli_ends_in(r->out, ".npy|.npz"), is_picture = r->out && cli_ends_in(r->out, ".png|.svg");
-    if (psld_model_kind_of(job->model) != PSLD_EXACT_MODEL && strcmp(r->start, "exact") == 0)
+    const sampling_job *s = &job->sampling;
+    const char *out = s->request->out;
+    int is_image = sampling_is_image(s), is_plane = s->rank == 1 && s->dim == 2;
+    int is_array = out && cli_ends_in(out, ".npy|.npz"), is_picture = out && cli_ends_in(out, ".png|.svg");
+    if (psld_model_kind_of(s->model) != PSLD_EXACT_MODEL && strcmp(r->start, "exact") == 0)
         return cli_failed(cli_bad_input("--start exact is for exact models: of a network p_1 is not known"));
-    if (is_picture && !is_plane && !(is_image && cli_ends_in(r->out, ".png")))
-        return cli_wrong_usage(command, "-o %s: %s", r->out,
+    if (is_picture && !is_plane && !(is_image && cli_ends_in(out, ".png")))
+        return cli_wrong_usage(command, "-o %s: %s", out,
                                is_image ? "pictures are written as .png" : "a picture needs a 2-D model; write .npy");
-    if (r->out && !is_array && !is_picture && !is_image)
+    if (out && !is_array && !is_picture && !is_image)
         return cli_wrong_usage(command,
                                "-o: a folder is for models of images; expected a name that ends in .npy, .npz, "
                                ".png or .svg, found \"%s\"",
-                               r->out);
-    if (r->state && !is_array && r->out) return cli_wrong_usage(command, "--state: states are written as .npy or .npz");
+                               out);
     if (r->trajectory_path && !is_image)
         return cli_wrong_usage(command, "--trajectory draws pictures: it needs a model of images");
-    if (r->trajectory_path && r->out && !is_array && !is_picture)
+    if (r->trajectory_path && out && !is_array && !is_picture)
         return cli_wrong_usage(command, "--trajectory goes with one file, not with a folder that may have the samples");
     return EXIT_DONE;
 }
 
-static psld_status open_job(const char *const *words, int count, sample_request *r, sample_job *job)
-{
-    r->model.options.raw = r->model.use && strcmp(r->model.use, "raw") == 0;
-    r->model.options.overrides = words + 1;
-    r->model.options.override_count = (size_t)(count - 1);
-    psld_status status = psld_model_open(words[0], &r->model.options, &job->model);
-    if (status != PSLD_OK) return status;
-    if (psld_model_kind_of(job->model) == PSLD_CLASSIFIER) return cli_bad_input("a classifier has no samples");
-    job->request = r;
-    job->options = r->options;
-    job->rank = psld_model_shape(job->model, job->shape);
-    job->k = (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
-    job->dim = 1;
-    for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
-    job->n = r->n ? (size_t)r->n : r->z0 ? 0 : sample_is_image(job) ? 64 : 1000;
-    if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
-    if (!r->sampler) {
-        const char *quality = r->quality ? r->quality : "normal";
-        status = psld_sample_quality(psld_model_recipe(job->model), quality, &job->options);
-        if (status != PSLD_OK) return status;
-    }
-    return psld_sample_complete(psld_model_recipe(job->model), &job->options);
-}
-
 static int sample_model(const cli_command *command, const char *const *words, int count, sample_request *r)
 {
-    sample_job job = {0};
+    sample_job job = {.request = r};
     int exit_code = EXIT_DONE;
-    psld_status status = open_job(words, count, r, &job);
+    psld_status status = sampling_open(words, count, &r->sampling, 0, &job.sampling);
+    job.n = r->sampling.n ? (size_t)r->sampling.n : r->z0 ? 0 : sampling_is_image(&job.sampling) ? 64 : 1000;
     if (status == PSLD_OK) exit_code = check_model(command, &job);
     if (status == PSLD_OK && exit_code == EXIT_DONE) {
         status = find_start(&job);
@@ -275,70 +204,32 @@ static int sample_model(const cli_command *command, const char *const *words, in
         if (status == PSLD_CANCELLED) exit_code = report_interrupted(&job);
     }
     psld_array_free(job.start);
-    psld_model_free(job.model);
+    sampling_close(&job.sampling);
     return status == PSLD_OK || status == PSLD_CANCELLED ? exit_code : cli_failed(status);
 }
 
 static int run(const cli_command *command, int argc, char **argv)
 {
-    sample_request r = {.start = "prior", .quantize = "round", .ode_group = 16};
-    const char *words[64];
+    sample_request r = {.start = "prior"};
+    sampling_request *s = &r.sampling;
+    const char *words[SAMPLING_WORDS];
     int count, exit_code;
-    psld_sample_defaults(&r.options);
-    psld_model_defaults(&r.model.options);
+    sampling_defaults(s);
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "OUT", ".npy, .npz, .png (grid of pictures, or plot of points), .svg, or a folder",
-         &r.out, NULL},
+         &s->out, NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw (default 64 pictures, 1000 points, or as many as --z0 has)",
-         &r.n, NULL},
-        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)",
-         &r.model.options.process, NULL},
-        {"quality", 0, CLI_TEXT, "draft|normal|best", "what costs least for a quality (default normal)", &r.quality,
-         "draft|normal|best"},
-        {"sampler", 0, CLI_TEXT, "NAME",
-         "instead: em, sscs, ode, euler-ode, heun, dpm, collapsed, collapsed-heun, ancestral", &r.sampler,
-         "em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ancestral"},
-        {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &r.order,
-         NULL},
-        {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &r.eta, NULL},
-        {"grid", 0, CLI_TEXT, "NAME",
-         "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt, log (dpm, collapsed, ancestral), rho, or "
-         "times: 1,0.5,0.1,0.001",
-         &r.options.grid, NULL},
-        {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &r.options.rho, NULL},
-        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by quality; em 250)", &r.nfe, NULL},
-        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &r.tolerance, NULL},
-        {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &r.options.seed, NULL},
-        {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",
-         &r.options.denoise, NULL},
-        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3; by quality)", &r.eps, NULL},
-        {"end-sigma", 0, CLI_NUMBER, "S", "end where the effective noise is S, instead of --eps", &r.options.end_sigma,
-         NULL},
-        {"clip", 0, CLI_NUMBER, "C", "clip predicted clean data to [-C, C]", &r.options.clip, NULL},
-        {"threshold", 0, CLI_NUMBER, "Q", "scale them by this quantile of their size instead, e.g. 0.995",
-         &r.options.threshold, NULL},
-        {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &r.corrector, NULL},
-        {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &r.options.corrector_size, NULL},
+         &s->n, NULL},
         {"start", 0, CLI_TEXT, "prior|exact", "start from the stationary law (default) or the exact p_1 of the mixture",
          &r.start, "prior|exact"},
         {"z0", 0, CLI_FILE, "FILE", "start from the states in a .npy file, [n, k * channels, ...]", &r.z0, NULL},
-        {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &r.state, NULL},
-        {"quantize", 0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &r.quantize,
-         "round|floor"},
         {"trajectory", 0, CLI_FILE, "FILE.png",
          "strips of the predicted clean image along the way of the first samples", &r.trajectory_path, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
-        {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &r.batch, NULL},
-        {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &r.ode_group, NULL},
-        {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
-        CLI_MODEL_OPTIONS(r.model),
+        SAMPLING_OPTIONS(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
-    if (argc > 64) return cli_wrong_usage(command, "too many words");
-    if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    int models = count;
-    for (int i = 1; i < count; i++) models -= strchr(words[i], '=') != NULL;
-    if (models != 1) return cli_wrong_usage(command, "expected one model, found %d", models);
+    if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     exit_code = check_request(command, &r);
     if (exit_code != EXIT_DONE || !cli_ranks_begin(&exit_code)) return exit_code;
     return cli_ranks_end(sample_model(command, words, count, &r));

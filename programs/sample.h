@@ -3,34 +3,22 @@
 #ifndef PSLD_PROGRAMS_SAMPLE_H
 #define PSLD_PROGRAMS_SAMPLE_H
 
-#include "cli.h"
+#include "sampling.h"
 
 typedef struct sample_request {
-    const char *model_path, *out, *z0, *start, *quantize, *trajectory_path, *eta, *sampler, *quality;
-    cli_model model;
-    long n, nfe, batch, corrector, ode_group, order;
-    double tolerance, eps;
-    int state, json, estimate;
-    psld_sample_options options;
+    sampling_request sampling;
+    const char *z0, *start, *trajectory_path;
+    int estimate;
 } sample_request;
 
 /* A model and what is to be drawn from it. */
 typedef struct sample_job {
     const sample_request *request;
-    psld_sample_options options;
-    psld_model *model;
+    sampling_job sampling;
     psld_array *start; /* states to begin with, float64 [n][k * dim], or NULL */
-    size_t n, dim, k;
-    int rank;
-    size_t shape[PSLD_MAX_RANK]; /* of one sample */
-    /* result */
+    size_t n;
     size_t made; /* samples that are in the output */
-    uint64_t nfe;
-    double seconds;
 } sample_job;
-
-/* Samples as pictures, not as points: channels x height x width, grey or colour. */
-int sample_is_image(const sample_job *job);
 
 /* psld_model_draw for samples first ... first + count - 1 of the job, with progress: `before` of the job's samples are
  * there already. */

@@ -22,7 +22,7 @@ static psld_status time_walk(const sample_job *job, const psld_sample_options *o
                              double *seconds)
 {
     double began = cli_seconds();
-    psld_status status = psld_model_draw(job->model, options, 0, samples, NULL, 0, ignore_samples, NULL, nfe);
+    psld_status status = psld_model_draw(job->sampling.model, options, 0, samples, NULL, 0, ignore_samples, NULL, nfe);
     *seconds = cli_seconds() - began;
     return status;
 }
@@ -31,7 +31,7 @@ static psld_status time_walk(const sample_job *job, const psld_sample_options *o
 static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
 {
     double seconds;
-    psld_sample_options options = job->options;
+    psld_sample_options options = job->sampling.options;
     *nfe = (uint64_t)options.nfe;
     if (strcmp(options.sampler, "ode") != 0) return PSLD_OK;
     options.progress = NULL;
@@ -56,7 +56,7 @@ static psld_status measure_once(const sample_job *job, psld_sample_options optio
  * the wait to measure again. */
 static psld_status measure(const sample_job *job, estimate *e)
 {
-    psld_sample_options options = job->options;
+    psld_sample_options options = job->sampling.options;
     double seconds = 0, each = 0;
     int steps = 1 + options.corrector;
     options.progress = NULL;
@@ -92,11 +92,11 @@ psld_status sample_estimate(sample_job *job)
     if (status != PSLD_OK) return status;
     getrusage(RUSAGE_SELF, &usage);
     /* a folder is written as it goes; a file is kept until the end */
-    int keeps = job->request->out && cli_ends_in(job->request->out, ".npy|.npz|.png|.svg");
-    e.bytes = (size_t)usage.ru_maxrss * 1024 + (keeps ? job->n * job->dim * sizeof(float) : 0);
+    int keeps = job->sampling.request->out && cli_ends_in(job->sampling.request->out, ".npy|.npz|.png|.svg");
+    e.bytes = (size_t)usage.ru_maxrss * 1024 + (keeps ? job->n * job->sampling.dim * sizeof(float) : 0);
     e.seconds = e.each * (double)e.nfe * (double)job->n;
-    job->nfe = e.nfe;
-    if (job->request->json) return print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
+    job->sampling.nfe = e.nfe;
+    if (job->sampling.request->json) return print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
     printf("%zu samples, %llu evaluations each: %s with batches of %zu and %d threads (%.3g ms an evaluation), %.0f MB "
            "of memory\n",
            job->n, (unsigned long long)e.nfe, cli_duration(e.seconds, whole), e.batch, psld_threads_get(), 1e3 * e.each,

@@ -18,18 +18,6 @@ static psld_status collect(void *user, uint64_t first, const psld_array *x)
     return PSLD_OK;
 }
 
-static psld_status create_all(const sample_job *job, psld_array **all)
-{
-    size_t shape[PSLD_MAX_RANK] = {job->n};
-    for (int i = 0; i < job->rank; i++) shape[i + 1] = job->shape[i] * (i == 0 && job->request->state ? job->k : 1);
-    return psld_array_create(PSLD_F32, job->rank + 1, shape, all);
-}
-
-static psld_status to_pixels(const sample_job *job, const psld_array *x, psld_array **pixels)
-{
-    return psld_images_from_data(x, strcmp(job->request->quantize, "floor") == 0, pixels);
-}
-
 /* [n, c, h, w] -> [n, h, w, c] */
 static psld_status channels_last(const psld_array *in, psld_array **out)
 {
@@ -52,12 +40,12 @@ static psld_status write_npz(const sample_job *job, const psld_array *x)
     psld_array *pixels = NULL, *last = NULL;
     const psld_array *written = x;
     psld_status status = PSLD_OK;
-    if (sample_is_image(job) && !job->request->state) {
-        status = to_pixels(job, x, &pixels);
+    if (sampling_is_image(&job->sampling) && !job->sampling.request->state) {
+        status = sampling_pixels(&job->sampling, x, &pixels);
         if (status == PSLD_OK) status = channels_last(pixels, &last);
         written = last;
     }
-    if (status == PSLD_OK) status = psld_npz_save(job->request->out, 1, &name, &written);
+    if (status == PSLD_OK) status = psld_npz_save(job->sampling.request->out, 1, &name, &written);
     psld_array_free(pixels);
     psld_array_free(last);
     return status;
@@ -66,8 +54,8 @@ static psld_status write_npz(const sample_job *job, const psld_array *x)
 static psld_status write_grid(const sample_job *job, const psld_array *x)
 {
     psld_array *pixels = NULL;
-    psld_status status = to_pixels(job, x, &pixels);
-    if (status == PSLD_OK) status = psld_image_grid(pixels, 0, job->request->out);
+    psld_status status = sampling_pixels(&job->sampling, x, &pixels);
+    if (status == PSLD_OK) status = psld_image_grid(pixels, 0, job->sampling.request->out);
     psld_array_free(pixels);
     return status;
 }
@@ -76,21 +64,23 @@ static psld_status write_plot(const sample_job *job, const psld_array *x)
 {
     char title[160];
     psld_array *points = NULL;
-    snprintf(title, sizeof title, "%s, %s, %llu evaluations", psld_recipe_get(psld_model_recipe(job->model))->name,
-             job->options.sampler, (unsigned long long)job->nfe);
+    snprintf(title, sizeof title, "%s, %s, %llu evaluations",
+             psld_recipe_get(psld_model_recipe(job->sampling.model))->name, job->sampling.options.sampler,
+             (unsigned long long)job->sampling.nfe);
     psld_status status = psld_array_convert(x, PSLD_F64, &points);
     if (status == PSLD_OK)
-        status = psld_plot_points(psld_model_mixture(job->model), points->data, x->shape[0], title, job->request->out);
+        status = psld_plot_points(psld_model_mixture(job->sampling.model), points->data, x->shape[0], title,
+                                  job->sampling.request->out);
     psld_array_free(points);
     return status;
 }
 
 static psld_status write_samples(const sample_job *job, const psld_array *x)
 {
-    const char *out = job->request->out;
+    const char *out = job->sampling.request->out;
     if (cli_ends_in(out, ".npy")) return psld_array_save(x, out);
     if (cli_ends_in(out, ".npz")) return write_npz(job, x);
-    return sample_is_image(job) ? write_grid(job, x) : write_plot(job, x);
+    return sampling_is_image(&job->sampling) ? write_grid(job, x) : write_plot(job, x);
 }
 
 /* Under several ranks each draws its share and rank 0 writes: all of it or nothing. */
@@ -110,7 +100,7 @@ static psld_status draw_with_others(collection *c)
 psld_status sample_to_file(sample_job *job)
 {
     collection c = {job, NULL};
-    psld_status status = create_all(job, &c.all);
+    psld_status status = sampling_array(&job->sampling, job->n, &c.all);
     if (status == PSLD_OK && psld_rank_count() > 1) {
         status = draw_with_others(&c);
         psld_array_free(c.all);

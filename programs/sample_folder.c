@@ -33,13 +33,13 @@ static json_t *fingerprint_of(const psld_array *array)
 /* Everything that the bits of a picture depend on. */
 static json_t *describe(const sample_job *job)
 {
-    const psld_sample_options *o = &job->options;
+    const psld_sample_options *o = &job->sampling.options;
     char model[32];
     int adaptive = strcmp(o->sampler, "ode") == 0;
     json_t *d = json_object();
-    snprintf(model, sizeof model, "%016llx", (unsigned long long)psld_model_fingerprint(job->model));
+    snprintf(model, sizeof model, "%016llx", (unsigned long long)psld_model_fingerprint(job->sampling.model));
     json_object_set_new(d, "model", json_string(model));
-    json_object_set_new(d, "process", json_string(psld_recipe_get(psld_model_recipe(job->model))->name));
+    json_object_set_new(d, "process", json_string(psld_recipe_get(psld_model_recipe(job->sampling.model))->name));
     json_object_set_new(d, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
     json_object_set_new(d, "sampler", json_string(o->sampler));
     if (adaptive) {
@@ -54,9 +54,11 @@ static json_t *describe(const sample_job *job)
     }
     json_object_set_new(d, "eps", json_real(o->eps));
     json_object_set_new(d, "denoise", json_boolean(o->denoise));
+    json_object_set_new(d, "clip", json_real(o->clip));
+    json_object_set_new(d, "threshold", json_real(o->threshold));
     json_object_set_new(d, "corrector", json_integer(o->corrector));
     if (o->corrector) json_object_set_new(d, "corrector-size", json_real(o->corrector_size));
-    json_object_set_new(d, "quantize", json_string(job->request->quantize));
+    json_object_set_new(d, "quantize", json_string(job->sampling.request->quantize));
     json_object_set_new(d, "z0", job->start ? fingerprint_of(job->start) : json_null());
     return d;
 }
@@ -113,7 +115,7 @@ static int is_empty(const char *folder)
 /* Makes the folder, or finds that it is for the same samples. */
 static psld_status claim_folder(const sample_job *job, json_t *description)
 {
-    const char *folder = job->request->out;
+    const char *folder = job->sampling.request->out;
     char path[PATH_ROOM];
     json_error_t error;
     if (strlen(folder) + 64 > sizeof path) return cli_bad_input("%s: the name is too long", folder);
@@ -136,7 +138,7 @@ static psld_status claim_folder(const sample_job *job, json_t *description)
 
 static const char *picture_path(const sample_job *job, uint64_t sample, char path[PATH_ROOM])
 {
-    snprintf(path, PATH_ROOM, "%s/%06llu.png", job->request->out, (unsigned long long)sample);
+    snprintf(path, PATH_ROOM, "%s/%06llu.png", job->sampling.request->out, (unsigned long long)sample);
     return path;
 }
 
@@ -150,7 +152,7 @@ static psld_status save_pictures(void *user, uint64_t first, const psld_array *x
 {
     sample_job *job = user;
     psld_array *pixels = NULL;
-    psld_status status = psld_images_from_data(x, strcmp(job->request->quantize, "floor") == 0, &pixels);
+    psld_status status = sampling_pixels(&job->sampling, x, &pixels);
     size_t each = status == PSLD_OK ? pixels->count / pixels->shape[0] : 0;
     for (size_t i = 0; status == PSLD_OK && i < x->shape[0]; i++) {
         char path[PATH_ROOM];
@@ -167,7 +169,8 @@ static psld_status save_pictures(void *user, uint64_t first, const psld_array *x
 /* Draws each run of samples that are not there. A run begins where a group of samples does that step together. */
 static psld_status draw_missing(sample_job *job)
 {
-    size_t group = strcmp(job->options.sampler, "ode") == 0 ? job->options.ode_group : 1, share_begin, share_end;
+    size_t group = strcmp(job->sampling.options.sampler, "ode") == 0 ? job->sampling.options.ode_group : 1, share_begin,
+           share_end;
     psld_status status = PSLD_OK;
     sample_share(job, &share_begin, &share_end);
     for (size_t i = 0; i < job->n; i++) job->made += (size_t)is_there(job, i);

@@ -6,69 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- Options ----------------------------------------------------------------------------------------------------- */
-
-enum { NAMES = 512 };
-
-static const char *join_names(const char *(*name)(int), char names[NAMES])
-{
-    names[0] = 0;
-    for (int i = 0; name(i); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, NAMES - used, "%s%s", i ? "|" : "", name(i));
-    }
-    return names;
-}
-
-const char *sampling_samplers(void)
-{
-    static char names[NAMES];
-    return join_names(psld_sampler_name, names);
-}
-
-const char *sampling_grids(void)
-{
-    static char names[NAMES];
-    return join_names(psld_grid_name, names);
-}
-
-void sampling_defaults(sampling_request *s)
-{
-    memset(s, 0, sizeof *s);
-    psld_sample_defaults(&s->options);
-    psld_model_defaults(&s->model.options);
-    s->quantize = "round";
-    s->ode_group = 16;
-    s->scale = 1;
-}
-
-static int is_folder_name(const char *path)
-{
-    struct stat about;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (!*path) return 0;
-    return !*name || !strchr(name, '.') || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
-}
-
-int sampling_check(const cli_command *command, sampling_request *s, const char *endings)
-{
-    int adaptive = strcmp(s->options.sampler, "ode") == 0;
-    if (adaptive && s->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
-    if (!adaptive && s->tolerance != 0)
-        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe", s->options.sampler);
-    if (s->nfe) s->options.nfe = s->nfe > 1000000000 ? 1000000000 : (int)s->nfe;
-    if (s->tolerance != 0) s->options.tolerance = s->tolerance;
-    s->options.corrector = s->corrector > 1000000 ? 1000000 : (int)s->corrector;
-    s->options.batch = (size_t)s->batch;
-    s->options.ode_group = (size_t)s->ode_group;
-    if (!s->out) return cli_wrong_usage(command, "where to? Give -o OUT (%s, or a folder)", endings);
-    if (s->state && !cli_ends_in(s->out, ".npy"))
-        return cli_wrong_usage(command, "--state: states are written as .npy");
-    if (cli_ends_in(s->out, endings)) return cli_output_possible(s->out) ? EXIT_DONE : EXIT_FAILED;
-    if (is_folder_name(s->out)) return EXIT_DONE;
-    return cli_wrong_usage(command, "-o: expected a name that ends in %s, or a folder, found \"%s\"", endings, s->out);
-}
-
 /* ---- Models ------------------------------------------------------------------------------------------------------ */
 
 static psld_status open_classifier(const sampling_request *s, sampling_job *job)
@@ -95,6 +32,18 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
     return PSLD_OK;
 }
 
+/* By name, or what costs least for a quality. */
+static psld_status choose_sampler(const sampling_request *s, const psld_recipe *recipe, psld_sample_options *options)
+{
+    psld_status status = PSLD_OK;
+    if (!s->sampler) status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
+    if (!s->sampler && s->walk) {
+        options->sampler = s->walk;
+        options->order = (int)s->order;
+    }
+    return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
+}
+
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels, sampling_job *job)
 {
     cli_model model = s->model;
@@ -114,6 +63,8 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     job->kept = job->dim * (s->state ? job->k : 1);
     job->parts = 1;
     if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
+    status = choose_sampler(s, psld_model_recipe(job->model), &job->options);
+    if (status != PSLD_OK) return status;
     if (s->classifier) return open_classifier(s, job);
     if (!labels) return PSLD_OK;
     if (!psld_model_classifier(job->model))
@@ -217,8 +168,9 @@ int sampling_report(const sampling_job *job, size_t n, const char *what)
 {
     const sampling_request *s = job->request;
     if (!s->json) {
-        printf("%zu samples %s, %llu evaluations each, %.2f s: %s\n", n, what, (unsigned long long)job->nfe,
-               job->seconds, s->out);
+        printf("%zu samples %s", n, what);
+        if (job->nfe) printf(", %llu evaluations each, %.2f s", (unsigned long long)job->nfe, job->seconds);
+        printf(": %s%s\n", s->out, job->nfe ? "" : " has them all");
         return EXIT_DONE;
     }
     json_t *object = json_object();

@@ -1,5 +1,5 @@
-/* What the commands that draw under a condition share: the options of sampling, pictures and vectors that come in,
- * drawing from any source, and writing what came out. */
+/* What the commands that draw share: the options of sampling; of those that draw under a condition also the pictures and
+ * vectors that come in, drawing from any source, and writing what came out. */
 #ifndef PSLD_PROGRAMS_SAMPLING_H
 #define PSLD_PROGRAMS_SAMPLING_H
 
@@ -8,67 +8,86 @@
 typedef struct sampling_request {
     cli_model model;
     psld_sample_options options;
-    const char *out, *quantize;
-    long n, nfe, batch, corrector, ode_group;
-    double tolerance;
+    const char *out, *quantize, *sampler, *quality, *eta;
+    const char *walk; /* the sampler that walks what --quality chooses, or NULL: that of the quality */
+    long n, nfe, order, batch, corrector, ode_group;
+    double tolerance, eps;
     int state, json, fit;
     /* guidance */
     const char *classifier, *classifier_config, *label;
     double scale;
 } sampling_request;
 
-/* Names of all samplers and grids for the tables of options. */
+/* Names of all samplers and qualities for the tables of options, '|' between them, and a line of help about them. */
 const char *sampling_samplers(void);
-const char *sampling_grids(void);
+const char *sampling_samplers_help(void);
+const char *sampling_qualities(void);
 
-#define SAMPLING_OPTIONS(s)                                                                                             \
-    {"process",                                                                                                         \
-     0,                                                                                                                 \
-     CLI_TEXT,                                                                                                          \
-     "RECIPE",                                                                                                          \
-     "another recipe than the model's own (\"psld gamma=0.02\", a file)",                                               \
-     &(s).model.options.process,                                                                                        \
-     NULL},                                                                                                             \
-        {"sampler",          0, CLI_TEXT, "NAME", "as of psld sample (default em; inpaint sscs)", &(s).options.sampler, \
-         sampling_samplers()},                                                                                          \
-        {"grid", 0, CLI_TEXT, "NAME", "times of the steps (default quadratic)", &(s).options.grid, sampling_grids()},   \
-        {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default 250)", &(s).nfe, NULL},                  \
-        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL},  \
-        {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL},       \
-        {"no-denoise",         0,   CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk",        \
-         &(s).options.denoise, NULL},                                                                                   \
-        {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3)", &(s).options.eps, NULL},                      \
-        {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL},                       \
-        {"corrector-size",                                                                                              \
-         0,                                                                                                             \
-         CLI_NUMBER,                                                                                                    \
-         "A",                                                                                                           \
-         "their size in (0, 1] (default 0.05)",                                                                         \
-         &(s).options.corrector_size,                                                                                   \
-         NULL},                                                                                                         \
-        {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL},            \
-        {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL},     \
-        {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too (.npy)", &(s).state, NULL},                         \
-        {"quantize",   0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize,       \
-         "round|floor"},                                                                                                \
-    {                                                                                                                   \
-        "json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL                                             \
-    }
+/* Rows of tables of options. clang-format off: it would break every row that is longer than a line. */
+/* clang-format off */
+#define SAMPLING_OPTIONS(s) \
+    {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)", \
+     &(s).model.options.process, NULL}, \
+    {"quality", 0, CLI_TEXT, sampling_qualities(), "what costs least for a quality (default normal)", &(s).quality, \
+     sampling_qualities()}, \
+    {"sampler", 0, CLI_TEXT, "NAME", sampling_samplers_help(), &(s).sampler, sampling_samplers()}, \
+    {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &(s).order, NULL}, \
+    {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &(s).eta, NULL}, \
+    {"grid", 0, CLI_TEXT, "NAME", \
+     "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt, log (dpm, collapsed, ancestral), rho, or times: " \
+     "1,0.5,0.1,0.001", &(s).options.grid, NULL}, \
+    {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &(s).options.rho, NULL}, \
+    {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by quality; em 250)", &(s).nfe, NULL}, \
+    {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL}, \
+    {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL}, \
+    {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk", \
+     &(s).options.denoise, NULL}, \
+    {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3; by quality)", &(s).eps, NULL}, \
+    {"end-sigma", 0, CLI_NUMBER, "S", "end where the effective noise is S, instead of --eps", &(s).options.end_sigma, \
+     NULL}, \
+    {"clip", 0, CLI_NUMBER, "C", "clip predicted clean data to [-C, C]", &(s).options.clip, NULL}, \
+    {"threshold", 0, CLI_NUMBER, "Q", "scale them by this quantile of their size instead, e.g. 0.995", \
+     &(s).options.threshold, NULL}, \
+    {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL}, \
+    {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &(s).options.corrector_size, NULL}, \
+    {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL}, \
+    {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL}, \
+    {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &(s).state, NULL}, \
+    {"quantize", 0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize, \
+     "round|floor"}, \
+    {"json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL}, \
+    CLI_MODEL_OPTIONS((s).model)
 
-#define SAMPLING_GUIDANCE(s)                                                                                \
-    {                                                                                                       \
-        "classifier",    0,   CLI_FILE, "CLF", "a classifier of states, trained for the model's recipe",    \
-        &(s).classifier, NULL},                                                                             \
-        {"classifier-config",    0,   CLI_FILE, "FILE", "configuration of a classifier that carries none",  \
-         &(s).classifier_config, NULL},                                                                     \
-    {                                                                                                       \
-        "scale", 0, CLI_NUMBER, "S", "of the gradient that is added to the score (default 1: Bayes' rule)", \
-            &(s).scale, NULL                                                                                \
-    }
+#define SAMPLING_GUIDANCE(s) \
+    {"classifier", 0, CLI_FILE, "CLF", "a classifier of states, trained for the model's recipe", &(s).classifier, NULL}, \
+    {"classifier-config", 0, CLI_FILE, "FILE", "configuration of a classifier that carries none", \
+     &(s).classifier_config, NULL}, \
+    {"scale", 0, CLI_NUMBER, "S", "of the gradient that is added to the score (default 1: Bayes' rule)", &(s).scale, \
+     NULL}
+
+/* Of commands that make something whole again. */
+#define SAMPLING_RESTORATION(s) \
+    {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &(s).n, NULL}, \
+    {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | degraded | samples), or a folder of all", &(s).out, NULL}, \
+    {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &(s).fit, NULL}, \
+    {"label", 0, CLI_TEXT, "L", "of this class: guidance as of psld guide", &(s).label, NULL}, \
+    SAMPLING_GUIDANCE(s), \
+    SAMPLING_OPTIONS(s)
+/* clang-format on */
 
 void sampling_defaults(sampling_request *s);
-/* What can be known to be wrong before anything is computed. Returns EXIT_DONE when nothing is. */
-int sampling_check(const cli_command *command, sampling_request *s, const char *endings);
+
+/* cli_parse for a command whose words are a model and then overrides: `words` has room for SAMPLING_WORDS. Returns 1 when
+ * the command is to run. */
+enum { SAMPLING_WORDS = 64 };
+int sampling_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **words,
+                   int *count, int *exit_code);
+/* What can be known to be wrong before anything is computed, of the walk and of the output, which is a folder or has one
+ * of the '|'-separated endings. Both return EXIT_DONE when nothing is, and take in what was given as text. */
+int sampling_check(const cli_command *command, sampling_request *s);
+int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings);
+/* All of it for commands with SAMPLING_RESTORATION. */
+int sampling_check_restoration(const cli_command *command, sampling_request *s);
 
 /* A model, maybe a classifier, and what has been drawn so far. */
 typedef struct sampling_job {

@@ -1,9 +1,11 @@
 #include "sample/inpaint.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/threads.h"
 #include "sample/denoiser.h"
+#include "sample/multistep.h"
 
 void psld_inpainting_defaults(psld_inpainting *inpainting)
 {
@@ -83,13 +85,20 @@ void psld_walk_inpaint(const psld_walk *walk, size_t begin, size_t count, double
     psld_parallel(count, 2048 / (walk->k * walk->dim) + 1, inpaint_range, &job);
 }
 
-void psld_walk_diffuse(const psld_walk *walk, double u, double t, uint64_t jump)
+/* In the frames of both times: y / sigma gets noise until it has that of time t, xi is drawn afresh. */
+psld_status psld_walk_diffuse(const psld_walk *walk, double u, double t, uint64_t jump)
 {
-    psld_gaussian forward;
+    psld_split from, to;
     psld_affine affine = {{0}, {0}, {0}};
     int k = walk->recipe->spec.k;
-    psld_transition(walk->recipe, PSLD_FORWARD, psld_beta_integral(walk->recipe, u, t), NULL, &forward);
-    psld_matrix_copy(k, forward.mean, affine.state);
-    psld_matrix_copy(k, forward.factor, affine.noise);
+    PSLD_TRY(psld_split_plan(walk->recipe, walk->source->exact, u, &from));
+    PSLD_TRY(psld_split_plan(walk->recipe, walk->source->exact, t, &to));
+    double kept = fmin(from.sigma / to.sigma, 1), fresh = sqrt(1 - kept * kept);
+    for (int a = 0; a < k; a++)
+        for (int b = 0; b < k; b++) {
+            affine.state[a * k + b] = to.frame[a * k] * kept * from.inverse[b];
+            affine.noise[a * k + b] = to.frame[a * k + b] * (b == 0 ? fresh : 1);
+        }
     psld_walk_affine(walk, &affine, PSLD_FOR_JUMP, jump, NULL, walk->z, walk->z);
+    return PSLD_OK;
 }

@@ -4,7 +4,13 @@
  * be drawn at any time without the score, and a walk in which they are replaced by such a draw after every step sees
  * the unknown coordinates follow p(unknown_t | known_t) (the paper's method). Adaptive samplers need slopes that are
  * smooth in t; for them the noise of a sample's known part is drawn once, and the path of the known part is
- *     z_t = mean(t) x_0 + factor(t) n. */
+ *     z_t = mean(t) x_0 + factor(t) n.
+ *
+ * Resampling walks a stretch from t to u again and again, the unknown part being noised back from u to t between. The
+ * forward process itself would do that, but not well: what it adds to the auxiliary variables over a short while has
+ * hardly reached the position before the walk takes it back. All that z_u tells of the data is y = x_0 + sigma_u n
+ * (psld_split), so the jump is made there: y is noised from sigma_u to sigma_t, and z_t drawn given y. With k = 1 that is
+ * the forward process; for every recipe it takes p_u to p_t, and the data move as fast as with k = 1. */
 #ifndef PSLD_SAMPLE_INPAINT_H
 #define PSLD_SAMPLE_INPAINT_H
 
@@ -18,7 +24,7 @@ psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sam
 void psld_walk_inpaint(const psld_walk *walk, size_t begin, size_t count, double from, double t, uint64_t draw,
                        double *z);
 
-/* Takes all states from time u back up to t > u by the forward process: the jump of resampling, number `jump`. */
-void psld_walk_diffuse(const psld_walk *walk, double u, double t, uint64_t jump);
+/* Takes all states from time u back up to t > u: the jump of resampling, number `jump`. */
+psld_status psld_walk_diffuse(const psld_walk *walk, double u, double t, uint64_t jump);
 
 #endif

@@ -335,7 +335,7 @@ static psld_status take_steps(psld_walk *walk, const route *r)
     for (int begin = 0, end; begin < r->steps; begin = end) {
         end = r->steps - begin < jump ? r->steps : begin + jump;
         for (int pass = 0; pass < r->repeats; pass++) {
-            if (pass > 0) psld_walk_diffuse(walk, r->times[end], r->times[begin], jumps++);
+            if (pass > 0) PSLD_TRY(psld_walk_diffuse(walk, r->times[end], r->times[begin], jumps++));
             for (int i = begin; i < end; i++) {
                 PSLD_TRY(take_step(walk, r, i, visit++));
                 PSLD_TRY(psld_walk_report(walk, (double)visit / all));

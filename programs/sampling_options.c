@@ -1,0 +1,132 @@
+/* The options of sampling: names, defaults, and what can be wrong with them. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sampling.h"
+
+enum { NAMES = 512, LARGEST = 1000000000 };
+
+static const char *join_names(const char *(*name)(int), const char *between, char names[NAMES])
+{
+    names[0] = 0;
+    for (int i = 0; name(i); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, NAMES - used, "%s%s", i ? between : "", name(i));
+    }
+    return names;
+}
+
+const char *sampling_samplers(void)
+{
+    static char names[NAMES];
+    return join_names(psld_sampler_name, "|", names);
+}
+
+const char *sampling_samplers_help(void)
+{
+    static char names[NAMES], help[NAMES + 16];
+    snprintf(help, sizeof help, "instead: %s", join_names(psld_sampler_name, ", ", names));
+    return help;
+}
+
+const char *sampling_qualities(void)
+{
+    static char names[NAMES];
+    return join_names(psld_quality_name, "|", names);
+}
+
+void sampling_defaults(sampling_request *s)
+{
+    memset(s, 0, sizeof *s);
+    psld_sample_defaults(&s->options);
+    psld_model_defaults(&s->model.options);
+    s->quantize = "round";
+    s->ode_group = 16;
+    s->scale = 1;
+}
+
+int sampling_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **words,
+                   int *count, int *exit_code)
+{
+    *exit_code = EXIT_USAGE;
+    if (argc > SAMPLING_WORDS) return cli_wrong_usage(command, "too many words"), 0;
+    if (!cli_parse(command, options, argc, argv, words, count, exit_code)) return 0;
+    int models = *count;
+    for (int i = 1; i < *count; i++) models -= strchr(words[i], '=') != NULL;
+    if (models != 1) *exit_code = cli_wrong_usage(command, "expected one model, found %d", models);
+    return models == 1;
+}
+
+static int as_int(long number)
+{
+    return number > LARGEST ? LARGEST : (int)number;
+}
+
+int sampling_check(const cli_command *command, sampling_request *s)
+{
+    int adaptive = s->sampler && strcmp(s->sampler, "ode") == 0;
+    if (s->sampler && s->quality)
+        return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
+    if (adaptive && s->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
+    if (!adaptive && s->tolerance != 0)
+        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",
+                               s->sampler ? s->sampler : "what is chosen by --quality");
+    if (s->eta && cli_numbers(s->eta, &s->options.eta, 1) != 1)
+        return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", s->eta);
+    if (s->sampler) s->options.sampler = s->sampler;
+    if (!s->sampler || s->eps != 0) s->options.eps = s->eps;
+    if (s->tolerance != 0) s->options.tolerance = s->tolerance;
+    s->options.nfe = as_int(s->nfe);
+    s->options.order = as_int(s->order);
+    s->options.corrector = as_int(s->corrector);
+    s->options.batch = (size_t)s->batch;
+    s->options.ode_group = (size_t)s->ode_group;
+    return EXIT_DONE;
+}
+
+/* A folder is a name with '/' behind it, without an ending, or that is one. */
+static int is_folder_name(const char *path)
+{
+    struct stat about;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*path) return 0;
+    return !*name || !strchr(name, '.') || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
+}
+
+/* ".a|.b|.c" as ".a, .b or .c". */
+static const char *in_words(const char *endings, char words[NAMES])
+{
+    words[0] = 0;
+    for (const char *e = endings, *next; e; e = next) {
+        size_t used = strlen(words);
+        next = strchr(e, '|');
+        snprintf(words + used, NAMES - used, "%s%.*s",
+                 e == endings ? ""
+                 : next       ? ", "
+                              : " or ",
+                 (int)strcspn(e, "|"), e);
+        if (next) next++;
+    }
+    return words;
+}
+
+int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings)
+{
+    char words[NAMES];
+    in_words(endings, words);
+    if (!s->out) return cli_wrong_usage(command, "where to? Give -o OUT (%s, or a folder)", words);
+    if (s->state && !cli_ends_in(s->out, ".npy|.npz"))
+        return cli_wrong_usage(command, "--state: states are written as %s",
+                               strstr(endings, ".npz") ? ".npy or .npz" : ".npy");
+    if (cli_ends_in(s->out, endings)) return cli_output_possible(s->out) ? EXIT_DONE : EXIT_FAILED;
+    if (is_folder_name(s->out)) return EXIT_DONE;
+    return cli_wrong_usage(command, "-o: expected a name that ends in %s, or a folder, found \"%s\"", words, s->out);
+}
+
+int sampling_check_restoration(const cli_command *command, sampling_request *s)
+{
+    if (s->classifier && !s->label) return cli_wrong_usage(command, "--classifier needs --label");
+    int exit_code = sampling_check(command, s);
+    return exit_code == EXIT_DONE ? sampling_check_out(command, s, ".npy|.png") : exit_code;
+}
