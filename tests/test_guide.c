@@ -116,42 +116,110 @@ static void exact_classifier_and_its_gradient(void **state)
     psld_mixture_free(mixture);
 }
 
-/* Mean and variance of guided samples, which end at p_eps of the component. */
-static void guided_samples(void **state)
+/* ---- Samples ----------------------------------------------------------------------------------------------------- */
+
+/* Evaluations with which a sampler's own error is below the statistical one of SAMPLES samples. Of the samplers here that
+ * have the larger errors these fall as 1 / nfe, and the statistical one as 1 / sqrt(samples), so PSLD_TEST_SAMPLES, which
+ * asks for more samples, makes for more evaluations too. */
+enum { SAMPLES = PSLD_SANITIZED ? 60 : 400 };
+static const struct budget {
+    const char *sampler;
+    int nfe;
+} budgets[] = {{"em", 300},         {"sscs", 300},          {"ode", 0},
+               {"euler-ode", 2400}, {"heun", 240},          {"dpm", 40},
+               {"collapsed", 40},   {"collapsed-heun", 40}, {"ancestral", 100}};
+
+static size_t samples_asked_for(void)
+{
+    const char *text = getenv("PSLD_TEST_SAMPLES");
+    size_t asked = text ? (size_t)strtoull(text, NULL, 10) : 0;
+    return asked ? asked : SAMPLES;
+}
+
+static psld_sample_options options_for(const char *sampler, size_t n)
+{
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    options.denoise = 0;
+    options.sampler = sampler;
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)
+        if (strcmp(budgets[i].sampler, sampler) == 0) {
+            options.nfe = (int)(budgets[i].nfe * sqrt((double)n / SAMPLES));
+            return options;
+        }
+    fail_msg("no budget for %s", sampler);
+    return options;
+}
+
+/* Largest deviation of means and covariances of n states from those of a Gaussian, in standard errors: `mean` [size] and
+ * `cov` [size][size] are the truth. */
+static double worst_deviation(size_t n, int size, const double *z, const double *mean, const double *cov)
+{
+    double worst = 0, root = sqrt((double)n);
+    for (int i = 0; i < size; i++) {
+        double sum = 0;
+        for (size_t s = 0; s < n; s++) sum += z[s * (size_t)size + (size_t)i] - mean[i];
+        worst = fmax(worst, fabs(sum) / root / sqrt(cov[i * size + i]));
+        for (int j = 0; j <= i; j++) {
+            double square = cov[i * size + i] * cov[j * size + j] + cov[i * size + j] * cov[i * size + j];
+            sum = 0;
+            for (size_t s = 0; s < n; s++) {
+                const double *at = z + s * (size_t)size;
+                sum += (at[i] - mean[i]) * (at[j] - mean[j]) - cov[i * size + j];
+            }
+            worst = fmax(worst, fabs(sum) / root / sqrt(square));
+        }
+    }
+    return worst;
+}
+
+/* p_eps of one component, all variables: coordinates are independent. */
+static void component_moments(const psld_recipe *recipe, size_t c, double eps, double *mean, double *cov)
+{
+    int k = recipe->spec.k, size = k * DIM;
+    psld_gaussian kernel;
+    psld_kernel(recipe, eps, PSLD_HSM, scales[c] * scales[c], &kernel);
+    for (int i = 0; i < size; i++) {
+        mean[i] = kernel.mean[i / DIM * k] * means[c * DIM + (size_t)(i % DIM)];
+        for (int j = 0; j < size; j++) cov[i * size + j] = i % DIM == j % DIM ? kernel.cov[i / DIM * k + j / DIM] : 0;
+    }
+}
+
+static void guided_samples_follow_the_class(void **state)
 {
     (void)state;
-    enum { N = PSLD_SANITIZED ? 400 : 4000 };
+    enum { CLASS = 2 };
+    size_t n = samples_asked_for();
     psld_mixture *mixture = whole();
-    psld_recipe *recipe = recipe_number(2);
-    psld_source *base, *guided;
-    psld_classifier *classifier;
-    psld_sample_options options;
-    double *z = malloc(N * DIM * 2 * sizeof *z);
-    psld_gaussian kernel;
-    assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
-    assert_int_equal(psld_classifier_mixture(mixture, recipe, &classifier), PSLD_OK);
-    assert_int_equal(psld_source_guide(base, recipe, classifier, 2, 1, &guided), PSLD_OK);
-    psld_sample_defaults(&options);
-    options.sampler = "sscs";
-    options.denoise = 0;
-    options.nfe = 100;
-    assert_int_equal(psld_sample(recipe, guided, &options, 0, N, DIM, NULL, z, NULL), PSLD_OK);
-    psld_kernel(recipe, options.eps, PSLD_HSM, scales[2] * scales[2], &kernel);
-    for (int a = 0; a < 2; a++)
-        for (int j = 0; j < DIM; j++) {
-            double mean = 0, square = 0, truth = kernel.mean[a * 2] * means[2 * DIM + j], variance = kernel.cov[a * 3];
-            for (int i = 0; i < N; i++) mean += z[(i * 2 + a) * DIM + j] / N;
-            for (int i = 0; i < N; i++) square += pow(z[(i * 2 + a) * DIM + j] - mean, 2) / N;
-            assert_true(fabs(mean - truth) < 5 * sqrt(variance / N) + 0.01 * sqrt(variance));
-            assert_true(fabs(square / variance - 1) < 5 * sqrt(2.0 / N) + 0.05); /* 0.05: a hundred steps */
+    double *z = malloc(n * DIM * PSLD_MAX_K * sizeof *z), mean[DIM * PSLD_MAX_K], cov[DIM * DIM * PSLD_MATRIX_SIZE];
+    for (int p = 0; p < 4; p++) {
+        psld_recipe *recipe = recipe_number(p);
+        psld_source *base, *guided;
+        psld_classifier *classifier;
+        assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
+        assert_int_equal(psld_classifier_mixture(mixture, recipe, &classifier), PSLD_OK);
+        assert_int_equal(psld_source_guide(base, recipe, classifier, CLASS, 1, &guided), PSLD_OK);
+        for (int s = 0; psld_sampler_name(s); s++) {
+            psld_sample_options options = options_for(psld_sampler_name(s), n);
+            uint64_t nfe;
+            if (psld_sample(recipe, guided, &options, 0, n, DIM, NULL, z, &nfe) != PSLD_OK)
+                fail_msg("%s, %s: %s", recipe->spec.name, options.sampler, psld_error_text());
+            component_moments(recipe, CLASS, options.eps, mean, cov);
+            double worst = worst_deviation(n, recipe->spec.k * DIM, z, mean, cov);
+            printf("%-5s %-15s %4llu evaluations: at most %.2f standard errors off\n", recipe->spec.name,
+                   options.sampler, (unsigned long long)nfe, worst);
+            assert_true(worst < 4.5);
         }
+        psld_source_free(guided);
+        psld_source_free(base);
+        psld_classifier_free(classifier);
+        psld_recipe_free(recipe);
+    }
     free(z);
-    psld_source_free(guided);
-    psld_source_free(base);
-    psld_classifier_free(classifier);
-    psld_recipe_free(recipe);
     psld_mixture_free(mixture);
 }
+
+/* ---- Networks, composition, recipes ------------------------------------------------------------------------------ */
 
 static const char classifier_yaml[] =
     "process: psld\ndata: {size: 4, channels: 1, classes: [dog, cat, '1']}\n"
@@ -257,7 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(guided_score_is_that_of_the_class),
                                        cmocka_unit_test(exact_classifier_and_its_gradient),
-                                       cmocka_unit_test(guided_samples),
+                                       cmocka_unit_test(guided_samples_follow_the_class),
                                        cmocka_unit_test(networks_classify),
                                        cmocka_unit_test(wrappers_compose),
                                        cmocka_unit_test(recipes_are_compared)};

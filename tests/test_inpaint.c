@@ -12,7 +12,8 @@
 #include <cmocka.h>
 
 #include "process/recipe.h"
-#include "sample/walk.h"
+#include "sample/inpaint.h"
+#include "sanitized.h"
 
 static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
 enum { PRESETS = sizeof preset_lines / sizeof *preset_lines };
@@ -146,9 +147,166 @@ static void bad_options(void **state)
     psld_recipe_free(recipe);
 }
 
+/* ---- Against the exact conditional ------------------------------------------------------------------------------- */
+
+/* A mixture whose first coordinate is known. */
+enum { MOST_PARTS = 13, MOST_DIM = 3 };
+typedef struct problem {
+    const char *name;
+    size_t parts, dim;
+    double weights[MOST_PARTS], means[MOST_PARTS * MOST_DIM], scales[MOST_PARTS], known;
+} problem;
+
+/* Two clusters, of which the known coordinate nearly tells which. */
+static problem clusters_problem(void)
+{
+    return (problem){.name = "clusters",
+                     .parts = 2,
+                     .dim = 3,
+                     .weights = {0.4, 0.6},
+                     .means = {-0.8, 0.6, 0.3, 0.8, -0.4, -0.5},
+                     .scales = {0.3, 0.3},
+                     .known = 0.3};
+}
+
+/* A correlated Gaussian in the plane, nearly, as a chain of round ones along the diagonal. */
+static problem diagonal_problem(void)
+{
+    problem p = {.name = "diagonal", .parts = MOST_PARTS, .dim = 2, .known = 0.6};
+    double sum = 0;
+    for (int c = 0; c < MOST_PARTS; c++) {
+        double u = -1.2 + 0.2 * c;
+        sum += p.weights[c] = exp(-2 * u * u);
+        p.means[2 * c] = p.means[2 * c + 1] = u;
+        p.scales[c] = 0.2;
+    }
+    for (int c = 0; c < MOST_PARTS; c++) p.weights[c] /= sum;
+    return p;
+}
+
+/* n exact draws [n][dim - 1] of what is unknown: a mixture too. */
+static void draw_conditional(const problem *p, uint64_t seed, size_t n, double *points)
+{
+    double weights[MOST_PARTS], means[MOST_PARTS * MOST_DIM], sum = 0;
+    size_t rest = p->dim - 1;
+    psld_recipe *recipe = open_recipe("vp"); /* at t = 0 its states are the data */
+    psld_mixture *mixture;
+    for (size_t c = 0; c < p->parts; c++) {
+        double off = (p->known - p->means[c * p->dim]) / p->scales[c];
+        sum += weights[c] = p->weights[c] / p->scales[c] * exp(-off * off / 2);
+        for (size_t j = 0; j < rest; j++) means[c * rest + j] = p->means[c * p->dim + 1 + j];
+    }
+    for (size_t c = 0; c < p->parts; c++) weights[c] /= sum;
+    assert_int_equal(psld_mixture_create(p->parts, rest, weights, means, p->scales, &mixture), PSLD_OK);
+    assert_int_equal(psld_mixture_draw(mixture, recipe, 0, seed, 0, n, points), PSLD_OK);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+}
+
+/* Sliced Wasserstein distance of n inpainted samples from exact ones. */
+static double inpainting_error(const problem *p, const char *line, const char *sampler, int nfe, int repeats, size_t n)
+{
+    double x[MOST_DIM] = {p->known}, distance;
+    const unsigned char known[MOST_DIM] = {1};
+    size_t rest = p->dim - 1;
+    psld_recipe *recipe = open_recipe(line);
+    size_t state = (size_t)recipe->spec.k * p->dim;
+    double *z = malloc(n * state * sizeof *z), *points = malloc(2 * n * rest * sizeof *points);
+    psld_mixture *mixture;
+    psld_source *source;
+    psld_inpainting inpainting;
+    psld_inpainting_defaults(&inpainting);
+    inpainting.x = x;
+    inpainting.known = known;
+    inpainting.repeats = repeats;
+    psld_sample_options options = options_for(sampler, nfe, &inpainting);
+    assert_int_equal(psld_mixture_create(p->parts, p->dim, p->weights, p->means, p->scales, &mixture), PSLD_OK);
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    if (psld_sample(recipe, source, &options, 0, n, p->dim, NULL, z, NULL) != PSLD_OK)
+        fail_msg("%s, %s: %s", line, sampler, psld_error_text());
+    for (size_t i = 0; i < n; i++) memcpy(points + i * rest, z + i * state + 1, rest * sizeof *points);
+    draw_conditional(p, 5, n, points + n * rest);
+    assert_int_equal(psld_sliced_wasserstein(rest, n, points, n, points + n * rest, 32, 0, &distance), PSLD_OK);
+    free(z);
+    free(points);
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+    return distance;
+}
+
+/* Resampling at its default of ten repeats has at most half the error of replacement, for every recipe and sampler. */
+static void resampling_halves_the_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sampler;
+        int nfe;
+    } ways[] = {{"ancestral", 21}, {"collapsed", 21}, {"sscs", 41}, {"em", 61}};
+    enum { WAYS = sizeof ways / sizeof *ways };
+    const problem problems[] = {clusters_problem(), diagonal_problem()};
+    const char *text = getenv("PSLD_TEST_SAMPLES");
+    size_t asked = text ? (size_t)strtoull(text, NULL, 10) : 0, n = asked ? asked : PSLD_SANITIZED ? 100 : 400;
+    for (int i = 0; i < 2; i++)
+        for (int p = 0; p < PRESETS; p++) {
+            double plain = inpainting_error(&problems[i], preset_lines[p], "sscs", 61, 1, n);
+            printf("%s, %s: replace %.3f; resample", problems[i].name, preset_lines[p], plain);
+            for (int w = 0; w < WAYS; w++) {
+                if (!asked && w != 0 && w != 1 + (p + i) % (WAYS - 1)) continue; /* two of them, in turn */
+                double error = inpainting_error(&problems[i], preset_lines[p], ways[w].sampler, ways[w].nfe, 10, n);
+                printf(" %.3f (%s, %d x 10)", error, ways[w].sampler, ways[w].nfe - 1);
+                assert_true(error <= plain / 2);
+            }
+            printf("\n");
+        }
+}
+
+/* The jump takes p_u to p_t whatever the recipe: states drawn at u, noised to t, have the moments of p_t. */
+static void jumps_keep_the_law(void **state)
+{
+    (void)state;
+    enum { N = PSLD_SANITIZED ? 500 : 4000 };
+    const double u = 0.05, t = 0.2, one = 1, centre = 0.7, scale = 0.4;
+    psld_mixture *mixture;
+    assert_int_equal(psld_mixture_create(1, 1, &one, &centre, &scale, &mixture), PSLD_OK);
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        psld_source *source;
+        psld_gaussian kernel;
+        int k = recipe->spec.k;
+        double *z = malloc((size_t)(N * k) * sizeof *z);
+        psld_sample_options options = options_for("em", 10, NULL);
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        assert_int_equal(psld_mixture_draw(mixture, recipe, u, 3, 0, N, z), PSLD_OK);
+        psld_walk walk = {.recipe = recipe, .source = source, .options = &options, .dim = 1, .count = N, .z = z};
+        walk.k = (size_t)k;
+        walk.predicted = (size_t)recipe->predicted;
+        walk.eps = calloc((size_t)(N * k), sizeof *walk.eps);
+        assert_int_equal(psld_walk_diffuse(&walk, u, t, 0), PSLD_OK);
+        psld_kernel(recipe, t, PSLD_HSM, scale * scale, &kernel);
+        for (int a = 0; a < k; a++)
+            for (int b = 0; b <= a; b++) {
+                double cov = kernel.cov[a * k + b], mean_a = kernel.mean[a * k] * centre, sum = 0, first = 0;
+                double mean_b = kernel.mean[b * k] * centre, size = kernel.cov[a * k + a] * kernel.cov[b * k + b];
+                for (int i = 0; i < N; i++) {
+                    first += (z[i * k + a] - mean_a) / N;
+                    sum += (z[i * k + a] - mean_a) * (z[i * k + b] - mean_b) / N;
+                }
+                assert_true(fabs(first) < 4.5 * sqrt(kernel.cov[a * k + a] / N));
+                assert_true(fabs(sum - cov) < 4.5 * sqrt((size + cov * cov) / N));
+            }
+        free(walk.eps);
+        free(z);
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(known_comes_back), cmocka_unit_test(same_bits_however_cut),
-                                       cmocka_unit_test(bad_options)};
+                                       cmocka_unit_test(jumps_keep_the_law),
+                                       cmocka_unit_test(resampling_halves_the_error), cmocka_unit_test(bad_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

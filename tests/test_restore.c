@@ -13,6 +13,7 @@
 #include "process/recipe.h"
 #include "sample/linear.h"
 #include "sample/source.h"
+#include "sanitized.h"
 
 static const unsigned char some[48] = {1, 0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1};
 static double matrix[5 * 48];
@@ -224,6 +225,143 @@ static void posterior_method_is_exact(void **state)
     psld_mixture_free(mixture);
 }
 
+/* ---- Samples of the posterior ------------------------------------------------------------------------------------ */
+
+/* Inverts the symmetric positive definite a [DIM][DIM] in place by elimination. */
+static void invert(double *a)
+{
+    for (int p = 0; p < DIM; p++) {
+        double pivot = a[p * DIM + p];
+        a[p * DIM + p] = 1;
+        for (int j = 0; j < DIM; j++) a[p * DIM + j] /= pivot;
+        for (int i = 0; i < DIM; i++) {
+            double factor = a[i * DIM + p];
+            if (i == p) continue;
+            a[i * DIM + p] = 0;
+            for (int j = 0; j < DIM; j++) a[i * DIM + j] -= factor * a[p * DIM + j];
+        }
+    }
+}
+
+/* Mean and covariance of x_0 given y for any operator, by its columns: precisions add. */
+static void posterior_of(const psld_operator *op, const double *y, double *mean, double *cov)
+{
+    double columns[DIM * DIM], work[DIM], right[DIM], precision = 1 / (prior_scale * prior_scale);
+    for (int j = 0; j < DIM; j++) {
+        double unit[DIM] = {0};
+        unit[j] = 1;
+        psld_operator_forward(op, unit, work, columns + j * DIM);
+    }
+    for (int i = 0; i < DIM; i++) {
+        right[i] = precision * prior_mean[i];
+        for (size_t l = 0; l < op->size; l++) right[i] += columns[i * DIM + (int)l] * y[l] / (noise * noise);
+        for (int j = 0; j < DIM; j++) {
+            cov[i * DIM + j] = (i == j) * precision;
+            for (size_t l = 0; l < op->size; l++)
+                cov[i * DIM + j] += columns[i * DIM + (int)l] * columns[j * DIM + (int)l] / (noise * noise);
+        }
+    }
+    invert(cov);
+    for (int i = 0; i < DIM; i++) {
+        mean[i] = 0;
+        for (int j = 0; j < DIM; j++) mean[i] += cov[i * DIM + j] * right[j];
+    }
+}
+
+/* Largest deviation of the means and covariances of positions from p_eps of the posterior, in standard errors. */
+static double worst_deviation(const psld_recipe *recipe, double eps, size_t n, const double *z, const double *mean,
+                              const double *cov)
+{
+    int k = recipe->spec.k;
+    double worst = 0, root = sqrt((double)n), m, truth[DIM * DIM];
+    psld_gaussian kernel;
+    psld_kernel(recipe, eps, PSLD_HSM, 0, &kernel);
+    m = kernel.mean[0];
+    for (int i = 0; i < DIM * DIM; i++) truth[i] = m * m * cov[i] + (i / DIM == i % DIM) * kernel.cov[0];
+    for (int i = 0; i < DIM; i++) {
+        double sum = 0;
+        for (size_t s = 0; s < n; s++) sum += z[s * (size_t)(k * DIM) + (size_t)i] - m * mean[i];
+        worst = fmax(worst, fabs(sum) / root / sqrt(truth[i * DIM + i]));
+        for (int j = 0; j <= i; j++) {
+            double size = truth[i * DIM + i] * truth[j * DIM + j] + truth[i * DIM + j] * truth[i * DIM + j];
+            sum = 0;
+            for (size_t s = 0; s < n; s++) {
+                const double *at = z + s * (size_t)(k * DIM);
+                sum += (at[i] - m * mean[i]) * (at[j] - m * mean[j]) - truth[i * DIM + j];
+            }
+            worst = fmax(worst, fabs(sum) / root / sqrt(size));
+        }
+    }
+    return worst;
+}
+
+static psld_operator *four_dimensional(const char *name)
+{
+    static const unsigned char first_and_last[DIM] = {1, 0, 0, 1};
+    psld_task task;
+    psld_operator *op;
+    psld_task_defaults(&task);
+    task.name = name;
+    task.rank = 1;
+    task.shape[0] = DIM;
+    task.factor = 2;
+    task.blur = 0.7;
+    task.known = first_and_last;
+    task.matrix = rows;
+    task.rows = ROWS;
+    if (psld_operator_create(&task, &op) != PSLD_OK) fail_msg("%s: %s", name, psld_error_text());
+    return op;
+}
+
+/* Every task that vectors can have, under every recipe, with samplers of each kind; all pairs with PSLD_TEST_SAMPLES. */
+static void samples_follow_the_posterior(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
+    static const char *const tasks[] = {"linear", "denoise", "inpaint", "super-resolution", "deblur"};
+    static const struct {
+        const char *name;
+        int nfe;
+    } samplers[] = {{"collapsed", 40}, {"ancestral", 100}, {"dpm", 60}, {"ode", 0}, {"heun", 80}, {"sscs", 300}};
+    enum { SAMPLERS = sizeof samplers / sizeof *samplers };
+    const char *text = getenv("PSLD_TEST_SAMPLES");
+    size_t asked = text ? (size_t)strtoull(text, NULL, 10) : 0, n = asked ? asked : PSLD_SANITIZED ? 40 : 300;
+    const double one = 1, y[DIM] = {0.4, -0.9, 0.2, 0.6};
+    double mean[DIM], cov[DIM * DIM], *z = malloc(n * DIM * 3 * sizeof *z);
+    psld_mixture *mixture;
+    assert_int_equal(psld_mixture_create(1, DIM, &one, prior_mean, &prior_scale, &mixture), PSLD_OK);
+    for (int c = 0; c < 4 * 5 * SAMPLERS; c++) {
+        int p = c / SAMPLERS % 4, t = c / SAMPLERS / 4, s = c % SAMPLERS;
+        if (!asked && s != (p + t) % SAMPLERS) continue;
+        psld_recipe *recipe;
+        psld_source *base, *source;
+        psld_operator *op = four_dimensional(tasks[t]);
+        psld_restore_options restore;
+        psld_sample_options options;
+        psld_restore_defaults(&restore);
+        restore.noise = noise;
+        psld_sample_defaults(&options);
+        options.sampler = samplers[s].name;
+        options.nfe = (int)(samplers[s].nfe * (asked ? sqrt((double)n / 300) : 1)); /* the error falls as 1 / nfe */
+        options.denoise = 0;
+        assert_int_equal(psld_recipe_open(lines[p], &recipe), PSLD_OK);
+        assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
+        assert_int_equal(psld_source_restore(base, recipe, op, y, &restore, &source), PSLD_OK);
+        if (psld_sample(recipe, source, &options, 0, n, DIM, NULL, z, NULL) != PSLD_OK)
+            fail_msg("%s, %s, %s: %s", lines[p], tasks[t], options.sampler, psld_error_text());
+        posterior_of(op, y, mean, cov);
+        double worst = worst_deviation(recipe, options.eps, n, z, mean, cov);
+        printf("%-16s %-16s %-10s at most %.2f standard errors off\n", lines[p], tasks[t], options.sampler, worst);
+        assert_true(worst < 4.5);
+        psld_source_free(source);
+        psld_source_free(base);
+        psld_operator_free(op);
+        psld_recipe_free(recipe);
+    }
+    free(z);
+    psld_mixture_free(mixture);
+}
+
 /* Samples: the error of each method's mean, in deviations of the posterior. */
 static double error_of_mean(const char *method)
 {
@@ -300,8 +438,11 @@ static void bad_tasks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(operators), cmocka_unit_test(operators_by_hand),
-                                       cmocka_unit_test(posterior_method_is_exact), cmocka_unit_test(methods_compared),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(operators),
+                                       cmocka_unit_test(operators_by_hand),
+                                       cmocka_unit_test(posterior_method_is_exact),
+                                       cmocka_unit_test(samples_follow_the_posterior),
+                                       cmocka_unit_test(methods_compared),
                                        cmocka_unit_test(bad_tasks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

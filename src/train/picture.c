@@ -1,4 +1,4 @@
-/* What a run looks like: samples of its averaged weights, and its losses. */
+/* What a run looks like: samples of its averaged weights, its losses, and how well a classifier does at each time. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -91,11 +91,14 @@ static void finish_curve(curve *c)
     }
 }
 
-static psld_status read_log(const char *path, double steps, curve *loss, curve *held, curve *accuracy)
+/* The curves, and in *measured the last line that has accuracy by time, or NULL: to be released. */
+static psld_status read_log(const char *path, double steps, curve *loss, curve *held, curve *accuracy,
+                            json_t **measured)
 {
     enum { LONGEST_LINE = 1 << 16 };
     FILE *file = fopen(path, "r");
     char *line = psld_alloc(LONGEST_LINE, 1);
+    *measured = NULL;
     while (line && file && fgets(line, LONGEST_LINE, file)) {
         json_t *entry = json_loads(line, 0, NULL);
         double step = json_number_value(json_object_get(entry, "step"));
@@ -103,6 +106,10 @@ static psld_status read_log(const char *path, double steps, curve *loss, curve *
             add_value(loss, step, steps, json_object_get(entry, "loss"));
             add_value(held, step, steps, json_object_get(entry, "held_out"));
             add_value(accuracy, step, steps, json_object_get(entry, "held_out_accuracy"));
+        }
+        if (json_object_get(entry, "loss_accuracy_by_t")) {
+            json_decref(*measured);
+            *measured = json_incref(entry);
         }
         json_decref(entry);
     }
@@ -132,13 +139,52 @@ static psld_status draw_losses(const psld_training *t, const curve *curves, cons
     return status;
 }
 
+/* ---- Accuracy against time --------------------------------------------------------------------------------------- */
+
+/* A curve through the middles of the bins that have a number. */
+static size_t read_bins(const json_t *means, double *x, double *y)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(means); i++) {
+        const json_t *mean = json_array_get(means, i);
+        if (!json_is_number(mean) || count == POINTS) continue;
+        x[count] = ((double)i + 0.5) / (double)json_array_size(means);
+        y[count++] = json_number_value(mean);
+    }
+    return count;
+}
+
+/* Of the last measurement: how much a classifier can still tell of states at time t. */
+static psld_status draw_accuracy(const json_t *measured, const char *path)
+{
+    static const char *const keys[] = {"loss_accuracy_by_t", "held_out_accuracy_by_t"};
+    static const char *const labels[] = {"training", "held out"};
+    char title[64];
+    double x[POINTS], y[POINTS];
+    snprintf(title, sizeof title, "step %.0f", json_number_value(json_object_get(measured, "step")));
+    psld_figure *figure = psld_figure_create(NULL, 1, 1, 480, 320);
+    psld_panel *panel = psld_figure_panel(figure, 0, 0);
+    psld_panel_frame(panel, title, "t", "accuracy", 0);
+    for (int i = 0; i < 2; i++) {
+        size_t count = read_bins(json_object_get(measured, keys[i]), x, y);
+        if (count) psld_panel_curve(panel, count, x, y, i, PSLD_SOLID, labels[i]);
+    }
+    psld_status status = psld_figure_save(figure, path);
+    psld_figure_free(figure);
+    return status;
+}
+
 psld_status psld_training_plot(psld_training *t)
 {
+    json_t *measured = NULL;
     curve *curves = psld_alloc(3, sizeof *curves);
     if (!curves) return PSLD_NO_MEMORY;
     double steps = (double)psld_training_steps(t);
-    psld_status status = read_log(psld_run_folder_file(t->run, "log.jsonl"), steps, &curves[0], &curves[1], &curves[2]);
+    psld_status status =
+        read_log(psld_run_folder_file(t->run, "log.jsonl"), steps, &curves[0], &curves[1], &curves[2], &measured);
     if (status == PSLD_OK) status = draw_losses(t, curves, psld_run_folder_file(t->run, "loss.png"));
+    if (status == PSLD_OK && measured) status = draw_accuracy(measured, psld_run_folder_file(t->run, "accuracy.png"));
+    json_decref(measured);
     psld_release(curves);
     return status;
 }

@@ -133,6 +133,41 @@ static psld_status put_shape(psld_training *t)
     return psld_settings_default(t->yaml, "data.channels", text);
 }
 
+/* A name in double quotes; returns what follows. */
+static char *put_quoted(char *to, const char *name)
+{
+    *to++ = '"';
+    for (; *name; name++) {
+        unsigned char byte = (unsigned char)*name;
+        to += byte == '"' || byte == '\\' ? sprintf(to, "\\%c", byte)
+              : byte < 0x20               ? sprintf(to, "\\x%02x", byte)
+                                          : sprintf(to, "%c", byte);
+    }
+    *to++ = '"';
+    return to;
+}
+
+/* A classifier keeps the names that its classes have in the data, so that they can be asked for by name. */
+static psld_status put_classes(psld_training *t)
+{
+    const psld_node *root = psld_yaml_root(t->yaml), *model = psld_node_get(root, "model");
+    const psld_node *data = psld_node_get(root, "data"), *count = model ? psld_node_get(model, "n_cls") : NULL;
+    size_t classes = psld_data_classes(t->data), room = sizeof "data.classes=[]";
+    if (!count || classes < 2 || (data && psld_node_get(data, "classes"))) return PSLD_OK;
+    for (size_t i = 0; i < classes; i++) room += 4 * strlen(psld_data_class(t->data, i)) + sizeof "\"\", ";
+    char *text = psld_alloc(room, 1), *to = text;
+    if (!text) return PSLD_NO_MEMORY;
+    to += sprintf(to, "data.classes=[");
+    for (size_t i = 0; i < classes; i++) {
+        if (i) to += sprintf(to, ", ");
+        to = put_quoted(to, psld_data_class(t->data, i));
+    }
+    sprintf(to, "]");
+    psld_status status = psld_yaml_override(t->yaml, text);
+    psld_release(text);
+    return status;
+}
+
 /* The data must come out as the network takes them. */
 static psld_status check_shape(const psld_training *t)
 {
@@ -164,6 +199,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
             status = psld_choose(t->yaml, rank, shape, options->classifier ? psld_data_classes(t->data) : 0);
     }
     if (status == PSLD_OK) status = put_shape(t);
+    if (status == PSLD_OK) status = put_classes(t);
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
     if (status == PSLD_OK && psld_data_is_image(t->data) && final != size) {
         int rank = psld_data_shape(t->data, shape);

@@ -20,6 +20,7 @@ EOT
 quietly convert net.yaml net.safetensors
 quietly convert clf.yaml clf.safetensors
 quietly convert clf.yaml other.safetensors process="cld"
+quietly convert clf.yaml wide.safetensors data.size=16
 quietly sample net.safetensors -n 2 --nfe 3 -o pictures
 rm pictures/*.json
 
@@ -71,6 +72,7 @@ refuses 2 "label: expected 0 to 1, found 2" guide m.yaml --label 2 -o a.npy
 refuses 2 'there is no class named "bird"' guide net.safetensors --classifier clf.safetensors --label bird -o a.npy
 refuses 1 "give --classifier" guide net.safetensors --label 0 -o a.npy
 refuses 1 "is a classifier for recipe cld, the model has psld" guide net.safetensors --classifier other.safetensors --label 0 -o a.npy
+refuses 1 "classifies data of 768 numbers, the model's have 192" guide net.safetensors --classifier wide.safetensors --label 0 -o a.npy
 refuses 1 "is no classifier" guide net.safetensors --classifier net.safetensors --label 0 -o a.npy
 refuses 1 "a classifier has no samples" guide clf.safetensors --classifier clf.safetensors --label 0 -o a.npy
 refuses 2 "pictures are written as .png" guide net.safetensors --classifier clf.safetensors --label 0 -o a.svg
@@ -97,6 +99,48 @@ quietly inpaint net.safetensors --image pictures --rect 0,4,8,4 -n 3 --nfe 3 --m
 for name in strips.png originals/000001.png corrupted/000001.png; do [ -f filled/$name ] || fail "no $name"; done
 quietly inpaint net.safetensors --image pictures/000000.png --mask pictures/000001.png -n 2 --nfe 5 -o strip.png
 quietly inpaint net.safetensors --image pictures/000000.png --mask pictures -n 2 --nfe 5 --label cat --classifier clf.safetensors -o strip.png
+
+check "what is known comes back as the same pixels"
+for n in 0 1; do
+    quietly inpaint net.safetensors --image filled/samples/00000$((3 * n)).png --rect 0,4,8,4 -n 1 --nfe 3 --method replace -o again
+    cmp again/corrupted/000000.png filled/corrupted/00000$n.png || fail "picture $n"
+done
+
+check "masks of digits: IDX, nearest resize, above 0 is unknown, mask i for image i"
+bytes() { printf '%b' "$(printf '\\%03o' "$@")"; }
+{
+    bytes 0 0 8 3 0 0 0 2 0 0 0 4 0 0 0 4
+    bytes 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+    bytes 0 0 0 0 0 0 0 0 0 0 0 0 9 255 128 1
+} >masks-idx3-ubyte
+quietly sample net.safetensors -n 2 --nfe 3 -o pictures.npy
+quietly inpaint net.safetensors --image pictures.npy --mask masks-idx3-ubyte -n 1 --nfe 3 --method replace -o masked.npy
+cmp -l <(tail -c 1536 pictures.npy) <(tail -c 1536 masked.npy) | awk '
+    { e = int(($1 - 1) / 4); y = int(e % 64 / 8); x = e % 8; changed[e] = 1
+      if (!(e < 192 ? y < 2 && x < 2 : y >= 6)) known = 1 }
+    END { for (e in changed) n++; exit known || n != 3 * (4 + 16) }' || fail "other elements changed than the masks say"
+quietly inpaint net.safetensors --image pictures --mask masks-idx3-ubyte -n 2 --nfe 3 -o masked
+[ "$(find masked/samples -name '*.png' | wc -l)" -eq 4 ] || fail "samples: $(find masked)"
+quietly sample net.safetensors -n 3 --nfe 3 -o three.npy
+refuses 1 "has 2 masks for 3 images" inpaint net.safetensors --image three.npy --mask masks-idx3-ubyte -n 1 -o s2.npy
+head -c 40 masks-idx3-ubyte >short-idx3-ubyte
+refuses 1 "short-idx3-ubyte" inpaint net.safetensors --image pictures --mask short-idx3-ubyte -o s2.npy
+
+check "every option of psld sample, and its default"
+quietly inpaint m.yaml --image x.npy --mask mask.npy -n 3 -o s.npy --json
+python 'assert j["sampler"] == "ancestral" and j["nfe"] == 291'
+quietly guide m.yaml --label 0 -n 3 -o s.npy --json
+python 'assert j["sampler"] == "collapsed" and j["nfe"] == 30'
+quietly restore m.yaml --task denoise --noise 0.1 --image x.npy --quality draft -n 3 -o s.npy --json
+python 'assert j["sampler"] == "collapsed" and j["nfe"] == 12'
+for command in "guide m.yaml --label 0" "inpaint m.yaml --image x.npy --mask mask.npy" "restore m.yaml --task denoise --noise 0.1 --image x.npy"; do
+    # shellcheck disable=SC2086
+    quietly $command --sampler ancestral --order 1 --eta 0.5 --grid rho --rho 5 --nfe 6 --end-sigma 0.02 --clip 2 -n 2 -o s.npy
+    # shellcheck disable=SC2086
+    refuses 2 "--quality chooses the sampler" $command --sampler em --quality best -o s2.npy
+    # shellcheck disable=SC2086
+    refuses 2 "order: em has no choice" $command --sampler em --order 2 -n 2 -o s2.npy
+done
 
 check "inpaint refuses"
 refuses 2 "what is unknown?" inpaint m.yaml --image x.npy -o s.npy

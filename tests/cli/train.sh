@@ -66,6 +66,32 @@ check "data alone: a network is chosen and shown"
 trains toy:rings -o chosen train.steps=2 model.nf=16 train.batch=8 train.sample_nfe=2
 grep -q "chosen" "$logs/err" && grep -q "name: mlp" "$logs/err" || fail "does not say what it chose"
 
+check "a classifier: accuracy against t in the log and as a plot; it goes on, and guides"
+cat >grey.yaml <<'EOF'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp, nf: 8, ch_mult: [1], num_res_blocks: 1, attn_resolutions: []}
+EOF
+quietly convert grey.yaml grey.safetensors
+mkdir classes
+for class in cat dog; do
+    quietly sample grey.safetensors -n 24 --nfe 2 -o classes/$class
+    rm classes/$class/samples.json
+done
+small="model.nf=8 model.ch_mult=[1] model.num_res_blocks=1 model.attn_resolutions=[] train.batch=8 train.evaluate_every=2 data.held_out=0.25"
+# shellcheck disable=SC2086
+trains --classifier classes -o clf process="psld gamma=0.02" $small train.steps=3
+[ -s clf/accuracy.png ] || fail "no accuracy.png"
+trains -o clf train.steps=4
+for set in loss held_out; do
+    grep -q "\"${set}_accuracy_by_t\": \[" clf/log.jsonl || fail "no accuracy against t: $(cat clf/log.jsonl)"
+done
+[ ! -e whole/accuracy.png ] || fail "accuracy of what is no classifier"
+quietly guide grey.safetensors --classifier clf --label dog -n 2 --nfe 3 -o dog.npy
+refuses 2 'there is no class named "bird"' guide grey.safetensors --classifier clf --label bird -n 2 -o bird.npy
+# shellcheck disable=SC2086
+trains --classifier --clean classes -o judge process="psld gamma=0.02" $small train.steps=2
+
 check "a recipe in a file becomes part of the run"
 cat >mine.yaml <<'EOF'
 name: mine
