@@ -137,14 +137,14 @@ static void wino_u(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_weights_avx2(&l->s, 0, 0, l->w, l->u);
+    psld_winograd_weights_avx2(&l->s, 0, l->w, l->u);
 }
 
 static void wino_u_mirrored(void *context, int slots)
 {
     conv_layer *l = context;
     l->mirror.slots = slots;
-    psld_winograd_weights_avx2(&l->mirror, 1, 0, l->w, l->mirror_u);
+    psld_winograd_weights_avx2(&l->mirror, 1, l->w, l->mirror_u);
 }
 
 static void wino_in_time(void *context, int slots)

@@ -412,7 +412,7 @@ static tensor run_conv(const conv_case *c, int winograd, int backward, int threa
     if (winograd) {
         const ptrdiff_t u_size = psld_winograd_weights_size_avx2(&used);
         float *u = scratch_of(u_size);
-        psld_winograd_weights_avx2(&used, backward, threads == 2, c->logical, u);
+        psld_winograd_weights_avx2(&used, backward, c->logical, u);
         psld_winograd_avx2(&used, source, NULL, u, NULL, out(to), scratch);
         release_guarded(u, u_size);
         check_in_time(&used, backward, source, c->logical, to);
@@ -585,7 +585,7 @@ static void conv_fused(void **state)
             const psld_finish_avx2 finish = {bias, stride, residual.data, residual.stride, 0.7F, 0};
             const ptrdiff_t size = psld_winograd_scratch_avx2(&s), u_size = psld_winograd_weights_size_avx2(&s);
             float *scratch = scratch_of(size), *u = scratch_of(u_size);
-            psld_winograd_weights_avx2(&s, 0, 0, c.logical, u);
+            psld_winograd_weights_avx2(&s, 0, c.logical, u);
             psld_winograd_avx2(&s, in(c.x), &fill, u, &finish, out(y), scratch);
 
             tensor filled = tensor_make(c.x.pixels, s.inputs, 0), plain = tensor_make(c.dy.pixels, s.outputs, 0);

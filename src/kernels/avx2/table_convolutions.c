@@ -227,7 +227,7 @@ static void pack_conv(const psld_call *call, size_t begin, size_t end)
         block_weights(call, &s, call->packed);
         return;
     }
-    psld_winograd_weights_avx2(&s, 0, 0, logical_weights(call, &s, call->scratch), call->packed);
+    psld_winograd_weights_avx2(&s, 0, logical_weights(call, &s, call->scratch), call->packed);
 }
 
 /* Scratch of a convolution of shape `s` that is run as Winograd's of shape `tiled`: the same, or its mirror. */
@@ -308,7 +308,7 @@ static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
     (void)begin, (void)end;
     if (algorithm_for(&s) == BY_WINOGRAD) {
-        psld_winograd_weights_avx2(&mirror, 1, 0, logical_weights(call, &s, call->scratch), call->packed);
+        psld_winograd_weights_avx2(&mirror, 1, logical_weights(call, &s, call->scratch), call->packed);
         return;
     }
     block_weights(call, &s, call->scratch);

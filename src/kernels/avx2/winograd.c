@@ -58,7 +58,7 @@ static ptrdiff_t arrange(convolution *c, const psld_conv_shape_avx2 *shape, int 
     c->m_plane = psld_odd_lines(c->most * 16);
     c->m_offset = winograd_ring_size(t);
     c->rest_offset = c->m_offset + t->points * c->m_plane;
-    const ptrdiff_t v_size = t->points * c->v_plane, u_size = t->points * 16 * t->channels;
+    const ptrdiff_t v_size = t->points * c->v_plane, u_size = winograd_panel_size(shape);
     c->slot_size = c->rest_offset + (c->shared ? (in_time ? u_size : 0) : v_size);
     return c->slot_size * slots + (c->shared ? v_size : 0);
 }
@@ -139,9 +139,10 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
     const psld_conv_shape_avx2 *s = c->shape;
     const ptrdiff_t across = c->tiles.across, k = c->tiles.channels, line = s->out_width * c->y.stride;
     const int lanes = psld_round8(s->outputs) - 16 * panel > 8 ? 16 : 8;
-    for (ptrdiff_t f = 0; f < c->tiles.points; f++, u += 16 * k)
+    const ptrdiff_t u_plane = winograd_u_plane(s);
+    for (ptrdiff_t f = 0; f < c->tiles.points; f++, u += u_plane)
         psld_gemm_panel_avx2_6x16((end - begin) * across, k, v + f * c->v_plane, k, u, m + f * c->m_plane, 16, 16, NULL,
-                                  u + 16 * k);
+                                  u + u_plane);
     for (ptrdiff_t row = begin; row < end; row++, m += 16 * across) {
         const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * c->tiles.size;
         const ptrdiff_t rows = psld_least(c->tiles.size, s->out_height - top);
@@ -183,7 +184,7 @@ static void block_task(void *context, int slot, ptrdiff_t task)
 {
     const convolution *c = context;
     const ptrdiff_t begin = c->tiles.rows * task / c->blocks, end = c->tiles.rows * (task + 1) / c->blocks;
-    const ptrdiff_t u_size = c->tiles.points * 16 * c->tiles.channels;
+    const ptrdiff_t u_size = winograd_panel_size(c->shape);
     float *base = c->scratch + slot * c->slot_size, *v = base + c->rest_offset;
     transform_rows(c, slot, begin, end, v);
     for (ptrdiff_t panel = 0; panel < c->panels; panel++)
@@ -213,7 +214,7 @@ static void shared_panel_task(void *context, int slot, ptrdiff_t panel)
     if (c->weights)
         psld_winograd_panel_avx2(c->shape, c->mirrored, c->weights, panel, base + c->rest_offset);
     else
-        u = c->u + panel * c->tiles.points * 16 * c->tiles.channels;
+        u = c->u + panel * winograd_panel_size(c->shape);
     for (ptrdiff_t block = 0; block < c->blocks; block++) {
         const ptrdiff_t begin = c->tiles.rows * block / c->blocks, end = c->tiles.rows * (block + 1) / c->blocks;
         panel_of_rows(c, panel, begin, end, u, shared_v(c, begin), base + c->m_offset);

@@ -2,9 +2,10 @@
  * at most 4 x 4 outputs go by F(2 x 2, 3 x 3): 16 products for 4 outputs, but weights that are 16/36 as large.
  *
  * The shape must have kernels of 3 x 3, strides of 1 and pads of 0 to 2. Weights and their gradients are in the logical
- * order [output][input][3][3]. Before use weights are transformed to U, [outputs / 16][36 or 16][round8(inputs)][16]:
- * four times as large, so in training it lives in scratch only as long as its convolution. The data gradient is the convolution of the mirrored shape with U made
- * from the same weights, transposed and turned by 180 degrees. */
+ * order [output][input][3][3]. Before use weights are transformed to U, [outputs / 16][36 or 16][round8(inputs)][16]
+ * with a little space after each of the 36: four times as large, so in training it lives in scratch only as long as its
+ * convolution. The data gradient is the convolution of the mirrored shape with U made from the same weights, transposed
+ * and turned by 180 degrees. */
 #ifndef PSLD_KERNELS_AVX2_WINOGRAD_H
 #define PSLD_KERNELS_AVX2_WINOGRAD_H
 
@@ -16,10 +17,8 @@ psld_conv_shape_avx2 psld_winograd_mirror_avx2(const psld_conv_shape_avx2 *shape
 /* Floats of U, aligned to 64 bytes. `shape` is that of the convolution that will be run. */
 ptrdiff_t psld_winograd_weights_size_avx2(const psld_conv_shape_avx2 *shape);
 
-/* U for `shape` from its weights, or with `mirrored` from the weights of the shape that it mirrors. `stream` writes
- * around the caches: for U that is kept, not for U that is used at once. */
-void psld_winograd_weights_avx2(const psld_conv_shape_avx2 *shape, int mirrored, int stream, const float *weights,
-                                float *u);
+/* U for `shape` from its weights, or with `mirrored` from the weights of the shape that it mirrors. */
+void psld_winograd_weights_avx2(const psld_conv_shape_avx2 *shape, int mirrored, const float *weights, float *u);
 
 /* Floats of scratch, aligned to 64 bytes; enough for fewer images, too. */
 ptrdiff_t psld_winograd_scratch_avx2(const psld_conv_shape_avx2 *shape);

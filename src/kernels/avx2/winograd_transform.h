@@ -191,7 +191,19 @@ static inline ptrdiff_t winograd_size(const psld_conv_shape_avx2 *shape)
     return shape->out_height <= 4 && shape->out_width <= 4 ? 2 : 4;
 }
 
-/* One panel of U, [points][round8(inputs)][16], from logical weights. */
+/* Floats from one of U's frequencies to the next, and of a panel of U, [points][plane]. */
+static inline ptrdiff_t winograd_u_plane(const psld_conv_shape_avx2 *shape)
+{
+    return psld_odd_lines(16 * psld_round8(shape->inputs));
+}
+
+static inline ptrdiff_t winograd_panel_size(const psld_conv_shape_avx2 *shape)
+{
+    const ptrdiff_t edge = winograd_size(shape) + 2;
+    return edge * edge * winograd_u_plane(shape);
+}
+
+/* One panel of U from logical weights. */
 void psld_winograd_panel_avx2(const psld_conv_shape_avx2 *shape, int mirrored, const float *weights, ptrdiff_t panel,
                               float *u);
 
