@@ -38,12 +38,12 @@ static size_t most_tasks(const psld_call *call)
 }
 
 typedef struct part {
-    ptrdiff_t image, first, count; /* rows of the result */
+    ptrdiff_t image, first, count; /* rows of the result; the first is a multiple of 8 */
 } part;
 
 static part part_of(const psld_call *call, size_t task)
 {
-    ptrdiff_t rows = area_of(&call->out), parts = parts_of(call), length = (rows + parts - 1) / parts;
+    ptrdiff_t rows = area_of(&call->out), parts = parts_of(call), length = psld_round8((rows + parts - 1) / parts);
     ptrdiff_t first = psld_least((ptrdiff_t)task % parts * length, rows);
     return (part){(ptrdiff_t)task / parts, first, psld_least(length, rows - first)};
 }
@@ -121,34 +121,37 @@ static void run_apply(const psld_call *call, size_t begin, size_t end)
 
 /* ---- o = by P' y ------------------------------------------------------------------------------------------------- */
 
-/* The product reads 16 channels at a time. */
-static int is_whole(const psld_call *call)
+/* Strips of sixteen columns of P's part, then of y. */
+static ptrdiff_t apply_t_strips(const psld_call *call)
 {
-    return psld_round8(call->out.shape.c) % 16 == 0;
+    return (psld_round16(area_of(&call->out)) + psld_round16(call->out.shape.c)) * area_of(&call->in[0]);
 }
 
-static size_t tasks_apply_t(const psld_call *call)
+static size_t scratch_apply_t(const psld_call *call)
 {
-    return is_whole(call) ? tasks_of_rows(call) : psld_backend_reference.kernel[PSLD_OP_APPLY_T].tasks(call);
+    return most_tasks(call) * (size_t)apply_t_strips(call) * sizeof(float);
 }
 
 static void run_apply_t(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *weights = &call->in[0], *y = &call->in[1], *out = &call->out;
-    ptrdiff_t lanes = psld_round8(out->shape.c), length = area_of(weights);
-    float by = (float)call->attributes->scale.by;
-    if (!is_whole(call)) {
-        psld_backend_reference.kernel[PSLD_OP_APPLY_T].run(call, begin, end);
-        return;
-    }
+    const ptrdiff_t lanes = psld_round8(out->shape.c), length = area_of(weights), stride = 16 * length;
+    const float by = (float)call->attributes->scale.by;
     for (size_t task = begin; task < end; task++) {
         part p = part_of(call, task);
-        const float *a = image_of(weights, p.image) + p.first, *b = image_of(y, p.image);
+        float *a = (float *)call->scratch + (ptrdiff_t)task * apply_t_strips(call);
+        float *b = a + psld_round16(area_of(out)) * length;
         float *c = image_of(out, p.image) + p.first * (ptrdiff_t)out->pixel;
-        for (ptrdiff_t column = 0; column < lanes && p.count > 0; column += 16)
-            psld_gemm_tn_avx2_6x16(p.count, length, a, (ptrdiff_t)weights->pixel, b + column, (ptrdiff_t)y->pixel,
-                                   c + column, (ptrdiff_t)out->pixel, 16, 0);
-        if (by != 1 && p.count > 0)
+        if (p.count <= 0) continue;
+        psld_gemm_pack_avx2(length, p.count, image_of(weights, p.image) + p.first, (ptrdiff_t)weights->pixel, a,
+                            stride);
+        psld_gemm_pack_avx2(length, out->shape.c, image_of(y, p.image), (ptrdiff_t)y->pixel, b, stride);
+        for (ptrdiff_t row = 0; row < p.count; row += 16)
+            for (ptrdiff_t column = 0; column < lanes; column += 16)
+                psld_gemm_tn_avx2_6x16(psld_least(16, p.count - row), length, a + row * length, 16, b + column * length,
+                                       16, c + row * (ptrdiff_t)out->pixel + column, (ptrdiff_t)out->pixel,
+                                       lanes - column > 8 ? 16 : 8, 0);
+        if (by != 1)
             psld_add_avx2(p.count, out->shape.c, c, (ptrdiff_t)out->pixel, by, NULL, 0, 0, c, (ptrdiff_t)out->pixel);
     }
 }
@@ -179,7 +182,8 @@ void psld_table_attention_avx2(psld_op_kernel *kernel)
         (psld_op_kernel){.name = "avx2_scores", .tasks = tasks_of_rows, .run = run_scores, .scratch = scratch_scores};
     kernel[PSLD_OP_APPLY] =
         (psld_op_kernel){.name = "avx2_apply", .tasks = tasks_of_rows, .run = run_apply, .scratch = scratch_apply};
-    kernel[PSLD_OP_APPLY_T] = (psld_op_kernel){.name = "avx2_apply_t", .tasks = tasks_apply_t, .run = run_apply_t};
+    kernel[PSLD_OP_APPLY_T] = (psld_op_kernel){
+        .name = "avx2_apply_t", .tasks = tasks_of_rows, .run = run_apply_t, .scratch = scratch_apply_t};
     kernel[PSLD_OP_SOFTMAX] =
         (psld_op_kernel){.name = "avx2_softmax", .tasks = tasks_of_lines, .run = run_softmax, .in_place = 1};
 }
