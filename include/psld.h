@@ -862,6 +862,7 @@ typedef struct psld_sweep_result {
     psld_comparison comparison;
     uint64_t nfe; /* evaluations a sample that were made */
     double seconds;
+    int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
 } psld_sweep_result;
 /* Overrides are "key=value". Paths in the file are relative to the working folder. */
 PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,

@@ -9,7 +9,7 @@
 enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
 
 typedef struct request {
-    const char *metric, *weights, *features_out, *statistics_out, *page, *quantize, *divergence;
+    const char *metric, *weights, *features_out, *statistics_out, *page, *quantize, *divergence, *sampler, *quality;
     cli_model model;
     psld_sample_options sampling;
     psld_likelihood_options likelihood;
@@ -62,14 +62,25 @@ static uint64_t samples_of(const request *r)
     return r->n ? (uint64_t)r->n : DEFAULT_SAMPLES;
 }
 
+/* Samples of the model, drawn as psld sample would. */
+static psld_status open_samples(request *r, pair *s)
+{
+    const psld_recipe *recipe = psld_model_recipe(s->model);
+    if (psld_model_kind_of(s->model) == PSLD_CLASSIFIER)
+        return cli_bad_input("%s: a classifier has no samples", s->name[0]);
+    psld_status status =
+        r->sampler ? PSLD_OK : psld_sample_quality(recipe, r->quality ? r->quality : "normal", &r->sampling);
+    if (status == PSLD_OK) status = psld_sample_complete(recipe, &r->sampling);
+    if (status != PSLD_OK) return status;
+    return psld_set_model(s->model, &r->sampling, samples_of(r), strcmp(r->quantize, "floor") == 0, &s->first);
+}
+
 static psld_status open_sides(request *r, const char *const *model_words, int model_count, int likelihood, pair *s)
 {
     psld_status status = PSLD_OK;
     if (is_model(s->name[0])) {
         status = cli_model_open(&r->model, model_words, model_count, &s->model);
-        if (status == PSLD_OK && !likelihood)
-            status =
-                psld_set_model(s->model, &r->sampling, samples_of(r), strcmp(r->quantize, "floor") == 0, &s->first);
+        if (status == PSLD_OK && !likelihood) status = open_samples(r, s);
     } else if (model_count > 1) {
         return cli_bad_input("%s: overrides are for models, and this is none", model_words[1]);
     } else {
@@ -116,7 +127,10 @@ static json_t *comparison_json(const request *r, const pair *s, const psld_compa
     if (s->name[1]) json_object_set_new(object, "n_b", json_integer((json_int_t)c->count[1]));
     json_object_set_new(object, "features", json_string(kind_of_features(s)));
     json_object_set_new(object, "dim", json_integer((json_int_t)c->dim));
-    if (s->model) json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
+    if (s->model) {
+        json_object_set_new(object, "sampler", json_string(r->sampling.sampler));
+        json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
+    }
     if ((metrics & PSLD_FRECHET) && is_fid(s)) put(object, "fid", c->frechet);
     if (metrics & PSLD_FRECHET) put(object, "frechet_distance", c->frechet);
     if (metrics & PSLD_INCEPTION_SCORE) {
@@ -137,7 +151,9 @@ static void print_comparison(const request *r, const pair *s, const psld_compari
     unsigned metrics = r->compare.metrics;
     char time[CLI_DURATION];
     printf("%s: %llu", s->name[0], (unsigned long long)c->count[0]);
-    if (s->model) printf(" samples, %llu evaluations each", (unsigned long long)psld_set_nfe(s->first));
+    if (s->model)
+        printf(" samples by %s, %llu evaluations each", r->sampling.sampler,
+               (unsigned long long)psld_set_nfe(s->first));
     if (s->name[1] && c->count[1])
         printf("; %s: %llu", s->name[1], (unsigned long long)c->count[1]);
     else if (s->name[1])
@@ -280,9 +296,11 @@ static int limited(long value, long limit)
 
 static void fill_options(request *r)
 {
+    if (r->sampler) r->sampling.sampler = r->sampler;
+    if (!r->sampler || r->eps > 0) r->sampling.eps = r->eps; /* 0: as the quality has it */
+    if (r->eps > 0) r->likelihood.eps = r->eps;
     if (r->nfe) r->sampling.nfe = limited(r->nfe, 1000000000);
     if (r->tolerance > 0) r->sampling.tolerance = r->likelihood.tolerance = r->tolerance;
-    if (r->eps > 0) r->sampling.eps = r->likelihood.eps = r->eps;
     r->sampling.batch = r->batch ? (size_t)r->batch : 0;
     if (r->batch) r->likelihood.batch = (size_t)r->batch;
     r->sampling.seed = r->likelihood.seed = r->compare.seed = r->seed;
@@ -297,7 +315,7 @@ static void fill_options(request *r)
 /* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
 static int check_request(const cli_command *command, const request *r, const pair *s, int sides, int nll)
 {
-    int files = r->features_out || r->statistics_out;
+    int files = r->features_out || r->statistics_out, adaptive = r->sampler && strcmp(r->sampler, "ode") == 0;
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
     if (sides < 1) return cli_wrong_usage(command, "what is to be evaluated? Give two sets, or a model and data");
     if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
@@ -307,6 +325,11 @@ static int check_request(const cli_command *command, const request *r, const pai
     if (r->statistics_out && !cli_ends_in(r->statistics_out, ".npz"))
         return cli_wrong_usage(command, "--statistics-out: expected a name that ends in .npz");
     if (r->page && !cli_ends_in(r->page, ".png")) return cli_wrong_usage(command, "--page: expected a name.png");
+    if (r->sampler && r->quality)
+        return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
+    if (adaptive && r->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
+    if (r->tolerance > 0 && !nll && !adaptive)
+        return cli_wrong_usage(command, "--tol is for --sampler ode and for nll");
     if (files && sides > 1) return cli_wrong_usage(command, "features are written of one set, found two");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         if (outputs[i] && !cli_output_possible(outputs[i])) return EXIT_FAILED;
@@ -345,9 +368,13 @@ static int run(const cli_command *command, int argc, char **argv)
         {"kid-subsets", 0, CLI_COUNT, "N", "subsets of kid (default 100)", &r.kid_subsets, NULL},
         {"kid-size", 0, CLI_COUNT, "N", "images of a subset of kid (default 1000)", &r.kid_size, NULL},
         {"neighbours", 0, CLI_COUNT, "K", "neighbours of precision and recall (default 3)", &r.neighbours, NULL},
-        {"sampler", 0, CLI_TEXT, "NAME", "of a model: as of psld sample (default em)", &r.sampling.sampler, NULL},
-        {"grid", 0, CLI_TEXT, "NAME", "of a model: uniform or quadratic (default)", &r.sampling.grid, NULL},
-        {"nfe", 0, CLI_COUNT, "N", "of a model: evaluations a sample (default 250)", &r.nfe, NULL},
+        {"quality", 0, CLI_TEXT, "draft|normal|best", "of a model: as of psld sample (default normal)", &r.quality,
+         "draft|normal|best"},
+        {"sampler", 0, CLI_TEXT, "NAME", "of a model: instead, one of those of psld sample", &r.sampler, NULL},
+        {"grid", 0, CLI_TEXT, "NAME", "of a model: times of the steps (default: what suits the sampler)",
+         &r.sampling.grid, NULL},
+        {"nfe", 0, CLI_COUNT, "N", "of a model: evaluations a sample (default: by quality, or what suits the sampler)",
+         &r.nfe, NULL},
         {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode and of nll (default 1e-5)", &r.tolerance, NULL},
         {"eps", 0, CLI_NUMBER, "T", "where sampling ends (default 1e-3), or where nll begins (default 1e-5)", &r.eps,
          NULL},
@@ -386,7 +413,8 @@ const cli_command command_eval = {
         "Sets are images (a folder, an archive, .npy of uint8, CIFAR, MNIST), features or points (.npy of floats [n, "
         "d]), "
         "or statistics\n"
-        "(.npz with mu and sigma). Of a MODEL samples are drawn first. Images are compared as 8-bit values, and "
+        "(.npz with mu and sigma). Of a MODEL samples are drawn first, as psld sample draws them. Images are compared "
+        "as 8-bit values, and "
         "nothing is "
         "resized, cropped\n"
         "or left out; A is the generated side.\n\n"

@@ -1,37 +1,19 @@
 /* psld sweep: quality against cost, cell by cell, with what is done kept in a folder. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "sweep.h"
 
-enum { KEY = 4096, PATH = 4096, MAX_CURVES = 64 };
+enum { KEY = 4096, PATH = 4096 };
 
 typedef struct request {
     const char *out, *plot;
     int json, estimate;
 } request;
-
-/* A column of the tables: a metric under its name in JSON. */
-typedef struct column {
-    unsigned metric;
-    const char *name;
-    size_t offset; /* in psld_comparison */
-} column;
-
-static const column columns[] = {
-    {PSLD_FRECHET, "fid", offsetof(psld_comparison, frechet)},
-    {PSLD_INCEPTION_SCORE, "is", offsetof(psld_comparison, score)},
-    {PSLD_KID, "kid", offsetof(psld_comparison, kid)},
-    {PSLD_PRECISION_RECALL, "precision", offsetof(psld_comparison, precision)},
-    {PSLD_PRECISION_RECALL, "recall", offsetof(psld_comparison, recall)},
-    {PSLD_SLICED, "swd", offsetof(psld_comparison, sliced)},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key ---------------------------- */
 
@@ -66,11 +48,7 @@ static json_t *row_of(const char *key, const psld_sweep *sweep, size_t index, co
     json_object_set_new(row, "nfe", json_integer((json_int_t)result->nfe));
     json_object_set_new(row, "seed", json_integer((json_int_t)cell.seed));
     json_object_set_new(row, "number", json_integer((json_int_t)psld_sweep_number(sweep)));
-    for (int i = 0; i < COLUMNS; i++)
-        if (psld_sweep_metrics(sweep) & columns[i].metric)
-            json_object_set_new(row, columns[i].name,
-                                cli_json_number(*(const double *)(const void *)((const char *)&result->comparison +
-                                                                                columns[i].offset)));
+    sweep_put_metrics(row, psld_sweep_metrics(sweep), result);
     json_object_set_new(row, "seconds", cli_json_number(result->seconds));
     return row;
 }
@@ -130,150 +108,6 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
     return status;
 }
 
-/* ---- Tables ------------------------------------------------------------------------------------------------------ */
-
-static const char *const head[] = {"model", "process", "sampler", "grid", "tolerance", "nfe", "seed", "number"};
-enum { HEAD = sizeof head / sizeof *head };
-
-/* A value as text: nothing where a row has none. */
-static void put_value(const json_t *value, int digits, char *text, size_t size)
-{
-    text[0] = 0;
-    if (json_is_string(value)) snprintf(text, size, "%s", json_string_value(value));
-    if (json_is_integer(value)) snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (json_is_real(value)) snprintf(text, size, "%.*g", digits, json_real_value(value));
-}
-
-static const char *name_at(unsigned metrics, int i)
-{
-    if (i < HEAD) return head[i];
-    i -= HEAD;
-    return i == COLUMNS ? "seconds" : metrics & columns[i].metric ? columns[i].name : NULL;
-}
-
-static void put_cell(FILE *file, const char *text, int csv, size_t width, int first)
-{
-    if (!csv)
-        fprintf(file, "%s%-*s", first ? "" : "  ", (int)width, text);
-    else if (strpbrk(text, ",\" "))
-        fprintf(file, "%s\"%s\"", first ? "" : ",", text);
-    else
-        fprintf(file, "%s%s", first ? "" : ",", text);
-}
-
-/* As text for people, or as CSV with all digits. Columns that no row has are left out of the text. */
-static void write_table(FILE *file, const json_t *rows, unsigned metrics, int csv)
-{
-    size_t width[HEAD + COLUMNS + 1] = {0}, count = json_array_size(rows);
-    char text[512];
-    int digits = csv ? 17 : 5;
-    for (int c = 0; c <= HEAD + COLUMNS; c++) {
-        const char *name = name_at(metrics, c);
-        for (size_t i = 0; name && i < count; i++) {
-            put_value(json_object_get(json_array_get(rows, i), name), digits, text, sizeof text);
-            if (strlen(text) > width[c]) width[c] = strlen(text);
-        }
-        if (name && (width[c] || csv) && strlen(name) > width[c]) width[c] = strlen(name);
-    }
-    for (size_t i = 0; i <= count; i++) {
-        int first = 1;
-        for (int c = 0; c <= HEAD + COLUMNS; c++) {
-            const char *name = name_at(metrics, c);
-            if (!name || !width[c]) continue;
-            if (i == 0)
-                snprintf(text, sizeof text, "%s", name);
-            else
-                put_value(json_object_get(json_array_get(rows, i - 1), name), digits, text, sizeof text);
-            put_cell(file, text, csv, width[c], first);
-            first = 0;
-        }
-        fputc('\n', file);
-    }
-}
-
-static psld_status save_table(const char *path, const json_t *rows, unsigned metrics)
-{
-    char temporary[PATH + 8];
-    snprintf(temporary, sizeof temporary, "%s.part", path);
-    FILE *file = fopen(temporary, "w");
-    if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
-    write_table(file, rows, metrics, 1);
-    int failed = ferror(file);
-    failed |= fclose(file) != 0;
-    if (failed || rename(temporary, path) != 0) return cli_bad_input("%s: cannot write", path);
-    return PSLD_OK;
-}
-
-static psld_status save_json(const char *path, const json_t *rows)
-{
-    return json_dump_file(rows, path, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0
-               ? PSLD_OK
-               : cli_bad_input("%s: cannot write", path);
-}
-
-/* ---- The plot: the first metric against evaluations, a curve for each model, recipe, sampler and grid ------------- */
-
-typedef struct line {
-    char label[256];
-    double *x, *y;
-    size_t count;
-} line;
-
-static void label_of(const json_t *row, char *label, size_t size)
-{
-    static const char *const parts[] = {"model", "process", "sampler", "grid"};
-    label[0] = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *text = json_string_value(json_object_get(row, parts[i]));
-        size_t length = strlen(label);
-        if (text) snprintf(label + length, size - length, "%s%.60s", length ? " " : "", text);
-    }
-}
-
-static size_t collect_lines(const json_t *rows, const char *metric, line *lines)
-{
-    size_t count = 0, all = json_array_size(rows);
-    for (size_t i = 0; i < all; i++) {
-        const json_t *row = json_array_get(rows, i), *y = json_object_get(row, metric);
-        char label[256];
-        size_t at = 0;
-        label_of(row, label, sizeof label);
-        while (at < count && strcmp(lines[at].label, label) != 0) at++;
-        if (at == count) {
-            if (count == MAX_CURVES) continue;
-            snprintf(lines[count].label, sizeof lines[count].label, "%s", label);
-            lines[count].x = calloc(all, sizeof(double));
-            lines[count].y = calloc(all, sizeof(double));
-            count++;
-        }
-        if (!lines[at].x || !lines[at].y || !json_is_number(y) || !(json_number_value(y) > 0)) continue;
-        lines[at].x[lines[at].count] = json_number_value(json_object_get(row, "nfe"));
-        lines[at].y[lines[at].count++] = json_number_value(y);
-    }
-    return count;
-}
-
-static psld_status plot(const psld_sweep *sweep, const json_t *rows, const char *path)
-{
-    static line lines[MAX_CURVES];
-    psld_curve curves[MAX_CURVES];
-    const char *metric = "fid";
-    for (int i = COLUMNS; i-- > 0;)
-        if (psld_sweep_metrics(sweep) & columns[i].metric) metric = columns[i].name;
-    size_t count = collect_lines(rows, metric, lines), drawn = 0;
-    for (size_t i = 0; i < count; i++)
-        if (lines[i].count)
-            curves[drawn++] =
-                (psld_curve){lines[i].label, lines[i].count, lines[i].x, lines[i].y, (int)(i % 8), (int)(i / 8 % 3)};
-    psld_status status =
-        drawn ? psld_plot_curves(psld_sweep_name(sweep), "evaluations", metric, 1, 1, curves, drawn, path) : PSLD_OK;
-    for (size_t i = 0; i < count; i++) {
-        free(lines[i].x);
-        free(lines[i].y);
-    }
-    return status;
-}
-
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
 static int estimate(psld_sweep *sweep, const request *r)
@@ -299,15 +133,16 @@ static int estimate(psld_sweep *sweep, const request *r)
     return cli_json_print(object);
 }
 
-static psld_status write_all(const psld_sweep *sweep, const request *r, const json_t *rows)
+/* Every row goes to the tables, the means over seeds to the plot. */
+static psld_status write_all(const psld_sweep *sweep, const request *r, const json_t *rows, const json_t *means)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/table.csv", r->out);
-    psld_status status = save_table(path, rows, psld_sweep_metrics(sweep));
+    psld_status status = sweep_save_table(path, rows);
     snprintf(path, sizeof path, "%s/table.json", r->out);
-    if (status == PSLD_OK) status = save_json(path, rows);
+    if (status == PSLD_OK) status = sweep_save_json(path, rows);
     snprintf(path, sizeof path, "%s/plot.svg", r->out);
-    return status == PSLD_OK ? plot(sweep, rows, path) : status;
+    return status == PSLD_OK ? sweep_plot(psld_sweep_name(sweep), means, path) : status;
 }
 
 static int sweep_all(psld_sweep *sweep, const request *r)
@@ -320,20 +155,21 @@ static int sweep_all(psld_sweep *sweep, const request *r)
     }
     snprintf(path, sizeof path, "%s/results.jsonl", r->out);
     psld_status status = run_cells(sweep, path, rows);
-    if (status == PSLD_OK) status = write_all(sweep, r, rows);
-    if (status != PSLD_OK) {
-        json_decref(rows);
-        return cli_failed(status);
-    }
-    if (r->json) {
+    json_t *means = sweep_means(rows);
+    int several = json_array_size(means) < json_array_size(rows);
+    if (status == PSLD_OK) status = write_all(sweep, r, rows, means);
+    if (status == PSLD_OK && r->json) {
         json_t *object = json_object();
         json_object_set_new(object, "name", json_string(psld_sweep_name(sweep)));
-        json_object_set_new(object, "rows", rows);
-        return cli_json_print(object);
+        json_object_set(object, "rows", rows);
+        if (several) json_object_set(object, "means", means);
+        cli_json_print(object);
+    } else if (status == PSLD_OK) {
+        sweep_print_table(means);
     }
-    write_table(stdout, rows, psld_sweep_metrics(sweep), 0);
+    json_decref(means);
     json_decref(rows);
-    return EXIT_DONE;
+    return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
 
 static int run(const cli_command *command, int argc, char **argv)

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -245,6 +247,16 @@ static void classes_in_order(void **state)
     psld_data_free(data);
 }
 
+/* The five files of broken/ are cut to this many bytes. */
+static void cut_all(off_t size)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "broken/%u.png", i);
+        assert_int_equal(truncate(path, size), 0);
+    }
+}
+
 static void broken_images(void **state)
 {
     psld_data_options options;
@@ -283,25 +295,74 @@ static void broken_images(void **state)
     assert_int_equal(psld_data_read_u8(data, 5, index, pixels, NULL), PSLD_BAD_INPUT);
     assert_non_null(strstr(psld_error_text(), "broken/1.png: a broken PNG"));
     psld_data_free(data);
-    for (unsigned i = 0; i < 5; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "broken/%u.png", i);
-        assert_int_equal(truncate(path, 60), 0);
-    }
+    cut_all(60);
     data = open_data("broken", NULL); /* the headers can still be read */
     assert_int_equal(psld_data_read_u8(data, 1, index, pixels, NULL), PSLD_BAD_INPUT);
     assert_non_null(strstr(psld_error_text(), "broken: none of the 5 images can be read"));
     psld_data_free(data);
-    for (unsigned i = 0; i < 5; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "broken/%u.png", i);
-        assert_int_equal(truncate(path, 3), 0);
-    }
+    cut_all(3);
     check_refused("broken", NULL, PSLD_BAD_INPUT, "no image can be read; the first: broken/0.png");
     psld_log_to(NULL, NULL);
     mkdir("empty", 0777);
     check_refused("empty", NULL, PSLD_BAD_INPUT, "empty: a folder without images");
     check_refused("absent", NULL, PSLD_IO, "absent: cannot read");
+}
+
+/* Files that are there but cannot be read are named and skipped like broken ones; so are links to nowhere. */
+static void unreadable_images(void **state)
+{
+    const uint64_t index[3] = {0, 1, 2};
+    uint8_t pixels[3 * PIXELS];
+    (void)state;
+    mkdir("locked", 0777);
+    save(picture(5, SIDE), "locked/1.png");
+    save(picture(6, SIDE), "locked/2.png");
+    unlink("locked/0.png");
+    unlink("locked/3.png");
+    assert_int_equal(symlink("nowhere.png", "locked/0.png"), 0);
+    assert_int_equal(symlink("/proc/self/mem", "locked/3.png"), 0);
+    int is_locked = chmod("locked/2.png", 0) == 0 && access("locked/2.png", R_OK) != 0; /* root reads it all the same */
+    psld_log_to(remember, NULL);
+    log_lines = 0;
+    psld_data *data = open_data("locked", NULL);
+    assert_int_equal(psld_data_count(data), 4);
+    assert_int_equal(psld_data_read_u8(data, 3, index, pixels, NULL), PSLD_OK);
+    check_picture(5, pixels);
+    check_picture(5, pixels + PIXELS);
+    assert_int_equal(psld_data_check(data, NULL, NULL), PSLD_OK);
+    assert_int_equal(psld_data_skipped(data), 2 + is_locked);
+    assert_int_equal(log_lines, 2 + is_locked);
+    assert_non_null(strstr(logged, "skipped locked/3.png: cannot read"));
+    psld_data_free(data);
+    psld_data_options strict;
+    psld_data_defaults(&strict);
+    strict.strict = 1;
+    data = open_data("locked", &strict);
+    assert_int_equal(psld_data_read_u8(data, 1, index, pixels, NULL), PSLD_IO);
+    assert_non_null(strstr(psld_error_text(), "locked/0.png: cannot read"));
+    psld_data_free(data);
+    psld_log_to(NULL, NULL);
+    chmod("locked/2.png", 0666);
+}
+
+/* Images of formats that are not read are spoken of; other files are nobody's concern. */
+static void foreign_formats(void **state)
+{
+    (void)state;
+    mkdir("foreign", 0777);
+    save(picture(1, SIDE), "foreign/1.png");
+    for (int i = 0; i < 3; i++) {
+        static const char *const beside[] = {"foreign/samples.json", "foreign/b.gif", "foreign/c.TIFF"};
+        bytes text = {0};
+        bytes_text(&text, "not an image");
+        save(text, beside[i]);
+        log_lines = 0;
+        psld_log_to(remember, NULL);
+        psld_data_free(open_data("foreign", NULL));
+        psld_log_to(NULL, NULL);
+        assert_int_equal(log_lines, i > 0);
+    }
+    assert_non_null(strstr(logged, "foreign: 2 images of other formats are left out, the first is b.gif"));
 }
 
 static void other_sizes(void **state)
@@ -888,14 +949,13 @@ static void feed_split(void **state)
 }
 
 /* Without a place for the cache's file the set works, and says so once. */
-static void no_room_for_a_cache(void **state)
+static void read_without_cache(const char *cache_dir)
 {
     static float x[MANY * PIXELS];
     psld_data_options options;
-    (void)state;
     psld_data_defaults(&options);
     options.memory = 0;
-    options.cache_dir = "no such folder";
+    options.cache_dir = cache_dir;
     psld_log_to(remember, NULL);
     log_lines = 0;
     psld_data *data = open_data("many", &options);
@@ -906,6 +966,20 @@ static void no_room_for_a_cache(void **state)
     psld_log_to(NULL, NULL);
     assert_int_equal(log_lines, 1);
     assert_non_null(strstr(logged, "images are decoded each time"));
+}
+
+static void no_room_for_a_cache(void **state)
+{
+    struct rlimit before, small;
+    (void)state;
+    read_without_cache("no such folder");
+    signal(SIGXFSZ, SIG_IGN); /* a disk that is full after a few images */
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 3 * PIXELS;
+    setrlimit(RLIMIT_FSIZE, &small);
+    read_without_cache(".");
+    setrlimit(RLIMIT_FSIZE, &before);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -975,6 +1049,8 @@ int main(void)
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(classes_in_order),
         cmocka_unit_test(broken_images),
+        cmocka_unit_test(unreadable_images),
+        cmocka_unit_test(foreign_formats),
         cmocka_unit_test(other_sizes),
         cmocka_unit_test(idx_sets),
         cmocka_unit_test(idx_broken),

@@ -23,6 +23,7 @@ static void read_data(psld_data *data, uint64_t first, size_t n, double *points)
     for (size_t i = 0; i < 2 * n; i++) points[i] = (double)x[i];
 }
 
+/* Drawn as psld sample would. */
 static double distance_to_data(psld_model *model, size_t n, const double *fresh)
 {
     static double drawn[2 * MOST];
@@ -30,9 +31,9 @@ static double distance_to_data(psld_model *model, size_t n, const double *fresh)
     psld_array *x;
     double distance;
     psld_sample_defaults(&options);
-    options.sampler = "em";
-    options.nfe = 100;
+    options.eps = 0;
     options.batch = 0;
+    assert_int_equal(psld_sample_quality(psld_model_recipe(model), "normal", &options), PSLD_OK);
     assert_int_equal(psld_model_sample(model, &options, 0, n, NULL, 0, &x, NULL), PSLD_OK);
     for (size_t i = 0; i < 2 * n; i++) drawn[i] = (double)((const float *)x->data)[i];
     psld_array_free(x);

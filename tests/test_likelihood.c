@@ -102,6 +102,30 @@ static void exact_densities(void **state)
     }
 }
 
+/* The claim in figures: bits a dimension over many points, against the exact density at the same points. */
+static void many_points(void **state)
+{
+    enum { MANY = 10000 };
+    (void)state;
+    if (!getenv("PSLD_LONG")) {
+        printf("skipped: %d points take minutes; PSLD_LONG=1 asks for them\n", MANY);
+        skip();
+    }
+    for (int i = 0; i < 2 * LINES; i++) {
+        subject s = make_subject(lines[i / 2], i % 2 ? pair() : gaussian(), MANY);
+        double found = 0, exact = 0, scale = -1 / ((double)MANY * (double)s.dim * log(2));
+        must(psld_likelihood(s.recipe, s.source, NULL, 0, s.count, s.dim, s.x, s.log_p, NULL));
+        for (size_t n = 0; n < s.count; n++) {
+            found += scale * s.log_p[n];
+            exact += scale * log(psld_mixture_density(s.mixture, s.x + n * s.dim));
+        }
+        printf("%-16s %s: %.5f bits a dimension, exactly %.5f\n", lines[i / 2], i % 2 ? "mixture " : "gaussian", found,
+               exact);
+        assert_true(fabs(found - exact) < 0.01);
+        free_subject(&s);
+    }
+}
+
 /* One direction is right on average: over many seeds its mean is the exact value. */
 static void hutchinson_is_unbiased(void **state)
 {
@@ -225,9 +249,8 @@ static void starving(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_densities), cmocka_unit_test(hutchinson_is_unbiased),
-        cmocka_unit_test(same_bits),       cmocka_unit_test(refusals),
-        cmocka_unit_test(starving),
+        cmocka_unit_test(exact_densities), cmocka_unit_test(many_points), cmocka_unit_test(hutchinson_is_unbiased),
+        cmocka_unit_test(same_bits),       cmocka_unit_test(refusals),    cmocka_unit_test(starving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,37 +35,20 @@ static void write_file(const char *path, const char *text)
 
 /* ---- The calls. Each releases what it made. ---------------------------------------------------------------------- */
 
-static psld_status open_preset(void)
-{
-    psld_recipe *made;
-    psld_status status = psld_recipe_open("psld gamma=0.02 beta=[1, 8]", &made);
-    psld_recipe_free(made);
-    return status;
-}
+/* A call that makes one object of a type, `made`. */
+#define MAKES(name, type, call)    \
+    static psld_status name(void)  \
+    {                              \
+        psld_##type *made;         \
+        psld_status status = call; \
+        psld_##type##_free(made);  \
+        return status;             \
+    }
 
-static psld_status open_recipe_file(void)
-{
-    psld_recipe *made;
-    psld_status status = psld_recipe_open("memory-recipe.yaml beta=4 name=other", &made);
-    psld_recipe_free(made);
-    return status;
-}
-
-static psld_status parse_recipe(void)
-{
-    psld_recipe *made;
-    psld_status status = psld_recipe_parse(recipe_yaml, "text", &made);
-    psld_recipe_free(made);
-    return status;
-}
-
-static psld_status create_recipe(void)
-{
-    psld_recipe *made;
-    psld_status status = psld_recipe_create(psld_recipe_get(recipe), &made);
-    psld_recipe_free(made);
-    return status;
-}
+MAKES(open_preset, recipe, psld_recipe_open("psld gamma=0.02 beta=[1, 8]", &made))
+MAKES(open_recipe_file, recipe, psld_recipe_open("memory-recipe.yaml beta=4 name=other", &made))
+MAKES(parse_recipe, recipe, psld_recipe_parse(recipe_yaml, "text", &made))
+MAKES(create_recipe, recipe, psld_recipe_create(psld_recipe_get(recipe), &made))
 
 static psld_status create_array(void)
 {
@@ -88,21 +71,8 @@ static psld_status save_arrays(void)
     return psld_npz_save("memory-output.npz", 2, names, arrays);
 }
 
-static psld_status load_array(void)
-{
-    psld_array *made;
-    psld_status status = psld_array_load("memory-input.npy", &made);
-    psld_array_free(made);
-    return status;
-}
-
-static psld_status convert_array(void)
-{
-    psld_array *made;
-    psld_status status = psld_array_convert(array, PSLD_F32, &made);
-    psld_array_free(made);
-    return status;
-}
+MAKES(load_array, array, psld_array_load("memory-input.npy", &made))
+MAKES(convert_array, array, psld_array_convert(array, PSLD_F32, &made))
 
 static psld_status create_mixture(void)
 {
@@ -113,21 +83,8 @@ static psld_status create_mixture(void)
     return status;
 }
 
-static psld_status create_callback(void)
-{
-    psld_source *made;
-    psld_status status = psld_source_callback(NULL, NULL, &made);
-    psld_source_free(made);
-    return status;
-}
-
-static psld_status create_differentiable_callback(void)
-{
-    psld_source *made;
-    psld_status status = psld_source_callback_gradient(NULL, NULL, NULL, &made);
-    psld_source_free(made);
-    return status;
-}
+MAKES(create_callback, source, psld_source_callback(NULL, NULL, &made))
+MAKES(create_differentiable_callback, source, psld_source_callback_gradient(NULL, NULL, NULL, &made))
 
 static psld_status create_exact_source(void)
 {
@@ -140,13 +97,7 @@ static psld_status create_exact_source(void)
     return status;
 }
 
-static psld_status create_own_classifier(void)
-{
-    psld_classifier *made;
-    psld_status status = psld_classifier_callback(NULL, NULL, 2, &made);
-    psld_classifier_free(made);
-    return status;
-}
+MAKES(create_own_classifier, classifier, psld_classifier_callback(NULL, NULL, 2, &made))
 
 static psld_status guide_source(void)
 {
@@ -280,13 +231,7 @@ static psld_status sample(void)
     return psld_sample(recipe, source, &options, 0, 20, 2, NULL, z, NULL);
 }
 
-static psld_status open_model(void)
-{
-    psld_model *made;
-    psld_status status = psld_model_open("memory-model.yaml", NULL, &made);
-    psld_model_free(made);
-    return status;
-}
+MAKES(open_model, model, psld_model_open("memory-model.yaml", NULL, &made))
 
 static psld_status open_model_with_process(void)
 {
@@ -323,29 +268,9 @@ static psld_status classify(void)
     return status;
 }
 
-static psld_status create_network(void)
-{
-    psld_model *made;
-    psld_status status = psld_model_create("memory-network.yaml", NULL, 0, &made);
-    psld_model_free(made);
-    return status;
-}
-
-static psld_status open_network(void)
-{
-    psld_model *made;
-    psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
-    psld_model_free(made);
-    return status;
-}
-
-static psld_status open_checkpoint(void)
-{
-    psld_model *made;
-    psld_status status = psld_model_open("memory-network.pt", NULL, &made);
-    psld_model_free(made);
-    return status;
-}
+MAKES(create_network, model, psld_model_create("memory-network.yaml", NULL, 0, &made))
+MAKES(open_network, model, psld_model_open("memory-network.safetensors", NULL, &made))
+MAKES(open_checkpoint, model, psld_model_open("memory-network.pt", NULL, &made))
 
 static psld_status save_network(void)
 {
@@ -475,13 +400,7 @@ static psld_status draw_toys(void)
     return status;
 }
 
-static psld_status load_image(void)
-{
-    psld_array *made;
-    psld_status status = psld_image_load("memory-data/1.png", &made);
-    psld_array_free(made);
-    return status;
-}
+MAKES(load_image, array, psld_image_load("memory-data/1.png", &made))
 
 static psld_status write_images(void)
 {
@@ -547,6 +466,118 @@ static psld_status look_at_run(void)
 {
     psld_run_info info;
     return psld_run_look("memory-look", &info);
+}
+
+/* ---- Evaluation -------------------------------------------------------------------------------------------------- */
+
+static psld_features *features; /* of a classifier */
+static psld_model *exact;
+
+static const char sweep_yaml[] = "models: [memory-model.yaml]\nprocesses: [vp]\nmetrics: swd,fid\nsamplers: [em, ode]\n"
+                                 "nfe: [2]\ntolerances: [0.3]\nnumber: 4\n";
+static const char inpainting_yaml[] =
+    "models: {net: memory-network.safetensors}\ndata: memory-images\nweights: memory-classifier.safetensors\n"
+    "samplers: [em]\nnfe: [2]\nnumber: 2\ninpaint: {images: memory-images, hide: left}\n";
+
+MAKES(open_image_set, set, psld_set_open("memory-images", 0, &made))
+MAKES(open_row_set, set, psld_set_open("memory-input.npy", 0, &made))
+MAKES(open_statistics_set, set, psld_set_open("memory-statistics.npz", 0, &made))
+MAKES(open_features, features, psld_features_open("memory-classifier.safetensors", &made))
+
+/* Few evaluations are enough to fail at. */
+static void cheap_sampling(psld_sample_options *options)
+{
+    psld_sample_defaults(options);
+    options->nfe = 2;
+    options->batch = 0;
+}
+
+static psld_status compare_points(void)
+{
+    psld_set *drawn, *real = NULL;
+    psld_sample_options sampling;
+    psld_compare_options options;
+    psld_comparison comparison;
+    cheap_sampling(&sampling);
+    psld_compare_defaults(&options);
+    options.metrics = PSLD_FRECHET | PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED;
+    options.kid.subsets = 2, options.kid.size = 4;
+    psld_status status = psld_set_model(exact, &sampling, 5, 0, &drawn);
+    if (status == PSLD_OK) status = psld_set_open("toy:moons", 5, &real);
+    if (status == PSLD_OK) status = psld_compare(drawn, real, NULL, &options, &comparison);
+    psld_set_free(drawn);
+    psld_set_free(real);
+    return status;
+}
+
+static psld_status compare_images(void)
+{
+    psld_set *set;
+    psld_compare_options options;
+    psld_comparison comparison;
+    psld_compare_defaults(&options);
+    options.metrics = PSLD_FRECHET | PSLD_INCEPTION_SCORE;
+    options.splits = 2;
+    psld_status status = psld_set_open("memory-images", 0, &set);
+    if (status == PSLD_OK) status = psld_compare(set, set, features, &options, &comparison);
+    if (status == PSLD_OK) status = psld_compare_page(set, set, 2, NULL, NULL, "memory-output.png");
+    psld_set_free(set);
+    return status;
+}
+
+static psld_status reduce_set(void)
+{
+    psld_set *set;
+    psld_array *rows = NULL;
+    psld_statistics *statistics = NULL;
+    psld_status status = psld_set_open("memory-images", 0, &set);
+    if (status == PSLD_OK) status = psld_set_features(set, features, NULL, NULL, &rows);
+    if (status == PSLD_OK) status = psld_set_statistics(set, features, NULL, NULL, &statistics);
+    psld_array_free(rows);
+    psld_statistics_free(statistics);
+    psld_set_free(set);
+    return status;
+}
+
+static psld_status measure_likelihood(void)
+{
+    psld_set *set;
+    psld_nll nll;
+    psld_likelihood_options options;
+    psld_likelihood_defaults(&options);
+    options.tolerance = 0.3;
+    psld_status status = psld_set_open("toy:moons", 2, &set);
+    if (status == PSLD_OK) status = psld_model_nll(exact, set, &options, &nll);
+    psld_set_free(set);
+    return status;
+}
+
+static psld_status sweep(const char *path)
+{
+    psld_sweep *made;
+    psld_sweep_result result;
+    char key[1024];
+    double seconds;
+    psld_status status = psld_sweep_open(path, NULL, 0, &made);
+    size_t cells = status == PSLD_OK ? psld_sweep_count(made) : 0;
+    for (size_t i = 0; status == PSLD_OK && i < cells; i++) {
+        status = psld_sweep_key(made, i, key, sizeof key);
+        if (status == PSLD_OK) status = psld_sweep_estimate(made, i, &seconds);
+        if (status == PSLD_OK) status = psld_sweep_run(made, i, NULL, NULL, &result);
+    }
+    psld_sweep_free(made);
+    return status;
+}
+
+static psld_status sweep_points(void)
+{
+    return sweep("memory-sweep.yaml");
+}
+
+/* The samples of this one are psld_set_inpainted. */
+static psld_status sweep_inpainting(void)
+{
+    return sweep("memory-inpainting.yaml");
 }
 
 /* ---- The walk through all failures ------------------------------------------------------------------------------- */
@@ -648,6 +679,50 @@ static void every_call_on_runs(void **state)
     exhaust("run_look", look_at_run);
 }
 
+static void save_evaluation_files(void)
+{
+    const size_t shape[3] = {1, 4, 4};
+    psld_array *image;
+    psld_model *classifier;
+    psld_statistics *statistics;
+    mkdir("memory-images", 0777);
+    assert_int_equal(psld_array_create(PSLD_U8, 3, shape, &image), PSLD_OK);
+    assert_int_equal(psld_image_save(image, "memory-images/1.png"), PSLD_OK);
+    ((uint8_t *)image->data)[5] = 200;
+    assert_int_equal(psld_image_save(image, "memory-images/2.png"), PSLD_OK);
+    psld_array_free(image);
+    assert_int_equal(psld_model_create("memory-classifier.yaml", NULL, 0, &classifier), PSLD_OK);
+    assert_int_equal(psld_model_save(classifier, "memory-classifier.safetensors"), PSLD_OK);
+    psld_model_free(classifier);
+    assert_int_equal(psld_statistics_create(2, &statistics), PSLD_OK);
+    assert_int_equal(psld_statistics_add(statistics, 3, (const float[6]){1, 2, 3, 5, 8, 13}), PSLD_OK);
+    assert_int_equal(psld_statistics_finish(statistics), PSLD_OK);
+    assert_int_equal(psld_statistics_save(statistics, "memory-statistics.npz"), PSLD_OK);
+    psld_statistics_free(statistics);
+    write_file("memory-sweep.yaml", sweep_yaml);
+    write_file("memory-inpainting.yaml", inpainting_yaml);
+}
+
+static void every_call_of_evaluation(void **state)
+{
+    (void)state;
+    save_evaluation_files();
+    assert_int_equal(psld_features_open("memory-classifier.safetensors", &features), PSLD_OK);
+    assert_int_equal(psld_model_open("memory-model.yaml", NULL, &exact), PSLD_OK);
+    exhaust("set_open, images", open_image_set);
+    exhaust("set_open, rows", open_row_set);
+    exhaust("set_open, statistics", open_statistics_set);
+    exhaust("features_open", open_features);
+    exhaust("set_model, compare", compare_points);
+    exhaust("compare, compare_page", compare_images);
+    exhaust("set_features, set_statistics", reduce_set);
+    exhaust("model_nll", measure_likelihood);
+    exhaust("sweep", sweep_points);
+    exhaust("sweep, set_inpainted", sweep_inpainting);
+    psld_features_free(features);
+    psld_model_free(exact);
+}
+
 static void every_sampler(void **state)
 {
     (void)state;
@@ -694,6 +769,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_public_call), cmocka_unit_test(every_call_on_networks),
-                                       cmocka_unit_test(every_call_on_runs), cmocka_unit_test(every_sampler)};
+                                       cmocka_unit_test(every_call_on_runs), cmocka_unit_test(every_call_of_evaluation),
+                                       cmocka_unit_test(every_sampler)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

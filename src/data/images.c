@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "data/kinds.h"
 
 typedef struct images {
@@ -113,6 +115,28 @@ static psld_status find_classes(images *set, const psld_data_options *options)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
+/* Whether it is an image by its name, but of a format that is not read. */
+static int is_foreign(const char *name)
+{
+    static const char *const endings[] = {".gif", ".bmp", ".tif",  ".tiff", ".ppm",  ".pgm", ".pnm",
+                                          ".jp2", ".jxl", ".avif", ".heic", ".heif", ".tga", ".exr"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (psld_text_same(dot, endings[i])) return 1;
+    return 0;
+}
+
+/* What lies beside the images is nobody's concern, unless it is images itself. */
+static void warn_of_foreign(const psld_files *files)
+{
+    size_t count = 0, first = 0;
+    for (size_t i = psld_files_count(files); i-- > 0;)
+        if (is_foreign(psld_files_name(files, i))) count++, first = i;
+    if (count)
+        psld_log(PSLD_LOG_WARNING, "%s: %zu images of other formats are left out, the first is %s",
+                 psld_files_path(files), count, psld_files_name(files, first));
+}
+
 static psld_status list_images(images *set, psld_files *files)
 {
     size_t all = psld_files_count(files);
@@ -125,6 +149,7 @@ static psld_status list_images(images *set, psld_files *files)
         return psld_fail(PSLD_BAD_INPUT,
                          "%s: a %s without images, expected names that end in .png, .jpg, .jpeg or .webp",
                          psld_files_path(files), psld_files_kind(files));
+    warn_of_foreign(files);
     return PSLD_OK;
 }
 

@@ -297,40 +297,36 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
 
 /* ---- Features and statistics of one set -------------------------------------------------------------------------- */
 
+/* What one metric needs, of one set; on failure nothing is left. */
 static psld_status gather(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress,
                           void *user, summary *s)
 {
     tracker track = {.progress = progress, .user = user, .total = 1000 * set->count};
+    *s = (summary){0};
     if (set->kind == PSLD_SET_STATISTICS)
         return psld_fail(PSLD_BAD_INPUT, "%s: has mean and covariance, but no features", set->name);
     PSLD_TRY(check_set(set, features, metric));
-    return summarise(set, features, metric, 1, &track, s);
+    psld_status status = summarise(set, features, metric, 1, &track, s);
+    if (status == PSLD_OK) return PSLD_OK;
+    free_summary(s);
+    *s = (summary){0};
+    return status;
 }
 
 psld_status psld_set_features(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
                               psld_array **rows)
 {
-    summary s = {0};
-    *rows = NULL;
+    summary s;
     psld_status status = gather(set, features, PSLD_KID, progress, user, &s);
-    if (status == PSLD_OK) {
-        *rows = s.rows;
-        s.rows = NULL;
-    }
-    free_summary(&s);
+    *rows = s.rows;
     return status;
 }
 
 psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
                                 psld_statistics **statistics)
 {
-    summary s = {0};
-    *statistics = NULL;
+    summary s;
     psld_status status = gather(set, features, PSLD_FRECHET, progress, user, &s);
-    if (status == PSLD_OK) {
-        *statistics = s.statistics;
-        s.statistics = NULL;
-    }
-    free_summary(&s);
+    *statistics = s.statistics;
     return status;
 }

@@ -110,10 +110,14 @@ static psld_status make_named(const char *name, psld_set **set)
 psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set)
 {
     psld_status status = make_named(name, set);
-    if (status == PSLD_OK)
-        status = take_rows(rows, *set);
-    else
+    if (status != PSLD_OK) {
         psld_array_free(rows);
+        return status;
+    }
+    status = take_rows(rows, *set);
+    if (status == PSLD_OK) return PSLD_OK;
+    psld_set_free(*set);
+    *set = NULL;
     return status;
 }
 
@@ -204,7 +208,7 @@ uint64_t psld_set_count(const psld_set *set)
 
 uint64_t psld_set_nfe(const psld_set *set)
 {
-    return set->nfe;
+    return set->drawn ? (set->evaluations + set->drawn - 1) / set->drawn : 0;
 }
 
 /* ---- Inpainting -------------------------------------------------------------------------------------------------- */
@@ -317,7 +321,7 @@ static psld_status draw_until(psld_set *set, uint64_t end)
         psld_array_free(x);
         PSLD_TRY(status);
         set->drawn += n;
-        if (nfe > set->nfe) set->nfe = nfe;
+        set->evaluations += nfe * n;
     }
     return PSLD_OK;
 }

@@ -19,9 +19,9 @@ struct psld_set {
     /* drawn from the model so far, kept */
     psld_sample_options sampling;
     int floor;
-    uint64_t drawn, nfe;
-    uint8_t *images; /* [count][size] */
-    float *points;   /* [count][size] */
+    uint64_t drawn, evaluations; /* samples, and over all of them */
+    uint8_t *images;             /* [count][size] */
+    float *points;               /* [count][size] */
     psld_progress_fn progress;
     void *progress_user;
     /* inpainting; NULL: free samples */

@@ -20,9 +20,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "eval/set.h"
 #include "io/yaml.h"
 #include "sample/walk.h"
@@ -262,11 +262,11 @@ psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, siz
 {
     const psld_sweep_cell *c = &sweep->cells[index];
     const char *path = sweep->models.text[sweep->model_of[index]];
-    int length =
-        snprintf(key, size, "%s|%s|%s|%s|%s|%d|%g|%" PRIu64 "|%" PRId64 "|%s|%s|%s|%s|%s", c->model, path,
-                 c->process ? c->process : "", c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance, c->seed,
-                 sweep->number, sweep->metric_names, sweep->data ? sweep->data : "",
-                 sweep->weights ? sweep->weights : "", sweep->quantize, sweep->inpaint_images ? sweep->hide : "");
+    int length = snprintf(key, size, "%s|%s|%s|%s|%s|%d|%g|%" PRIu64 "|%" PRId64 "|%s|%s|%s|%s|%s|%s", c->model, path,
+                          c->process ? c->process : "", c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance,
+                          c->seed, sweep->number, sweep->metric_names, sweep->data ? sweep->data : "",
+                          sweep->weights ? sweep->weights : "", sweep->quantize,
+                          sweep->inpaint_images ? sweep->inpaint_images : "", sweep->inpaint_images ? sweep->hide : "");
     return length >= 0 && (size_t)length < size ? PSLD_OK
                                                 : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
 }
@@ -363,13 +363,6 @@ static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)
     return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
                            psld_sweep_result *result)
 {
@@ -378,15 +371,16 @@ psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn pro
     memset(result, 0, sizeof *result);
     PSLD_TRY(open_model(sweep, index));
     if (!sweep->real) PSLD_TRY(open_data(sweep, progress, user));
-    double began = seconds_now();
+    double began = psld_seconds();
     PSLD_TRY(make_samples(sweep, index, &samples));
     psld_compare_defaults(&options);
     options.metrics = sweep->metrics;
     options.progress = progress;
     options.progress_user = user;
     psld_status status = psld_compare(samples, sweep->real, sweep->features, &options, &result->comparison);
+    result->is_fid = !sweep->features || psld_features_is_fid(sweep->features);
     result->nfe = psld_set_nfe(samples);
-    result->seconds = seconds_now() - began;
+    result->seconds = psld_seconds() - began;
     psld_set_free(samples);
     return status;
 }
@@ -402,10 +396,10 @@ psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds
     sampling.sampler = "em";
     sampling.nfe = ESTIMATE_NFE;
     if ((uint64_t)batch > (uint64_t)sweep->number) batch = (size_t)sweep->number;
-    double began = seconds_now();
+    double began = psld_seconds();
     PSLD_TRY(psld_model_sample(sweep->model, &sampling, 0, batch, NULL, 0, &x, &nfe));
     psld_array_free(x);
-    double each = (seconds_now() - began) / (double)batch / ESTIMATE_NFE;
+    double each = (psld_seconds() - began) / (double)batch / ESTIMATE_NFE;
     int evaluations = sweep->cells[index].nfe ? sweep->cells[index].nfe : ADAPTIVE_GUESS;
     *seconds = each * (double)evaluations * (double)sweep->number;
     return PSLD_OK;

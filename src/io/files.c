@@ -88,9 +88,11 @@ static psld_status walk_entry(psld_files *files, char *path, size_t length, cons
         return psld_fail(PSLD_BAD_INPUT, "%s: a path of more than %d bytes", path, MAX_PATH);
     snprintf(path + length, MAX_PATH - length, "/%s", found->d_name);
     int is_folder = found->d_type == DT_DIR, is_file = found->d_type == DT_REG;
-    if (!is_folder && !is_file && stat(path, &info) == 0) { /* a link, or a file system that does not say */
-        is_folder = S_ISDIR(info.st_mode);
-        is_file = S_ISREG(info.st_mode);
+    if (!is_folder &&
+        !is_file) { /* a link, or a file system that does not say; a link to nowhere fails when it is read */
+        int is_there = stat(path, &info) == 0;
+        is_folder = is_there && S_ISDIR(info.st_mode);
+        is_file = !is_there || S_ISREG(info.st_mode);
     }
     psld_status status = PSLD_OK;
     if (is_folder) status = walk(files, path, here, depth + 1);

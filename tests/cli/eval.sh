@@ -3,23 +3,11 @@
 set -eu
 . "$(dirname "$0")/lib.bash"
 write_mixture m.yaml
-cat >net.yaml <<'YAML'
-process: psld gamma=0.02
-data: {size: 8, channels: 1}
-model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
-YAML
-cat >classifier.yaml <<'YAML'
-process: psld gamma=0.02
-data: {size: 8, channels: 1}
-model: {name: ncsnpp_clf, n_cls: 10, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
-YAML
-quietly convert net.yaml net.safetensors
-quietly convert classifier.yaml c.safetensors
+write_networks
 quietly sample m.yaml -n 1200 --nfe 30 --seed 1 -o a.npy
 quietly sample m.yaml -n 1100 --nfe 30 --seed 2 -o b.npy
 quietly sample net.safetensors -n 24 --sampler em --nfe 2 --seed 1 -o one
 quietly sample net.safetensors -n 20 --sampler em --nfe 2 --seed 2 -o two
-find one two -type f ! -name "*.png" -delete # notes beside the samples
 
 check "features given as .npy: all metrics, as text and JSON"
 quietly eval a.npy b.npy --metric fid,kid,prc,swd
@@ -62,6 +50,14 @@ quietly eval m.yaml b.npy -n 500 --sampler sscs --nfe 20 --metric fid,swd --json
 python "assert j['n_a'] == 500 and j['n_b'] == 1100 and j['nfe'] == 20 and j['fid'] < 0.1"
 quietly eval net.safetensors two -n 20 --sampler em --nfe 2 --seed 2 --weights c.safetensors --page page.png --json
 python "assert j['frechet_distance'] <= 1e-6, j" # the same samples as in the folder
+quietly eval net.safetensors two -n 4 --weights c.safetensors --json
+cp "$logs/out" default
+python "assert j['sampler'] == 'collapsed' and j['nfe'] == 30"
+quietly sample net.safetensors -n 4 -o normal # the same sampler
+quietly eval normal two --weights c.safetensors --json
+python "assert abs(json.load(open('default'))['frechet_distance'] - j['frechet_distance']) <= 1e-9"
+quietly eval net.safetensors two -n 4 --quality draft --weights c.safetensors
+says "4 samples by collapsed, 12 evaluations each"
 [ "$(head -c 8 page.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "page.png is no PNG"
 
 check "likelihood: text and JSON; one recipe as good as another"
@@ -101,9 +97,13 @@ refuses 1 "empty" eval empty two --weights c.safetensors
 sed "s/size: 8/size: 16/" net.yaml >net16.yaml
 quietly convert net16.yaml net16.safetensors
 quietly sample net16.safetensors -n 4 --nfe 2 -o large
-find large -type f ! -name "*.png" -delete
 refuses 1 "images of different sizes: one has 1 x 8 x 8, large 1 x 16 x 16" eval one large --weights c.safetensors
 refuses 1 "the classifier takes images of 1 x 8 x 8" eval large large --weights c.safetensors
+refuses 2 "give one of --quality and --sampler" eval m.yaml b.npy --sampler em --quality best
+refuses 2 "--tol is for --sampler ode and for nll" eval m.yaml b.npy --tol 1e-3
+refuses 2 "ode chooses its steps itself" eval m.yaml b.npy --sampler ode --nfe 5
+refuses 1 "a classifier has no samples" eval c.safetensors b.npy
+refuses 1 "nll: a classifier has no likelihood" eval c.safetensors one --metric nll
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 - <<'PY'
 import numpy as np
@@ -113,6 +113,28 @@ x[7, 1] = np.nan
 np.save('nan.npy', x)
 np.save('none.npy', x[:0])
 PY
+    check "images as arrays: [n, h, w], [n, h, w, c] and [n, c, h, w], .npy and .npz, are the folder's"
+    quietly eval one two --weights c.safetensors --json
+    cp "$logs/out" folders
+    "$psld" sample net.safetensors -n 24 --sampler em --nfe 2 --seed 1 -o one.npy >/dev/null
+    python3 - <<'PY'
+import numpy as np
+x = np.floor((np.load('one.npy')[:, 0] + 1) * 127.5 + 0.5).clip(0, 255).astype(np.uint8)
+np.save('planes.npy', x)
+np.save('last.npy', x[..., None])
+np.save('first.npy', x[:, None])
+np.savez('images.npz', images=x)
+np.save('five.npy', x[:, None, None])
+np.save('two-channels.npy', x.reshape(24, 2, 4, 8)[:, :, :, :5])
+np.save('whole-numbers.npy', x.astype(np.int64))
+PY
+    for array in planes.npy last.npy first.npy images.npz; do
+        quietly eval $array two --weights c.safetensors --json
+        python "assert j['n_a'] == 24 and abs(json.load(open('folders'))['frechet_distance'] - j['frechet_distance']) < 1e-9, j"
+    done
+    refuses 1 "five.npy: u8 of rank 5, expected images [n, height, width]" eval five.npy two --weights c.safetensors
+    refuses 1 "with 1 or 3 channels" eval two-channels.npy two --weights c.safetensors
+    refuses 1 "whole numbers, expected u8 images or float numbers" eval whole-numbers.npy two --weights c.safetensors
     refuses 1 "sigma" eval a.npy no-sigma.npz
     refuses 1 "number 1 of row 7 is not finite" eval nan.npy b.npy
     refuses 1 "is not finite" eval b.npy nan.npy --metric prc

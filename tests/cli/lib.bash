@@ -63,3 +63,18 @@ mixture: {weights: [0.25, 0.75], means: [[-1, 0.5], [1, -0.5]], scales: [0.1, 0.
 process: psld gamma=0.02
 EOF
 }
+
+write_networks() { # net.safetensors and c.safetensors: a score network and a classifier of grey images of 8 x 8, untrained
+    cat >net.yaml <<'EOF'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+EOF
+    cat >classifier.yaml <<'EOF'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp_clf, n_cls: 10, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+EOF
+    quietly convert net.yaml net.safetensors
+    quietly convert classifier.yaml c.safetensors
+}

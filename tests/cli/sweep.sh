@@ -43,7 +43,39 @@ cut -d , -f 1-10 whole.csv >a && cut -d , -f 1-10 out/table.csv >b && cmp a b ||
 
 check "overrides, and other seeds"
 quietly sweep sweep.yaml -o seeds 'processes=[vp]' 'samplers=[em]' 'nfe=[8]' 'grids=[quadratic]' 'seeds=[1, 2]' number=200 --json
-python "assert len(j['rows']) == 2 and j['rows'][0]['swd'] != j['rows'][1]['swd']"
+python "
+a, b = j['rows']
+mean, = j['means']
+assert a['swd'] != b['swd'] and mean['seeds'] == 2 and 'seed' not in mean and mean['nfe'] == 8
+assert abs(mean['swd'] - (a['swd'] + b['swd']) / 2) < 1e-12
+assert abs(mean['swd_spread'] - abs(a['swd'] - b['swd']) / 2 ** 0.5) < 1e-12"
+quietly sweep sweep.yaml -o seeds 'processes=[vp]' 'samplers=[em]' 'nfe=[8]' 'grids=[quadratic]' 'seeds=[1, 2]' number=200
+says "swd_spread"
+[ "$(wc -l <"$logs/out")" -eq 2 ] || fail "seeds are not one row: $(cat "$logs/out")"
+[ "$(wc -l <seeds/table.csv)" -eq 3 ] || fail "table.csv has not a row a seed"
+
+check "images: a classifier's distance is not called fid; images continued"
+write_networks
+quietly sample net.safetensors -n 12 --sampler em --nfe 2 -o real
+cat >images.yaml <<'YAML'
+models: [net.safetensors]
+data: real
+weights: c.safetensors
+samplers: [em]
+grids: [uniform]
+nfe: [3]
+number: 6
+YAML
+quietly sweep images.yaml -o images --json
+cp "$logs/out" free
+python "row, = j['rows']; assert row['frechet'] > 0 and 'fid' not in row and row['nfe'] == 3"
+grep -q "not fid" images/plot.svg || fail "the plot calls it fid"
+quietly sweep images.yaml -o images --json inpaint.images=real inpaint.hide=lower
+python "
+free, = json.load(open('free'))['rows']
+assert 0 < j['rows'][0]['frechet'] != free['frechet'], j"
+refuses 1 "expected left, right, upper, lower or centre" sweep images.yaml -o images inpaint.images=real inpaint.hide=all
+refuses 1 "real: has 12 images, 13 are to be continued" sweep images.yaml -o images inpaint.images=real number=13
 
 check "estimate"
 quietly sweep sweep.yaml --estimate --json

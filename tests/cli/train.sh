@@ -127,19 +127,6 @@ refuses 1 "images with classes" train --classifier toy:moons -o new
 mkdir empty
 refuses 1 "empty" train empty -o new
 
-if command -v mpirun >/dev/null && ldd "$psld" | grep -q libmpi; then
-    check "two ranks: the same losses as one but for rounding, the same samples to the bit"
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    timeout 120 mpirun -n 2 "$psld" train small.yaml -o ranks train.accumulate=3 >"$logs/out" 2>&1 || fail "$(cat "$logs/out")"
-    [ "$(wc -l <ranks/log.jsonl)" -eq 60 ] || fail "ranks: not a line a step"
-    paste -d' ' <(sed 's/.*"loss": \([^,]*\),.*/\1/' whole/log.jsonl) <(sed 's/.*"loss": \([^,]*\),.*/\1/' ranks/log.jsonl) |
-        awk '{ d = $1 / $2 - 1; if (d < -1e-4 || d > 1e-4) { print "loss " $1 " and " $2; bad = 1 } } END { exit bad }' ||
-        fail "other losses on two ranks"
-    quietly sample whole -n 7 --nfe 5 -o one.npy
-    timeout 60 mpirun -n 2 "$psld" sample whole -n 7 --nfe 5 -o two.npy >"$logs/out" 2>&1 || fail "$(cat "$logs/out")"
-    cmp one.npy two.npy || fail "other samples on two ranks"
-fi
-
 check "every key is in the documentation"
 quietly train --keys
 cut -d' ' -f1 "$logs/out" | while read -r key; do

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Several ranks (mpirun): training takes the same steps, sampling makes the same bytes. Passed over where there is no MPI.
+set -eu
+. "$(dirname "$0")/lib.bash"
+if ! command -v mpirun >/dev/null || ! ldd "$psld" | grep -q libmpi; then
+    echo "skipped: no MPI"
+    exit 0
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+
+# on_two ARGUMENTS: the program on two ranks of one thread each.
+on_two() { timeout 120 mpirun -n 2 "$psld" "$@" --threads 1 >"$logs/out" 2>&1 || fail "two ranks: psld $*: $(cat "$logs/out")"; }
+
+check "training: the same losses as one rank but for rounding"
+cat >small.yaml <<'EOF'
+process: cld
+data: {path: "toy:moons", channels: 2}
+model: {name: mlp, nf: 16, num_res_blocks: 1}
+train: {batch: 16, steps: 40, lr: 1e-3, warmup: 5, ema: 0.9, checkpoint_every: 17, sample_every: 0, evaluate_every: 20,
+        evaluate_count: 16}
+EOF
+"$psld" train small.yaml -o one 2>"$logs/err" || fail "$(cat "$logs/err")"
+on_two train small.yaml -o two train.accumulate=3
+[ "$(wc -l <two/log.jsonl)" -eq 40 ] || fail "two ranks: not a line a step"
+losses() { sed 's/.*"loss": \([^,]*\),.*/\1/' "$1/log.jsonl"; }
+paste -d' ' <(losses one) <(losses two) |
+    awk '{ d = $1 / $2 - 1; if (d < -1e-4 || d > 1e-4) { print "loss " $1 " and " $2; bad = 1 } } END { exit bad }' ||
+    fail "other losses on two ranks"
+
+check "a run begun by one rank goes on with two"
+"$psld" train small.yaml -o mixed train.steps=17 2>"$logs/err" || fail "$(cat "$logs/err")"
+on_two train -o mixed train.steps=20
+[ "$(wc -l <mixed/log.jsonl)" -eq 20 ] || fail "did not go on"
+
+check "points: the same bytes, whatever the sampler"
+for how in "--sampler em --nfe 5" "--sampler ode --tol 1e-2 --ode-group 4" ""; do
+    quietly sample one -n 19 $how -o a.npy
+    on_two sample one -n 19 $how -o b.npy
+    cmp a.npy b.npy || fail "other points on two ranks: $how"
+done
+
+check "pictures into a folder, an array and a grid: the same bytes"
+write_networks
+for how in "--sampler sscs --nfe 3" "--sampler ode --tol 0.3 --ode-group 4"; do
+    rm -rf a b
+    for out in "" .npy .png; do
+        quietly sample net.safetensors -n 11 $how -o "a$out"
+        on_two sample net.safetensors -n 11 $how -o "b$out"
+    done
+    diff -r a b || fail "other pictures on two ranks: $how"
+    [ "$(find b -name '*.png' | wc -l)" -eq 11 ] || fail "not 11 pictures"
+    cmp a.npy b.npy || fail "another array on two ranks: $how"
+    cmp a.png b.png || fail "another grid on two ranks: $how"
+done
+
+check "a folder begun by one rank is finished by two, and the other way round"
+rm -rf c d
+quietly sample net.safetensors -n 3 --sampler sscs --nfe 3 -o c
+on_two sample net.safetensors -n 11 --sampler sscs --nfe 3 -o c
+on_two sample net.safetensors -n 5 --sampler sscs --nfe 3 -o d
+quietly sample net.safetensors -n 11 --sampler sscs --nfe 3 -o d
+diff -r c d || fail "c and d differ"
