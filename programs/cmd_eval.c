@@ -68,6 +68,7 @@ static psld_status open_samples(request *r, pair *s)
     const psld_recipe *recipe = psld_model_recipe(s->model);
     if (psld_model_kind_of(s->model) == PSLD_CLASSIFIER)
         return cli_bad_input("%s: a classifier has no samples", s->name[0]);
+    if (r->sampling.batch == 0) r->sampling.batch = psld_model_batch(s->model);
     psld_status status =
         r->sampler ? PSLD_OK : psld_sample_quality(recipe, r->quality ? r->quality : "normal", &r->sampling);
     if (status == PSLD_OK) status = psld_sample_complete(recipe, &r->sampling);

@@ -68,9 +68,9 @@ static size_t moments(const json_t *rows, const json_t *row, const char *name, d
     return count;
 }
 
-static json_t *mean_of(const json_t *rows, const json_t *row)
+static json_t *mean_of(const json_t *rows, json_t *row)
 {
-    json_t *merged = json_copy((json_t *)row);
+    json_t *merged = json_copy(row);
     double mean, deviation;
     size_t seeds = moments(rows, row, "seed", &mean, &deviation);
     if (seeds < 2) return merged;
@@ -92,7 +92,7 @@ json_t *sweep_means(const json_t *rows)
 {
     json_t *means = json_array();
     size_t index;
-    const json_t *row;
+    json_t *row;
     json_array_foreach(rows, index, row)
     {
         size_t first = 0;

@@ -16,14 +16,26 @@ struct psld_features {
     char name[256];
 };
 
-/* Weights with a configuration of ours are a classifier; all others ought to be the FID network. */
-static int has_configuration(const char *path)
+/* Weights with a configuration of ours are a classifier; all others, files that cannot be read among them, are left to
+ * the FID network to judge. */
+static psld_status look_for_configuration(const char *path, int *found)
 {
     psld_tensors *tensors;
-    if (psld_tensors_open(path, &tensors) != PSLD_OK) return 0;
-    int found = psld_tensors_note(tensors, "psld.config") != NULL;
+    *found = 0;
+    psld_status status = psld_tensors_open(path, &tensors);
+    if (status != PSLD_OK) return status == PSLD_NO_MEMORY ? status : PSLD_OK;
+    *found = psld_tensors_note(tensors, "psld.config") != NULL;
     psld_tensors_free(tensors);
-    return found;
+    return PSLD_OK;
+}
+
+static psld_status open_weights(psld_features *made, const char *weights)
+{
+    int ours;
+    PSLD_TRY(look_for_configuration(weights, &ours));
+    snprintf(made->name, sizeof made->name, ours ? "classifier %.200s (not FID)" : "FID Inception-v3", weights);
+    return ours ? psld_classifier_features_open(weights, &made->classifier)
+                : psld_inception_open(weights, psld_backend_fastest(), &made->inception);
 }
 
 psld_status psld_features_open(const char *weights, psld_features **features)
@@ -31,10 +43,7 @@ psld_status psld_features_open(const char *weights, psld_features **features)
     *features = NULL;
     psld_features *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    int ours = has_configuration(weights);
-    snprintf(made->name, sizeof made->name, ours ? "classifier %.200s (not FID)" : "FID Inception-v3", weights);
-    psld_status status = ours ? psld_classifier_features_open(weights, &made->classifier)
-                              : psld_inception_open(weights, psld_backend_fastest(), &made->inception);
+    psld_status status = open_weights(made, weights);
     if (status != PSLD_OK)
         psld_features_free(made);
     else
