@@ -1,38 +1,62 @@
-/* mpirun -n N bench_ranks [PARAMETERS]: how long the ranks need to sum the gradients of so many parameters (39.4 million
- * where none are given), in buckets of a megabyte as training does it, with nothing else to do meanwhile. Beside the
- * seconds a step that `psld train` writes to its log this says what communication costs: docs/cluster.md. */
+/* mpirun -n N bench_ranks [CONFIG [BATCH]]: what training on several ranks costs. Each rank computes steps of BATCH samples
+ * (1) of the network of CONFIG on one thread, first for itself, then with the gradients summed over all ranks as the
+ * backward pass makes them; and sums as many numbers with nothing else to do. docs/cluster.md reads the results. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "psld.h"
 #include "train/distribution.h"
 
-enum { BUCKET = 1 << 18, ROUNDS = 5 };
+enum { BUCKET = 1 << 18, ROUNDS = 3 };
 
-int main(int argc, char **argv)
+static void must(psld_status status)
 {
-    size_t count = argc > 1 ? (size_t)strtoull(argv[1], NULL, 10) : 39400000;
-    if (psld_ranks_begin() != PSLD_OK) {
-        printf("%s\n", psld_error_text());
-        return 0;
-    }
-    const psld_distribution *ranks = psld_distribution_now();
-    float *gradients = calloc(count, sizeof *gradients);
-    if (!gradients) return 1;
-    double best = 1e9, start = 0;
+    if (status == PSLD_OK) return;
+    fprintf(stderr, "bench_ranks: %s\n", psld_error_text());
+    exit(1);
+}
+
+/* Seconds to sum `count` numbers, a megabyte at a time as training does it. */
+static double time_sum(const psld_distribution *ranks, size_t count)
+{
+    float *numbers = calloc(count, sizeof *numbers);
+    double best = 1e9, together = 0;
+    if (!numbers) exit(1);
     for (int round = 0; round < ROUNDS; round++) {
-        ranks->sum(&start, 1); /* all begin together */
+        ranks->sum(&together, 1); /* all begin at once */
         double began = psld_seconds();
         for (size_t done = 0; done < count; done += BUCKET)
-            ranks->begin_sum(gradients + done, count - done < BUCKET ? count - done : BUCKET);
+            ranks->begin_sum(numbers + done, count - done < BUCKET ? count - done : BUCKET);
         ranks->finish();
         double seconds = psld_seconds() - began;
         if (seconds < best) best = seconds;
     }
+    free(numbers);
+    return best;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || !getenv("OMPI_COMM_WORLD_SIZE")) {
+        printf("bench_ranks: to be run as mpirun -n 2 bench_ranks CONFIG [BATCH]\n");
+        return 0;
+    }
+    size_t batch = argc > 2 ? (size_t)strtoull(argv[2], NULL, 10) : 1, bytes;
+    double alone, with_sums;
+    psld_model *model;
+    psld_threads_set(1);
+    must(psld_model_create(argv[1], NULL, 0, &model));
+    must(psld_model_time_training(model, batch, ROUNDS, &alone, &bytes));
+    must(psld_ranks_begin());
+    const psld_distribution *ranks = psld_distribution_now();
+    must(psld_model_time_training(model, batch, ROUNDS, &with_sums, &bytes));
+    size_t parameters = psld_model_parameters(model);
+    double sum = time_sum(ranks, parameters);
     if (ranks->rank == 0)
-        printf("%d ranks: %.0f MB of gradients summed in %.3f s, %.2f GB/s\n", ranks->count, 4e-6 * (double)count, best,
-               4e-9 * (double)count / best);
-    free(gradients);
+        printf("%d ranks, %zu samples each: %.3f s a step alone, %.3f s with sums; %.0f MB of gradients alone %.3f s\n",
+               ranks->count, batch, alone, with_sums, 4e-6 * (double)parameters, sum);
+    psld_model_free(model);
     psld_ranks_end(0);
     return 0;
 }

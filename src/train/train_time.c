@@ -1,9 +1,10 @@
-/* How long a step of training takes, on made-up data: for `psld bench`. */
+/* How long a step of training takes, on made-up data, with the sums over ranks where there are several: for `psld bench`. */
 #include <math.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "model/model.h"
+#include "train/distribution.h"
 #include "train/trainer.h"
 
 static psld_status time_steps(psld_trainer *trainer, const psld_network_config *config, int batch, int repetitions,
@@ -37,6 +38,7 @@ psld_status psld_model_time_training(psld_model *model, size_t batch, int repeti
     psld_trainer_defaults(&options);
     options.backend = model->backend;
     options.batch = (int)batch;
+    options.ranks = psld_distribution_now();
     PSLD_TRY(psld_trainer_create(model->network, &options, &trainer));
     psld_status status = time_steps(trainer, &model->network->config, (int)batch, repetitions, seconds);
     *bytes = psld_trainer_bytes(trainer);
