@@ -7,6 +7,7 @@
 #include "io/tensors.h"
 #include "kernels/backend.h"
 #include "model/inception.h"
+#include "model/model.h"
 
 enum { AT_ONCE = 32 };
 
@@ -24,7 +25,7 @@ static psld_status look_for_configuration(const char *path, int *found)
     *found = 0;
     psld_status status = psld_tensors_open(path, &tensors);
     if (status != PSLD_OK) return status == PSLD_NO_MEMORY ? status : PSLD_OK;
-    *found = psld_tensors_note(tensors, "psld.config") != NULL;
+    *found = psld_tensors_note(tensors, PSLD_CONFIG_NOTE) != NULL;
     psld_tensors_free(tensors);
     return PSLD_OK;
 }

@@ -10,10 +10,10 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "model/model.h"
 
 #define VERSION "1"
 
-#define NOTE_CONFIG   "psld.config"
 #define NOTE_VERSION  "psld.checkpoint"
 #define NOTE_STEP     "psld.step"
 #define NOTE_CHECKSUM "psld.checksum"
@@ -77,7 +77,7 @@ psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newes
  * them in another order. */
 static void checksum(const psld_tensors *tensors, char text[16])
 {
-    static const char *const notes[] = {NOTE_CONFIG, NOTE_VERSION, NOTE_STEP};
+    static const char *const notes[] = {PSLD_CONFIG_NOTE, NOTE_VERSION, NOTE_STEP};
     uLong sum = crc32(0, NULL, 0);
     for (int i = 0; i < 3; i++) {
         const char *value = psld_tensors_note(tensors, notes[i]);
@@ -111,7 +111,7 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
 {
     char step[32], sum[16];
     snprintf(step, sizeof step, "%ld", *s->state.steps);
-    PSLD_TRY(psld_tensors_set_note(tensors, NOTE_CONFIG, s->config));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, s->config));
     PSLD_TRY(psld_tensors_set_note(tensors, NOTE_VERSION, VERSION));
     PSLD_TRY(psld_tensors_set_note(tensors, NOTE_STEP, step));
     PSLD_TRY(add_all(s->network, "", s->prefix, s->network->weights, tensors));

@@ -1,0 +1,71 @@
+/* Models and sets of tensors as files. */
+#include <string.h>
+
+#include "model/model.h"
+
+static psld_status format_of(const char *path, psld_tensor_format *format)
+{
+    static const struct {
+        const char *ending;
+        psld_tensor_format format;
+    } endings[] = {{".safetensors", PSLD_SAFETENSORS},
+                   {".pt", PSLD_TORCH_ZIP},
+                   {".pth", PSLD_TORCH_ZIP},
+                   {".ckpt", PSLD_TORCH_ZIP}};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(path), end = strlen(endings[i].ending);
+        if (length <= end || strcmp(path + length - end, endings[i].ending) != 0) continue;
+        *format = endings[i].format;
+        return PSLD_OK;
+    }
+    return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected a name that ends in .safetensors, .pt, .pth or .ckpt", path);
+}
+
+static psld_status collect(const psld_network *network, const char *config, psld_tensors *tensors)
+{
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, config));
+    for (size_t i = 0; i < network->graph->parameter_count; i++) {
+        const psld_parameter *p = &network->graph->parameters[i];
+        size_t shape[4];
+        for (int d = 0; d < p->rank; d++) shape[d] = (size_t)p->shape[d];
+        PSLD_TRY(psld_tensors_add(tensors, p->name, PSLD_ELEMENT_F32, p->rank, shape, network->weights + p->offset));
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_model_save(const psld_model *model, const char *path)
+{
+    psld_tensors *tensors;
+    psld_tensor_format format;
+    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "save: this model is no network");
+    PSLD_TRY(format_of(path, &format));
+    PSLD_TRY(psld_tensors_create(&tensors));
+    psld_status status = collect(model->network, model->config, tensors);
+    if (status == PSLD_OK) status = psld_tensors_save(tensors, format, path);
+    psld_tensors_free(tensors);
+    return status;
+}
+
+psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, void *user)
+{
+    psld_tensors *tensors;
+    PSLD_TRY(psld_tensors_open(path, &tensors));
+    for (size_t i = 0; i < tensors->count; i++) {
+        const psld_tensor *t = &tensors->items[i];
+        visit(user, t->name, psld_element_name(t->type), t->rank, t->shape);
+    }
+    psld_tensors_free(tensors);
+    return PSLD_OK;
+}
+
+psld_status psld_tensors_convert(const char *from, const char *to)
+{
+    psld_tensors *tensors;
+    psld_tensor_format format;
+    PSLD_TRY(format_of(to, &format));
+    PSLD_TRY(psld_tensors_open(from, &tensors));
+    psld_status status = psld_tensors_verify(tensors);
+    if (status == PSLD_OK) status = psld_tensors_save(tensors, format, to);
+    psld_tensors_free(tensors);
+    return status;
+}
