@@ -79,8 +79,12 @@ static void noise_and_metric(void **state)
         psld_recipe *recipe;
         assert_int_equal(psld_recipe_open(recipe_lines[r / 2], &recipe), PSLD_OK);
         size_t k = (size_t)recipe->spec.k, noisy = (size_t)recipe->predicted;
-        psld_perturbation how = {
-            .recipe = recipe, .mode = r % 2 ? PSLD_DSM : PSLD_HSM, .dim = DIM, .eps = 1e-3, .seed = 5};
+        psld_perturbation how = {.recipe = recipe,
+                                 .mode = r % 2 ? PSLD_DSM : PSLD_HSM,
+                                 .dim = DIM,
+                                 .eps = 1e-3,
+                                 .weighting = PSLD_WEIGH_LIKELIHOOD,
+                                 .seed = 5};
         float *x = malloc(SAMPLES * DIM * sizeof *x), *z = malloc(SAMPLES * k * DIM * sizeof *z),
               *eps = malloc(SAMPLES * noisy * DIM * sizeof *eps), metric[SAMPLES * 64];
         double t[SAMPLES];
@@ -92,6 +96,41 @@ static void noise_and_metric(void **state)
             check_metric(recipe, how.mode, t[i], metric + i * noisy * noisy);
         }
         free(x), free(z), free(eps);
+        psld_recipe_free(recipe);
+    }
+}
+
+/* weighting: data. 1 + (2 min(sigma, 2.5))^2 on the diagonal, sigma = 1 / |L^-1 mean e_1| by the kernel's factor. */
+static void weights_of_data(void **state)
+{
+    (void)state;
+    for (int r = 0; r < RECIPES; r++) {
+        psld_recipe *recipe;
+        assert_int_equal(psld_recipe_open(recipe_lines[r], &recipe), PSLD_OK);
+        int k = recipe->spec.k, noisy = recipe->predicted;
+        static float x[SAMPLES], z[SAMPLES * PSLD_MAX_K], metric[SAMPLES * 64];
+        double t[SAMPLES], mean[64], inverse[64];
+        psld_perturbation how = {
+            .recipe = recipe, .mode = PSLD_HSM, .dim = 1, .eps = 1e-2, .weighting = PSLD_WEIGH_DATA, .seed = 5};
+        psld_perturbed arrays = {.x = x, .z = z, .metric = metric, .t = t};
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, SAMPLES, &arrays), PSLD_OK);
+        for (int i = 0; i < SAMPLES; i++) {
+            double square = 0;
+            assert_int_equal(psld_recipe_kernel(recipe, t[i], PSLD_HSM, mean, NULL, NULL), PSLD_OK);
+            assert_int_equal(psld_recipe_factor(recipe, t[i], PSLD_HSM, NULL, inverse), PSLD_OK);
+            for (int a = 0; a < k; a++) {
+                double sum = 0;
+                for (int b = 0; b < k; b++) sum += inverse[a * k + b] * mean[b * k];
+                square += sum * sum;
+            }
+            double sigma = fmin(1 / sqrt(square), 2.5), weight = 1 + 4 * sigma * sigma;
+            for (int j = 0; j < noisy * noisy; j++) {
+                double expected = j % (noisy + 1) == 0 ? weight : 0;
+                if (!(fabs((double)metric[i * noisy * noisy + j] - expected) <= 1e-5 * weight))
+                    fail_msg("%s at %g: %g, not %g", recipe_lines[r], t[i], (double)metric[i * noisy * noisy + j],
+                             expected);
+            }
+        }
         psld_recipe_free(recipe);
     }
 }
@@ -411,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_and_metric),
+        cmocka_unit_test(weights_of_data),
         cmocka_unit_test(times_by_noise),
         cmocka_unit_test(resume_bit_for_bit),
         cmocka_unit_test(log_has_every_step_once),

@@ -12,7 +12,7 @@ static size_t target_size(const psld_model *model)
 static void set_up(const psld_settings *settings, const psld_model *model, psld_trainer_options *options)
 {
     options->power = settings->train.l1 ? 1 : 2;
-    options->metric = settings->train.nll ? model->recipe->predicted : 0;
+    options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? model->recipe->predicted : 0;
 }
 
 static psld_status fill(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n, psld_minibatch *batch)

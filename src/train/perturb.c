@@ -59,7 +59,7 @@ static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, c
 }
 
 /* The block of L^-1 2 beta D L^-T that belongs to the predicted variables. */
-static void fill_metric(const psld_recipe *recipe, double t, const double *inverse, float *metric)
+static void weigh_likelihood(const psld_recipe *recipe, double t, const double *inverse, float *metric)
 {
     int k = recipe->spec.k, predicted = recipe->predicted;
     double left[PSLD_MATRIX_SIZE], whole[PSLD_MATRIX_SIZE];
@@ -70,6 +70,28 @@ static void fill_metric(const psld_recipe *recipe, double t, const double *inver
             int row = recipe->order[k - predicted + i], column = recipe->order[k - predicted + j];
             metric[i * predicted + j] = (float)(2 * psld_beta(recipe, t) * whole[row * k + column]);
         }
+}
+
+/* States far above DATA_SIGMA_MOST show next to nothing of the data, whatever the weight. */
+#define DATA_DEVIATION  0.5
+#define DATA_SIGMA_MOST 2.5
+
+static psld_status weigh_data(const psld_recipe *recipe, double t, float *metric)
+{
+    int predicted = recipe->predicted;
+    double sigma;
+    PSLD_TRY(psld_recipe_sigma(recipe, t, &sigma));
+    double ratio = fmin(sigma, DATA_SIGMA_MOST) / DATA_DEVIATION;
+    for (int i = 0; i < predicted * predicted; i++)
+        metric[i] = i % (predicted + 1) == 0 ? (float)(1 + ratio * ratio) : 0;
+    return PSLD_OK;
+}
+
+static psld_status fill_metric(const psld_perturbation *how, double t, const double *inverse, float *metric)
+{
+    if (how->weighting == PSLD_WEIGH_DATA) return weigh_data(how->recipe, t, metric);
+    weigh_likelihood(how->recipe, t, inverse, metric);
+    return PSLD_OK;
 }
 
 static void copy_clean(const perturb_job *job, size_t row)
@@ -110,8 +132,8 @@ static int perturb_sample(const perturb_job *job, size_t row)
     if (draw_time(how, sample, job->phase, t) != PSLD_OK) return 0;
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
-    if (job->to->metric)
-        fill_metric(recipe, *t, inverse, job->to->metric + row * (size_t)(recipe->predicted * recipe->predicted));
+    size_t square = (size_t)(recipe->predicted * recipe->predicted);
+    if (job->to->metric && fill_metric(how, *t, inverse, job->to->metric + row * square) != PSLD_OK) return 0;
     for (size_t at = 0; at < how->dim; at += PIECE)
         perturb_piece(job, sample, row, &kernel, at, how->dim - at < PIECE ? how->dim - at : PIECE);
     return 1;

@@ -9,19 +9,26 @@
 
 typedef enum psld_phase { PSLD_PHASE_TRAIN = 0, PSLD_PHASE_HELD_OUT = 1 } psld_phase;
 
+/* What the squares of the errors of eps are weighed by: nothing, the bound on the likelihood, or what they make of the
+ * clean data. */
+typedef enum psld_weighting { PSLD_WEIGH_EPS, PSLD_WEIGH_LIKELIHOOD, PSLD_WEIGH_DATA } psld_weighting;
+
 typedef struct psld_perturbation {
     const psld_recipe *recipe;
     psld_mode mode;
-    size_t dim;   /* numbers of x_0 */
-    double eps;   /* times are uniform in [eps, 1], */
-    int by_noise; /* 1: but half of them such that log sigma is N(0, 1.2^2), where the data take shape */
-    int clean;    /* z is (x_0, 0) and t = 0: for classifiers of clean data */
+    size_t dim;    /* numbers of x_0 */
+    double eps;    /* times are uniform in [eps, 1], */
+    int by_noise;  /* 1: but half of them such that log sigma is N(0, 1.2^2), where the data take shape */
+    int weighting; /* psld_weighting */
+    int clean;     /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
 } psld_perturbation;
 
 /* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n], and, where not NULL, eps of the
- * predicted variables [n][predicted dim] and the metric [n][predicted^2] of the likelihood weighting,
- *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps. */
+ * predicted variables [n][predicted dim] and the metric [n][predicted^2] of the weighting. Likelihood:
+ *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps.
+ * Data: an error of eps moves the clean data by sigma as much; with deviation 1/2 of these and 1 of the noise,
+ *     M = 1 + (2 min(sigma, 2.5))^2. */
 typedef struct psld_perturbed {
     const float *x;
     float *z, *eps, *metric;

@@ -20,11 +20,11 @@ typedef struct psld_settings {
         size_t class_count;
     } data;
     struct {
-        int loss;     /* psld_loss_kind */
-        int nll;      /* weighting: fid or nll */
-        int l1;       /* norm: l2 or l1 */
-        int sum;      /* reduce: mean or sum */
-        int by_noise; /* times: uniform or noise */
+        int loss;      /* psld_loss_kind */
+        int weighting; /* psld_weighting */
+        int l1;        /* norm: l2 or l1 */
+        int sum;       /* reduce: mean or sum */
+        int by_noise;  /* times: uniform or noise */
         int clean, adamw, cosine;
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, ema;
         int64_t batch, accumulate, steps, warmup, keep;

@@ -28,8 +28,8 @@ static psld_status check_objective(psld_training *t)
         return psld_fail(PSLD_BAD_INPUT, "train.loss: expected %s for a %s",
                          classifier ? "cross_entropy" : "hsm or dsm", t->objective->name);
     if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
-    if (s->train.l1 && s->train.nll)
-        return psld_fail(PSLD_BAD_INPUT, "train.norm: the weighting nll is of squares; expected l2");
+    if (s->train.l1 && s->train.weighting != PSLD_WEIGH_EPS)
+        return psld_fail(PSLD_BAD_INPUT, "train.norm: only the weighting fid has l1; expected l2");
     if (classifier && psld_data_classes(t->data) != psld_model_classes(t->model))
         return psld_fail(PSLD_BAD_INPUT, "model.n_cls: the data have %zu classes, the classifier %zu",
                          psld_data_classes(t->data), psld_model_classes(t->model));
@@ -110,7 +110,8 @@ static psld_status make_batch(psld_training *t)
     size_t n = b->capacity = piece_size(t), dim = psld_model_size(t->model);
     size_t k = (size_t)t->model->recipe->spec.k, target = t->objective->target_size(t->model);
     size_t out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target;
-    size_t metric = t->settings.train.nll ? (size_t)(t->model->recipe->predicted * t->model->recipe->predicted) : 0;
+    size_t predicted = (size_t)t->model->recipe->predicted;
+    size_t metric = t->settings.train.weighting == PSLD_WEIGH_EPS ? 0 : predicted * predicted;
     b->x = psld_alloc(n * dim, sizeof(float));
     b->label = psld_alloc(n, sizeof *b->label);
     b->t = psld_alloc(n, sizeof(double));
@@ -178,6 +179,7 @@ static psld_status make_parts(psld_training *t)
                                  .dim = psld_model_size(t->model),
                                  .eps = t->settings.train.eps,
                                  .by_noise = t->settings.train.by_noise,
+                                 .weighting = t->settings.train.weighting,
                                  .clean = t->settings.train.clean,
                                  .seed = (uint64_t)t->settings.seed};
     PSLD_TRY(make_trainer(t));
