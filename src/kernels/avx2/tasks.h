@@ -1,8 +1,9 @@
 /* Tasks with scratch of their own, on top of psld_parallel.
  *
- * Whoever calls a kernel decides how many slots of scratch it has, commonly one for each thread. Each slot takes
- * tasks by a common counter until there are none, so a slot that starts late or runs slowly does less. At most one
- * thread is in a slot at any time. Which slot does a task must not change its result. */
+ * Whoever calls a kernel decides how many slots of scratch it has, commonly one for each thread. Each slot has a share
+ * of the tasks that follow one another, so that the same part of an array stays in the same cache from call to call;
+ * done with it, it takes what others have left, so a slot that starts late or runs slowly does less. At most one thread
+ * is in a slot at any time. Which slot does a task must not change its result. */
 #ifndef PSLD_KERNELS_AVX2_TASKS_H
 #define PSLD_KERNELS_AVX2_TASKS_H
 
