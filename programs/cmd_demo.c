@@ -192,6 +192,7 @@ static psld_status write_page(const demo *d)
     fprintf(out, "</pre>\n");
     demo_train_page(out);
     demo_digits_page(out);
+    demo_steer_page(out);
     fprintf(out, "</body></html>\n");
     return fclose(out) == 0 ? PSLD_OK : cli_bad_input("%s: cannot write: %s", path, strerror(errno));
 }
@@ -217,6 +218,7 @@ static psld_status run_demo(demo *d)
     if (status == PSLD_OK) status = plot_comparison(d);
     if (status == PSLD_OK) status = demo_train(d->folder);
     if (status == PSLD_OK) status = demo_digits(d->folder);
+    if (status == PSLD_OK) status = demo_steer(d->folder);
     return status == PSLD_OK ? write_page(d) : status;
 }
 
@@ -245,6 +247,8 @@ static int run(const cli_command *command, int argc, char **argv)
         demo_train_print(stdout);
         printf("\n");
         demo_digits_print(stdout);
+        printf("\n");
+        demo_steer_print(stdout);
         printf("\n%.0f s. Pictures: %s/index.html\n", cli_seconds() - began, d.folder);
     }
     for (int r = 0; r < RECIPES; r++) psld_recipe_free(d.recipes[r]);
@@ -259,13 +263,14 @@ const cli_command command_demo = {
     .name = "demo",
     .summary = "shows what the program can do, on built-in data, in about a minute",
     .usage = "[-o FOLDER]",
-    .description = "Designs three processes, samples a 2-D mixture of Gaussians under each with em, sscs and ode at "
-                   "several budgets, compares\n"
-                   "the samples with the exact distribution, trains a network on data in the plane, draws digits from "
-                   "the model that comes\n"
-                   "with the program, and writes a page of pictures.\n\n"
-                   "The model is looked for in $PSLD_MODELS, in `models` beside the program, and where `make install` "
-                   "puts it.",
+    .description =
+        "Designs three processes, samples a 2-D mixture of Gaussians under each with em, sscs and ode at "
+        "several budgets, compares\n"
+        "the samples with the exact distribution, trains a network on data in the plane, draws digits from "
+        "the model that comes\n"
+        "with the program, leads it to classes and fills in half a digit, and writes a page of pictures.\n\n"
+        "The models are looked for in $PSLD_MODELS, in `models` beside the program, and where `make install` "
+        "puts them.",
     .examples = "  psld demo\n  psld demo -o /tmp/look\n",
     .run = run,
 };

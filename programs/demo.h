@@ -1,6 +1,6 @@
 /* psld demo in parts: cmd_demo.c compares processes and samplers where the score is known, demo_train.c trains a network
- * in the plane, demo_digits.c draws from the model that comes with the program. Each of these two does its work, and then
- * says what came of it, as lines of text and as part of the page. */
+ * in the plane, demo_digits.c draws from the model that comes with the program, demo_steer.c under conditions. Each of
+ * these three does its work, and then says what came of it, as lines of text and as part of the page. */
 #ifndef PSLD_PROGRAMS_DEMO_H
 #define PSLD_PROGRAMS_DEMO_H
 
@@ -21,5 +21,10 @@ void demo_train_page(FILE *out);
 psld_status demo_digits(const char *folder);
 void demo_digits_print(FILE *out);
 void demo_digits_page(FILE *out);
+
+/* A row of digits by class and one of completions. Models that are not there are no failure. */
+psld_status demo_steer(const char *folder);
+void demo_steer_print(FILE *out);
+void demo_steer_page(FILE *out);
 
 #endif

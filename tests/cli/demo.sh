@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/lib.bash"
 
-# A tiny network stands for the model that comes with the program.
+# Tiny networks stand for the models that come with the program.
 cat >net.yaml <<'EOF'
 process: psld gamma=0.02
 data: {size: 8, channels: 1}
@@ -11,7 +11,13 @@ model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolution
 EOF
 mkdir "$logs/models" "$logs/none"
 quietly convert net.yaml "$logs/models/digits.safetensors"
-rm net.yaml
+cat >clf.yaml <<'EOF'
+process: psld gamma=0.02
+data: {size: 8, channels: 1}
+model: {name: ncsnpp_clf, nf: 4, ch_mult: [1], num_res_blocks: 1, attn_resolutions: [], n_cls: 10}
+EOF
+quietly convert clf.yaml "$logs/models/digits-classifier.safetensors"
+rm net.yaml clf.yaml
 export PSLD_MODELS="$logs/models"
 
 check "runs, says where the page is, and every file that the page names is there"
@@ -21,6 +27,8 @@ says "em"
 says "sscs"
 says "ode"
 says "64 digits"
+says "one digit of each class"
+for row in guided completed; do grep -q "digits-$row.png" page/index.html || fail "no row digits-$row.png"; done
 says "A network trained on toy:"
 for sampler in em sscs ode; do grep -q "digits-$sampler.png" page/index.html || fail "no digits by $sampler"; done
 [ -s page/index.html ] || fail "no index.html"
