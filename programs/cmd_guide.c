@@ -47,7 +47,7 @@ static psld_status write_plot(const guide_job *g)
     char title[200];
     psld_array *points = NULL;
     snprintf(title, sizeof title, "%s, class %s at scale %g, %s", psld_recipe_get(psld_model_recipe(job->model))->name,
-             g->label, job->request->scale, job->options.sampler);
+             g->label, job->scale, job->options.sampler);
     psld_status status = psld_array_convert(g->x, PSLD_F64, &points);
     if (status == PSLD_OK)
         status =
@@ -117,7 +117,8 @@ static int guide(const cli_command *command, const char *const *words, int count
         status = sampling_array(&g.sampling, g.labels * g.n, &g.x);
         if (status == PSLD_OK) status = draw_classes(&g);
         if (status == PSLD_OK) status = write_samples(&g);
-        snprintf(what, sizeof what, "of %s %s at scale %g", g.labels > 1 ? "classes" : "class", g.label, s->scale);
+        snprintf(what, sizeof what, "of %s %s at scale %g", g.labels > 1 ? "classes" : "class", g.label,
+                 g.sampling.scale);
         if (status == PSLD_OK) exit_code = sampling_report(&g.sampling, g.labels * g.n, what);
     }
     psld_array_free(g.x);
@@ -158,7 +159,9 @@ const cli_command command_guide = {
         "exact "
         "model\n"
         "needs none: its classes are the components of its mixture, and at scale 1 its samples are exactly theirs.\n\n"
-        "A larger scale gives samples that the classifier is surer of, and fewer kinds of them.",
+        "A larger scale gives samples that the classifier is surer of, and fewer kinds of them. Of networks, whose "
+        "scores and\n"
+        "classifiers are not exact, the default is 3.",
     .examples =
         "  psld guide digits.safetensors --classifier digits-classifier.safetensors --label all -n 10 -o rows.png\n"
         "  psld guide mixture.yaml --label 1 -n 10000 --no-denoise --state -o z.npy\n",

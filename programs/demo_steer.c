@@ -84,7 +84,7 @@ static psld_status draw_class(size_t label)
     const psld_recipe *recipe = psld_model_recipe(steered.model);
     psld_source *guided = NULL;
     psld_status status = psld_source_guide(psld_model_source(steered.model), recipe,
-                                           psld_model_classifier(steered.classifier), label, 2, &guided);
+                                           psld_model_classifier(steered.classifier), label, 3, &guided);
     if (status == PSLD_OK)
         status =
             psld_sample(recipe, guided, &steered.options, label, 1, steered.dim, NULL, steered.states, &steered.nfe[0]);

@@ -62,6 +62,8 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
     job->kept = job->dim * (s->state ? job->k : 1);
     job->parts = 1;
+    /* With scale 1 a network follows the class in part only: docs/conditional.md has the measurement. */
+    job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
     if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
     status = choose_sampler(s, psld_model_recipe(job->model), &job->options);
     if (status != PSLD_OK) return status;
@@ -96,7 +98,7 @@ psld_status sampling_guide(sampling_job *job, psld_source *base, const char *lab
     psld_status status = psld_model_label(job->classifier, label, &number);
     if (status != PSLD_OK) return status;
     return psld_source_guide(base, psld_model_recipe(job->model), psld_model_classifier(job->classifier), number,
-                             job->request->scale, owned);
+                             job->scale, owned);
 }
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ typedef struct sampling_request {
     int state, json, fit;
     /* guidance */
     const char *classifier, *classifier_config, *label;
-    double scale;
+    double scale; /* 0: what suits the classifier */
 } sampling_request;
 
 /* Names of all samplers and qualities for the tables of options, '|' between them, and a line of help about them. */
@@ -62,7 +62,7 @@ const char *sampling_qualities(void);
     {"classifier", 0, CLI_FILE, "CLF", "a classifier of states, trained for the model's recipe", &(s).classifier, NULL}, \
     {"classifier-config", 0, CLI_FILE, "FILE", "configuration of a classifier that carries none", \
      &(s).classifier_config, NULL}, \
-    {"scale", 0, CLI_NUMBER, "S", "of the gradient that is added to the score (default 1: Bayes' rule)", &(s).scale, \
+    {"scale", 0, CLI_NUMBER, "S", "of the gradient that is added to the score (default 3; of exact models 1, Bayes' rule)", &(s).scale, \
      NULL}
 
 /* Of commands that make something whole again. */
@@ -94,6 +94,7 @@ typedef struct sampling_job {
     const sampling_request *request;
     psld_sample_options options;
     psld_model *model, *classifier; /* classifier: the model itself when that is exact */
+    double scale;                   /* of guidance */
     size_t k, dim, kept;            /* kept: numbers of a state that are written */
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of one sample */

@@ -43,7 +43,6 @@ void sampling_defaults(sampling_request *s)
     psld_model_defaults(&s->model.options);
     s->quantize = "round";
     s->ode_group = 16;
-    s->scale = 1;
 }
 
 int sampling_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **words,

@@ -60,6 +60,7 @@ quietly guide m.yaml --label 1 --sampler ode --tol 1e-3 -n 5 -o ode.npy
 check "guide: networks, by number and by name; one row a class; folders"
 quietly guide net.safetensors --classifier clf.safetensors --label all --scale 3 -n 2 --nfe 3 -o rows.png
 quietly guide net.safetensors --classifier clf.safetensors --label dog -n 2 --nfe 3 -o dog.npy
+says "2 samples of class dog at scale 3"
 quietly guide net.safetensors --classifier clf.safetensors --label 1 -n 2 --nfe 3 -o one.npy
 cmp dog.npy one.npy || fail "dog is not class 1"
 quietly guide net.safetensors --classifier clf.safetensors --label all -n 2 --nfe 3 -o rows
