@@ -57,9 +57,9 @@ static void learned(void **state)
     for (int i = 0; i < 4; i++) {
         const char *brief[] = {processes[i],      "model.nf=32",     "model.num_res_blocks=2", "train.batch=128",
                                "train.steps=400", "train.warmup=20", "train.ema=0.95",         "train.lr=3e-3"};
-        const char *full[] = {processes[i],      "model.nf=64",      "model.num_res_blocks=3",
-                              "train.batch=256", "train.steps=4000", "train.warmup=200",
-                              "train.ema=0.999", "train.lr=2e-3",    "train.times=noise"};
+        const char *full[] = {processes[i],      "model.nf=64",       "model.num_res_blocks=3",
+                              "train.batch=256", "train.steps=20000", "train.warmup=200",
+                              "train.ema=0.999", "train.lr=2e-3",     "train.times=noise"};
         psld_training_options options;
         psld_training *training;
         psld_training_defaults(&options);
