@@ -1,10 +1,11 @@
-/* bench_guide [SCORE CLASSIFIER]: what a guided step costs beside its parts: an evaluation of the score network, and one
- * of the classifier with its gradient by the state. Models, or configurations, which get initial weights; without
+/* bench_guide [SCORE CLASSIFIER]: what a guided step costs beside its parts: an evaluation of the score network, and
+ * one of the classifier with its gradient by the state. Models, or configurations, which get initial weights; without
  * arguments the digits of models/ and the CIFAR-10 networks of configs/, from the folder that has both.
  *
- * Parts and the whole take turns of four steps, and the least of several rounds counts. A step is that of Euler-Maruyama, its own
- * arithmetic and random numbers included. Should the gradient by weights be computed, too, the operations of the
- * classifier with its gradient would be three times those without; by the state alone they are twice. */
+ * Parts, one after the other as in a step, and the whole take turns of 4 to 50 steps, about half a second; times are
+ * the least, the ratio is the median of those within a round. A step has the sampler's own arithmetic in it and, with
+ * em, its random numbers. Should the gradient by weights be computed, too, the operations of the classifier with its
+ * gradient would be three times those without; by the state alone they are twice. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include "nn/plan.h"
 #include "psld.h"
 
-enum { STEPS = 4, ROUNDS = 5 };
+enum { FEWEST_STEPS = 4, MOST_STEPS = 50, ROUNDS = 5 };
+
+static const char *const samplers[] = {"em", "dpm"};
 
 static const char *const pairs[][2] = {
     {"models/digits.safetensors", "models/digits-classifier.safetensors"},
@@ -46,6 +49,8 @@ static psld_model *open_model(const char *path)
 }
 
 typedef struct rehearsal {
+    const char *sampler;
+    int steps; /* of a turn */
     const psld_recipe *recipe;
     psld_source *score, *guided;
     psld_classifier *classifier;
@@ -54,40 +59,61 @@ typedef struct rehearsal {
     int32_t *label;
 } rehearsal;
 
-static void run_scores(const rehearsal *r)
+/* Seconds of each part, a step. */
+static void time_parts(const rehearsal *r, double *score, double *classifier)
 {
-    for (int i = 0; i < STEPS; i++) must(psld_source_predict(r->score, r->n, r->dim, r->z, r->t, r->eps));
-}
-
-static void run_classifiers(const rehearsal *r)
-{
-    for (int i = 0; i < STEPS; i++)
+    *score = *classifier = 0;
+    for (int i = 0; i < r->steps; i++) {
+        double began = psld_seconds();
+        must(psld_source_predict(r->score, r->n, r->dim, r->z, r->t, r->eps));
+        double between = psld_seconds();
         must(psld_classifier_evaluate(r->classifier, r->n, r->dim, r->z, r->t, r->label, NULL, r->gradient));
+        *score += (between - began) / r->steps;
+        *classifier += (psld_seconds() - between) / r->steps;
+    }
 }
 
-static void run_steps(const rehearsal *r)
+static double time_steps(const rehearsal *r)
 {
+    double began = psld_seconds();
     psld_sample_options o;
     psld_sample_defaults(&o);
-    o.sampler = "em";
-    o.nfe = STEPS;
+    o.sampler = r->sampler;
+    o.nfe = r->steps;
     o.denoise = 0;
     o.batch = r->n;
     must(psld_sample(r->recipe, r->guided, &o, 0, r->n, r->dim, NULL, r->end, NULL));
+    return (psld_seconds() - began) / r->steps;
 }
 
-/* Seconds of one of the steps. */
-static void take_least(void (*run)(const rehearsal *), const rehearsal *r, double *least)
+static int by_size(const void *a, const void *b)
 {
-    double began = psld_seconds();
-    run(r);
-    *least = fmin(*least, (psld_seconds() - began) / STEPS);
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void take_turns(rehearsal *r)
+{
+    double least[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY}, ratio[ROUNDS];
+    r->steps = FEWEST_STEPS;
+    time_steps(r); /* plans, and warms the caches */
+    r->steps = (int)fmin(MOST_STEPS, fmax(FEWEST_STEPS, 0.5 / time_steps(r)));
+    for (int i = 0; i < ROUNDS; i++) {
+        double now[3];
+        time_parts(r, &now[0], &now[1]);
+        now[2] = time_steps(r);
+        for (int j = 0; j < 3; j++) least[j] = fmin(least[j], now[j]);
+        ratio[i] = now[2] / (now[0] + now[1]);
+    }
+    qsort(ratio, ROUNDS, sizeof *ratio, by_size);
+    printf("%-7s  %5zu  %9.2f  %21.2f  %10.2f  %12.3f\n", r->sampler, r->n, 1e3 * least[0], 1e3 * least[1],
+           1e3 * least[2], ratio[ROUNDS / 2]);
 }
 
 /* Operations of the classifier with its gradient over those without. */
-static double gradient_share(psld_model *classifier, size_t n)
+static double gradient_share(psld_model *classifier)
 {
-    must(psld_model_prepare(classifier, 0, n));
+    must(psld_model_prepare(classifier, 0, 1));
     return psld_plan_flops(psld_runner_plan(classifier->runners[1]), 1) /
            psld_plan_flops(psld_runner_plan(classifier->runners[0]), 1);
 }
@@ -98,7 +124,6 @@ static void measure(psld_model *score, psld_model *classifier, size_t n)
     const psld_recipe *recipe = psld_model_recipe(score);
     size_t state = dim * (size_t)psld_recipe_get(recipe)->k;
     rehearsal r = {.recipe = recipe, .score = psld_model_source(score), .n = n, .dim = dim};
-    double least[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY};
     r.classifier = psld_model_classifier(classifier);
     double **rooms[] = {&r.z, &r.eps, &r.gradient, &r.end};
     for (int i = 0; i < 4; i++) *rooms[i] = room(n * state, sizeof(double));
@@ -107,14 +132,10 @@ static void measure(psld_model *score, psld_model *classifier, size_t n)
     for (size_t i = 0; i < n * state; i++) r.z[i] = sin((double)i);
     for (size_t i = 0; i < n; i++) r.t[i] = 0.5;
     must(psld_source_guide(r.score, recipe, r.classifier, 0, 1, &r.guided));
-    run_steps(&r); /* plans, and warms the caches */
-    for (int i = 0; i < ROUNDS; i++) {
-        take_least(run_scores, &r, &least[0]);
-        take_least(run_classifiers, &r, &least[1]);
-        take_least(run_steps, &r, &least[2]);
+    for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
+        r.sampler = samplers[i];
+        take_turns(&r);
     }
-    printf("%5zu  %9.2f  %22.2f  %11.2f  %13.3f  %21.2f\n", n, 1e3 * least[0], 1e3 * least[1], 1e3 * least[2],
-           least[2] / (least[0] + least[1]), gradient_share(classifier, n));
     psld_source_free(r.guided);
     for (int i = 0; i < 4; i++) free(*rooms[i]);
     free(r.t);
@@ -125,8 +146,9 @@ static void measure_pair(const char *score_path, const char *classifier_path)
 {
     psld_model *score = open_model(score_path), *classifier = open_model(classifier_path);
     printf("%s, %s\n", score_path, classifier_path);
-    printf("batch  score, ms  classifier + gradient   a step, ms  step / parts   operations of gradient\n");
+    printf("sampler  batch  score, ms  classifier + gradient  a step, ms  step / parts\n");
     for (size_t n = 1; n <= 8; n *= 8) measure(score, classifier, n);
+    printf("operations of the classifier with its gradient over those without: %.2f\n\n", gradient_share(classifier));
     psld_model_free(score);
     psld_model_free(classifier);
 }

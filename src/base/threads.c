@@ -1,9 +1,9 @@
 /* The pool is made at the first call that can use it and lives until the number of threads changes. Each thread has a
- * share of the whole, so that the same part of an array stays in the same cache from call to call, and takes ranges of it
- * by an atomic counter; then it takes what others have left. Networks make hundreds of calls of a few hundred
- * microseconds each, and waking a sleeping thread takes tens of them; so whoever waits spins first, for longer than what
- * lies between two such calls (50 us were too few: 20 times in an evaluation a thread fell asleep, 5 % of its time), and
- * nobody waits for a worker that has not come yet. Invariants:
+ * share of the whole, so that the same part of an array stays in the same cache from call to call, and takes ranges of
+ * it by an atomic counter; then it takes what others have left. Networks make hundreds of calls of a few hundred
+ * microseconds each, and waking a sleeping thread takes tens of them; so whoever waits spins first, for longer than
+ * what lies between two such calls (50 us were too few: 20 switches an evaluation, 5 % of its time), and nobody waits
+ * for a worker that has not come yet. Invariants:
  *   1. `owner` is held by the one thread whose job is running; whoever cannot take it computes alone.
  *   2. A job's fields are written while the gate is closed and nobody is in; a worker reads them between entering
  *      through the open gate and leaving.

@@ -1,5 +1,6 @@
 /* U = G w G'. Weights are read in blocks of 16 x 16 from their logical order, and written to all planes of U at once:
- * these lie an odd number of cache lines apart (winograd_u_plane), or they would fight for the same sets of the cache. */
+ * these lie an odd number of cache lines apart (winograd_u_plane), or they would fight for the same sets of the
+ * cache. */
 #include "kernels/avx2/winograd.h"
 
 #include "base/threads.h"
