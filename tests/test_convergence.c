@@ -17,12 +17,10 @@
 
 #include <cmocka.h>
 
-#include "recipes.h"
 #include "sample/walk.h"
 #include "sanitized.h"
+#include "targets.h"
 
-static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
-enum { PRESETS = sizeof preset_lines / sizeof *preset_lines };
 static const char *const grids[] = {"uniform", "quadratic"};
 
 static size_t samples = 600, distance_samples = 2000;

@@ -9,34 +9,11 @@
 
 #include <cmocka.h>
 
-#include "recipes.h"
 #include "sample/multistep.h"
 #include "sanitized.h"
+#include "targets.h"
 
-static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
-enum { PRESETS = sizeof preset_lines / sizeof *preset_lines, SAMPLES = 300 };
-
-static psld_recipe *open_recipe(const char *line)
-{
-    psld_recipe *recipe;
-    if (psld_recipe_open(line, &recipe) != PSLD_OK) fail_msg("%s: %s", line, psld_error_text());
-    return recipe;
-}
-
-/* Eight Gaussians on a ring of radius 1.2. */
-static psld_mixture *ring(void)
-{
-    double weights[8], means[16], scales[8];
-    psld_mixture *mixture;
-    for (int c = 0; c < 8; c++) {
-        weights[c] = 0.125;
-        means[2 * c] = 1.2 * cos(c * 0.78539816339744830962);
-        means[2 * c + 1] = 1.2 * sin(c * 0.78539816339744830962);
-        scales[c] = 0.12;
-    }
-    assert_int_equal(psld_mixture_create(8, 2, weights, means, scales, &mixture), PSLD_OK);
-    return mixture;
-}
+enum { SAMPLES = PSLD_SANITIZED ? 200 : 1000 };
 
 /* ---- Errors against the converged flow --------------------------------------------------------------------------- */
 
@@ -58,22 +35,74 @@ static double distance(const psld_recipe *recipe, const double *a, const double 
 }
 
 /* Errors of x on this mixture: Euler and orders 1 to 3 of dpm with 20 and 50 steps on the grid sqrt, and order 3 of
- * collapsed with 10, 20 and 50 on the grid log. */
+ * collapsed with 10, 20 and 50 on the grid log. Of these very samples: errors of higher order are mostly those of the few
+ * samples that pass between two modes, and of other thousands of samples they differ by a third. */
 static const struct errors {
     const char *recipe;
     double dpm[2][4], collapsed[3];
 } expected[] = {
     {"vp", {{0.0142, 0.0226, 0.0084, 0.0289}, {0.0056, 0.0090, 0.00138, 0.00049}}, {0.0398, 0.0071, 0.00069}},
-    {"cld", {{1.43, 0.175, 0.107, 0.155}, {0.479, 0.0945, 0.0216, 0.0065}}, {0.0491, 0.0139, 0.0015}},
-    {"psld gamma=0.02", {{1.32, 0.158, 0.0861, 0.0382}, {0.444, 0.0862, 0.0193, 0.0036}}, {0.0375, 0.0080, 0.0008}},
-    {"told", {{8.29, 0.239, 0.210, 0.176}, {1.30, 0.162, 0.0682, 0.0229}}, {0.0713, 0.0250, 0.0028}},
+    {"cld", {{1.42, 0.166, 0.105, 0.155}, {0.462, 0.0853, 0.0238, 0.0064}}, {0.0481, 0.0138, 0.00145}},
+    {"psld gamma=0.02", {{1.32, 0.151, 0.0856, 0.0431}, {0.432, 0.0795, 0.0225, 0.0064}}, {0.0375, 0.0080, 0.0008}},
+    {"told", {{8.24, 0.241, 0.201, 0.169}, {1.30, 0.158, 0.0630, 0.0181}}, {0.0718, 0.0250, 0.00275}},
 };
 
-/* They hold for many samples; of few the rare ones that end at another mode have a large part. */
-static void check_error(const char *what, int n, double found, double wanted)
+static int wrong; /* errors that are not as expected */
+
+static double check_error(const char *what, int n, double found, double wanted)
 {
-    printf("  %s %d: %.3g (%.3g)", what, n, found, wanted);
-    if (!(found < 1.7 * wanted && found > 0.5 * wanted)) fail_msg("%s, N = %d: %g, not %g", what, n, found, wanted);
+    double most = PSLD_SANITIZED ? 2.5 : 1.15;
+    int right = found < most * wanted && found > wanted / most;
+    printf("  %s %d: %.3g (%s%.3g)", what, n, found, right ? "" : "not ", wanted);
+    wrong += !right;
+    return found;
+}
+
+/* dpm on the recipe's own flow, against ode. */
+static void check_dpm(const psld_recipe *recipe, psld_source *source, const struct errors *e)
+{
+    static double truth[SAMPLES * 6], z[SAMPLES * 6];
+    psld_sample_options o;
+    psld_sample_defaults(&o);
+    o.denoise = 0;
+    o.sampler = "ode";
+    o.tolerance = 1e-7;
+    walk(recipe, source, &o, truth);
+    o.grid = "sqrt";
+    for (int i = 0; i < 2; i++) {
+        double error[4];
+        o.nfe = i ? 50 : 20;
+        for (o.order = 0; o.order <= 3; o.order++) {
+            o.sampler = o.order ? "dpm" : "euler-ode";
+            walk(recipe, source, &o, z);
+            error[o.order] = check_error(o.sampler, o.nfe, distance(recipe, z, truth), e->dpm[i][o.order]);
+        }
+        if (i && recipe->spec.k == 2) assert_true(error[3] < error[0] / 30);
+    }
+}
+
+static void check_collapsed(const psld_recipe *recipe, psld_source *source, const struct errors *e)
+{
+    static double truth[SAMPLES * 6], z[SAMPLES * 6];
+    psld_sample_options o;
+    psld_sample_defaults(&o);
+    o.denoise = 0;
+    o.grid = "log";
+    o.sampler = "collapsed";
+    o.order = 3;
+    o.nfe = 1000;
+    walk(recipe, source, &o, truth);
+    for (int i = 0; i < 3; i++) {
+        o.nfe = i == 0 ? 10 : i == 1 ? 20 : 50;
+        walk(recipe, source, &o, z);
+        check_error(o.sampler, o.nfe, distance(recipe, z, truth), e->collapsed[i]);
+    }
+    o.sampler = "collapsed-heun"; /* the same flow, another method */
+    o.order = 0;
+    o.nfe = 400;
+    walk(recipe, source, &o, z);
+    printf("  heun 400: %.2g\n", distance(recipe, z, truth));
+    assert_true(distance(recipe, z, truth) < 2e-3);
 }
 
 static void errors_of_flows(void **state)
@@ -81,46 +110,17 @@ static void errors_of_flows(void **state)
     (void)state;
     psld_mixture *mixture = ring();
     for (int p = 0; p < PRESETS; p++) {
-        static double truth[SAMPLES * 6], z[SAMPLES * 6];
         psld_recipe *recipe = open_recipe(expected[p].recipe);
         psld_source *source;
-        psld_sample_options o;
-        psld_sample_defaults(&o);
-        o.denoise = 0;
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-        o.sampler = "ode";
-        o.tolerance = 1e-7;
-        walk(recipe, source, &o, truth);
-        o.grid = "sqrt";
         printf("%s:", expected[p].recipe);
-        for (int i = 0; i < 2; i++) {
-            o.nfe = i ? 50 : 20;
-            for (o.order = 0; o.order <= 3; o.order++) {
-                o.sampler = o.order ? "dpm" : "euler-ode";
-                walk(recipe, source, &o, z);
-                check_error(o.sampler, o.nfe, distance(recipe, z, truth), expected[p].dpm[i][o.order]);
-            }
-        }
-        o.grid = "log";
-        o.sampler = "collapsed";
-        o.order = 3;
-        o.nfe = 1000;
-        walk(recipe, source, &o, truth);
-        for (int i = 0; i < 3; i++) {
-            o.nfe = i == 0 ? 10 : i == 1 ? 20 : 50;
-            walk(recipe, source, &o, z);
-            check_error(o.sampler, o.nfe, distance(recipe, z, truth), expected[p].collapsed[i]);
-        }
-        o.sampler = "collapsed-heun"; /* the same flow, another method */
-        o.order = 0;
-        o.nfe = 400;
-        walk(recipe, source, &o, z);
-        printf("  heun 400: %.2g\n", distance(recipe, z, truth));
-        assert_true(distance(recipe, z, truth) < 2e-3);
+        check_dpm(recipe, source, &expected[p]);
+        check_collapsed(recipe, source, &expected[p]);
         psld_source_free(source);
         psld_recipe_free(recipe);
     }
     psld_mixture_free(mixture);
+    assert_int_equal(wrong, 0);
 }
 
 /* ---- Steps against closed forms ---------------------------------------------------------------------------------- */
@@ -224,55 +224,134 @@ static void splits(void **state)
     }
 }
 
-/* ---- The law of ancestral samples -------------------------------------------------------------------------------- */
+/* ---- The law of samples ------------------------------------------------------------------------------------------ */
 
-/* Largest deviation of mean and covariance of x from those of p_eps, and of the number of samples nearest to a mode, in
- * standard errors. */
+enum { MOST = 4000, STATE = 2 * 3 };
+
+/* Sum and square sum of one number a sample, to compare its mean with the truth. */
+typedef struct tally {
+    double sum, square;
+} tally;
+
+static void count_in(tally *t, double value)
+{
+    t->sum += value;
+    t->square += value * value;
+}
+
+static double standard_errors(const tally *t, size_t n, double truth)
+{
+    double mean = t->sum / (double)n, variance = t->square / (double)n - mean * mean;
+    return fabs(mean - truth) / sqrt(fmax(variance, 1e-300) / (double)n);
+}
+
+/* The largest deviation, in standard errors, of samples of the ring from p_eps: mean and covariance of all variables, the
+ * part of samples near each mode, and the spread about the modes, which a blur would change first. */
 static double deviation_of_law(const psld_recipe *recipe, size_t n, const double *z, double end)
 {
+    int k = recipe->spec.k, width = 2 * k;
     psld_gaussian kernel;
-    double sums[5] = {0}, count[8] = {0}, worst = 0;
+    tally first[STATE] = {{0}}, second[STATE][STATE] = {{{0}}}, modes[8] = {{0}}, spread = {0};
+    double worst = 0;
     psld_kernel(recipe, end, PSLD_HSM, 0.12 * 0.12, &kernel);
     for (size_t i = 0; i < n; i++) {
-        double x = z[i * (size_t)recipe->spec.k * 2], y = z[i * (size_t)recipe->spec.k * 2 + 1];
-        const double terms[5] = {x, y, x * x, y * y, x * y};
-        for (int m = 0; m < 5; m++) sums[m] += terms[m] / (double)n;
-        count[(int)floor(atan2(y, x) / 0.78539816339744830962 + 8.5) % 8]++;
+        const double *state = z + i * (size_t)width;
+        double x = state[0] / kernel.mean[0], y = state[1] / kernel.mean[0];
+        int mode = (int)floor(atan2(y, x) / 0.78539816339744830962 + 8.5) % 8;
+        double angle = mode * 0.78539816339744830962;
+        count_in(&spread, (pow(x - 1.2 * cos(angle), 2) + pow(y - 1.2 * sin(angle), 2)) / 2);
+        for (int c = 0; c < 8; c++) count_in(&modes[c], c == mode);
+        for (int a = 0; a < width; a++) {
+            count_in(&first[a], state[a]);
+            for (int b = 0; b <= a; b++) count_in(&second[a][b], state[a] * state[b]);
+        }
     }
-    double spread = kernel.cov[0] + kernel.mean[0] * kernel.mean[0] * 1.44 / 2, limit = 1 / sqrt((double)n);
-    const double truth[5] = {0, 0, spread, spread, 0};
-    for (int m = 0; m < 5; m++)
-        worst = fmax(worst, fabs(sums[m] - truth[m]) / (limit * (m < 2 ? sqrt(spread) : 0.72 * 1.4142)));
-    for (int c = 0; c < 8; c++) worst = fmax(worst, fabs(count[c] / (double)n - 0.125) / (limit * 0.3307));
+    worst = standard_errors(&spread, n, kernel.cov[0] / (kernel.mean[0] * kernel.mean[0]));
+    for (int c = 0; c < 8; c++) worst = fmax(worst, standard_errors(&modes[c], n, 0.125));
+    for (int a = 0; a < width; a++) {
+        worst = fmax(worst, standard_errors(&first[a], n, 0));
+        for (int b = 0; b <= a; b++) { /* variable a / 2 of coordinate a % 2 */
+            double ring_part = kernel.mean[a / 2 * k] * kernel.mean[b / 2 * k] * 1.44 / 2;
+            double truth = a % 2 == b % 2 ? kernel.cov[a / 2 * k + b / 2] + ring_part : 0;
+            worst = fmax(worst, standard_errors(&second[a][b], n, truth));
+        }
+    }
     return worst;
+}
+
+/* Samples of the ring from the exact p_1 on, by options; returns deviation_of_law. */
+static double law_of(const psld_recipe *recipe, const psld_mixture *mixture, psld_source *source,
+                     psld_sample_options *o, size_t n)
+{
+    static double z[MOST * STATE];
+    psld_sample_options resolved = *o;
+    o->denoise = 0;
+    o->batch = n;
+    assert_int_equal(psld_mixture_draw(mixture, recipe, 1, 5, 0, n, z), PSLD_OK);
+    if (psld_sample(recipe, source, o, 0, n, 2, z, z, NULL) != PSLD_OK)
+        fail_msg("%s, %s: %s", recipe->spec.name, o->sampler, psld_error_text());
+    assert_int_equal(psld_sample_complete(recipe, &resolved), PSLD_OK);
+    return deviation_of_law(recipe, n, z, resolved.eps);
 }
 
 static void ancestral_law(void **state)
 {
     (void)state;
-    enum { N = 4000 };
-    static double start[N * 6], z[N * 6];
+    static const struct {
+        double eta;
+        int order, nfe;
+        size_t samples;
+    } rows[] = {{1, 2, 500, MOST}, {0.5, 2, 200, 2000}, {0, 3, 100, 2000}};
     psld_mixture *mixture = ring();
-    for (int p = 0; p < PRESETS; p++) {
-        psld_recipe *recipe = open_recipe(preset_lines[p]);
+    for (int p = 0; p <= PRESETS; p++) {
+        psld_recipe *recipe = p < PRESETS ? open_recipe(preset_lines[p]) : random_recipe(3, FULL_NOISE, 1);
         psld_source *source;
-        psld_sample_options o;
-        psld_sample_defaults(&o);
-        o.sampler = "ancestral";
-        o.nfe = PSLD_SANITIZED ? 100 : 200;
-        o.denoise = 0;
-        o.batch = N;
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-        assert_int_equal(psld_mixture_draw(mixture, recipe, 1, 5, 0, N, start), PSLD_OK);
-        for (o.eta = 0.5; o.eta <= 1; o.eta += 0.5) {
-            assert_int_equal(psld_sample(recipe, source, &o, 0, N, 2, start, z, NULL), PSLD_OK);
-            double worst = deviation_of_law(recipe, N, z, o.eps);
-            printf("%-16s eta %.1f: within %.1f standard errors\n", preset_lines[p], o.eta, worst);
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            psld_sample_options o;
+            psld_sample_defaults(&o);
+            o.sampler = "ancestral";
+            o.eta = rows[r].eta;
+            o.order = rows[r].order;
+            o.nfe = rows[r].nfe / (PSLD_SANITIZED ? 2 : 1);
+            double worst = law_of(recipe, mixture, source, &o, PSLD_SANITIZED ? 500 : rows[r].samples);
+            printf("%-16s eta %.1f, order %d: within %.1f standard errors\n", recipe->spec.name, o.eta, o.order, worst);
             assert_true(worst < 4.5);
         }
         psld_source_free(source);
         psld_recipe_free(recipe);
     }
+    psld_mixture_free(mixture);
+}
+
+/* What knows psld, and is sampled as fewer and as more variables. */
+static void law_of_translations(void **state)
+{
+    (void)state;
+    static const char *const samplers[] = {"dpm", "collapsed", "ancestral", "sscs"};
+    psld_mixture *mixture = ring();
+    psld_recipe *known = open_recipe("psld gamma=0.02");
+    psld_source *base;
+    assert_int_equal(psld_source_mixture(mixture, known, &base), PSLD_OK);
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        psld_source *source;
+        assert_int_equal(psld_source_translate(base, known, recipe, &source), PSLD_OK);
+        for (int s = 0; s < 4; s++) {
+            psld_sample_options o;
+            psld_sample_defaults(&o);
+            o.sampler = samplers[s];
+            o.nfe = s == 3 ? 200 : 60;
+            o.end_sigma = 0.015; /* psld knows no less than 0.0013 */
+            double worst = law_of(recipe, mixture, source, &o, PSLD_SANITIZED ? 300 : 1500);
+            printf("psld as %-16s by %-10s within %.1f standard errors\n", preset_lines[p], samplers[s], worst);
+            assert_true(worst < 4.5);
+        }
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_source_free(base);
+    psld_recipe_free(known);
     psld_mixture_free(mixture);
 }
 
@@ -372,9 +451,13 @@ static void qualities(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(errors_of_flows), cmocka_unit_test(passages),
-                                       cmocka_unit_test(splits),          cmocka_unit_test(ancestral_law),
-                                       cmocka_unit_test(grids),           cmocka_unit_test(options_are_checked),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(errors_of_flows),
+                                       cmocka_unit_test(passages),
+                                       cmocka_unit_test(splits),
+                                       cmocka_unit_test(ancestral_law),
+                                       cmocka_unit_test(law_of_translations),
+                                       cmocka_unit_test(grids),
+                                       cmocka_unit_test(options_are_checked),
                                        cmocka_unit_test(qualities)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

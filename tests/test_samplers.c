@@ -9,46 +9,13 @@
 
 #include <cmocka.h>
 
-#include "recipes.h"
 #include "sample/walk.h"
 #include "sanitized.h"
+#include "targets.h"
 
-static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
-enum { PRESETS = sizeof preset_lines / sizeof *preset_lines };
 static const char *const sampler_names[] = {"em",        "sscs",           "ode",      "euler-ode", "heun", "dpm",
                                             "collapsed", "collapsed-heun", "ancestral"};
 enum { SAMPLERS = sizeof sampler_names / sizeof *sampler_names };
-
-static psld_recipe *open_recipe(const char *line)
-{
-    psld_recipe *recipe;
-    if (psld_recipe_open(line, &recipe) != PSLD_OK) fail_msg("%s: %s", line, psld_error_text());
-    return recipe;
-}
-
-/* Eight Gaussians on a ring of radius 1.2. */
-static psld_mixture *ring(void)
-{
-    double weights[8], means[16], scales[8];
-    psld_mixture *mixture;
-    for (int c = 0; c < 8; c++) {
-        weights[c] = 0.125;
-        means[2 * c] = 1.2 * cos(c * 0.78539816339744830962);
-        means[2 * c + 1] = 1.2 * sin(c * 0.78539816339744830962);
-        scales[c] = 0.12;
-    }
-    assert_int_equal(psld_mixture_create(8, 2, weights, means, scales, &mixture), PSLD_OK);
-    return mixture;
-}
-
-/* Two unequal components of unequal scale: nothing is symmetric. */
-static psld_mixture *pair(void)
-{
-    const double weights[2] = {0.3, 0.7}, means[4] = {-0.8, 0.5, 0.6, -0.2}, scales[2] = {0.3, 0.15};
-    psld_mixture *mixture;
-    assert_int_equal(psld_mixture_create(2, 2, weights, means, scales, &mixture), PSLD_OK);
-    return mixture;
-}
 
 /* Two overlapping components on a line, of one scale: their score is short enough to be written down (below), and so
  * fast that the long form of the checks can afford all its evaluations. */

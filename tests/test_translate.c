@@ -8,24 +8,9 @@
 
 #include <cmocka.h>
 
-#include "recipes.h"
 #include "sample/denoiser.h"
 #include "sample/multistep.h"
-
-static psld_recipe *open_recipe(const char *line)
-{
-    psld_recipe *recipe;
-    if (psld_recipe_open(line, &recipe) != PSLD_OK) fail_msg("%s: %s", line, psld_error_text());
-    return recipe;
-}
-
-static psld_mixture *pair(void)
-{
-    const double weights[2] = {0.3, 0.7}, means[4] = {-0.8, 0.5, 0.6, -0.2}, scales[2] = {0.3, 0.15};
-    psld_mixture *mixture;
-    assert_int_equal(psld_mixture_create(2, 2, weights, means, scales, &mixture), PSLD_OK);
-    return mixture;
-}
+#include "targets.h"
 
 /* ---- One recipe as another --------------------------------------------------------------------------------------- */
 
@@ -162,11 +147,10 @@ static void data_come_back(void **state)
 {
     (void)state;
     enum { N = 60 };
-    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
     static const char *const samplers[] = {"collapsed", "dpm", "heun"};
     psld_mixture *mixture = pair();
-    for (int p = 0; p < 4; p++) {
-        psld_recipe *recipe = open_recipe(lines[p]);
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
         psld_source *source;
         size_t k = (size_t)recipe->spec.k;
         double x[N * 2], data[N * 2 * 3], noise[N * 2 * 3], back[N * 2 * 3];
@@ -195,7 +179,7 @@ static void data_come_back(void **state)
                     worst = fmax(worst, fabs(y - x[i * 2 + j]));
                     square += noise[i * k * 2 + j] * noise[i * k * 2 + j] / (2 * N);
                 }
-            printf("%s, %s: back within %.1e; variance at t = 1: %.2f\n", lines[p], samplers[s], worst, square);
+            printf("%s, %s: back within %.1e; variance at t = 1: %.2f\n", preset_lines[p], samplers[s], worst, square);
             assert_true(worst < 5e-3);
             assert_true(square > 0.6 && square < 1.5); /* 120 numbers: six standard errors are 0.77 */
         }

@@ -7,7 +7,7 @@
  *     data: cifar10/train.tar                   # images, features, statistics; not needed for exact models
  *     weights: inception.safetensors            # what images become features by
  *     metrics: fid,is
- *     samplers: [em, sscs, ode]
+ *     samplers: [em, sscs, ode, ancestral eta=0.5 grid=log nfe=50]
  *     grids: [uniform, quadratic]
  *     nfe: [50, 100]                            # of samplers with a fixed number of steps
  *     tolerances: [1e-3, 1e-5]                  # of adaptive ones
@@ -156,24 +156,25 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 
 /* ---- Cells ------------------------------------------------------------------------------------------------------- */
 
-/* All of one sampler: a grid and a number of steps each, or a tolerance. Without `cells` they are only counted. */
-static psld_status add_sampler(psld_sweep *s, size_t model, const char *process, const char *name,
+/* All of one sampler: a grid and a number of steps each, or a tolerance; what it says itself goes before the lists.
+ * Without `cells` they are only counted. */
+static psld_status add_sampler(psld_sweep *s, size_t model, const char *process, const char *text,
                                psld_sweep_cell *cells)
 {
-    const psld_sampler *sampler = psld_sampler_find(name);
-    if (!sampler) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
-    int adaptive = sampler->run != NULL;
-    const numbers *budgets = adaptive ? &s->tolerances : &s->nfe;
+    psld_sample_options said = {0};
+    if (psld_sample_words(text, &said) != PSLD_OK) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
+    int adaptive = psld_sampler_find(said.sampler)->run != NULL;
+    const numbers own = {1, {said.nfe}}, *budgets = adaptive ? &s->tolerances : said.nfe ? &own : &s->nfe;
     if (budgets->count == 0)
-        return psld_fail(PSLD_BAD_INPUT, "%s: sampler %s needs %s", s->path, name, adaptive ? "tolerances" : "nfe");
-    for (size_t grid = 0; grid < (adaptive ? 1 : s->grids.count); grid++)
+        return psld_fail(PSLD_BAD_INPUT, "%s: sampler %s needs %s", s->path, text, adaptive ? "tolerances" : "nfe");
+    for (size_t grid = 0; grid < (adaptive || said.grid ? 1 : s->grids.count); grid++)
         for (size_t budget = 0; budget < budgets->count; budget++)
             for (size_t seed = 0; seed < s->seeds.count; seed++) {
                 size_t at = s->cell_count++;
                 if (!cells) continue;
                 s->model_of[at] = model;
-                cells[at] = (psld_sweep_cell){.model = s->labels.text[model], .process = process, .sampler = name};
-                cells[at].grid = adaptive ? NULL : s->grids.text[grid];
+                cells[at] = (psld_sweep_cell){.model = s->labels.text[model], .process = process, .sampler = text};
+                cells[at].grid = adaptive ? NULL : said.grid ? said.grid : s->grids.text[grid];
                 cells[at].nfe = adaptive ? 0 : (int)budgets->value[budget];
                 cells[at].tolerance = adaptive ? budgets->value[budget] : 0;
                 cells[at].seed = (uint64_t)s->seeds.value[seed];
@@ -343,22 +344,23 @@ static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *use
     return status;
 }
 
-static void sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
+static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
 {
     psld_sample_defaults(sampling);
-    sampling->sampler = cell->sampler;
+    PSLD_TRY(psld_sample_words(cell->sampler, sampling));
     if (cell->grid) sampling->grid = cell->grid;
     if (cell->nfe) sampling->nfe = cell->nfe;
     if (cell->tolerance > 0) sampling->tolerance = cell->tolerance;
     sampling->seed = cell->seed;
     sampling->batch = 0;
+    return PSLD_OK;
 }
 
 static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)
 {
     psld_sample_options sampling;
     int floor = strcmp(s->quantize, "floor") == 0;
-    sampling_of(&s->cells[index], &sampling);
+    PSLD_TRY(sampling_of(&s->cells[index], &sampling));
     if (s->known) return psld_set_inpainted(s->model, &sampling, (uint64_t)s->number, floor, s->known, s->hide, set);
     return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
 }
@@ -392,9 +394,9 @@ psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds
     uint64_t nfe;
     PSLD_TRY(open_model(sweep, index));
     size_t batch = psld_model_batch(sweep->model);
-    sampling_of(&sweep->cells[index], &sampling);
-    sampling.sampler = "em";
+    psld_sample_defaults(&sampling);
     sampling.nfe = ESTIMATE_NFE;
+    sampling.batch = 0;
     if ((uint64_t)batch > (uint64_t)sweep->number) batch = (size_t)sweep->number;
     double began = psld_seconds();
     PSLD_TRY(psld_model_sample(sweep->model, &sampling, 0, batch, NULL, 0, &x, &nfe));

@@ -90,23 +90,23 @@ void psld_matrix_invert_lower(int k, const double *lower, double *inverse)
 
 /* ---- Symmetric eigenvalues: cyclic Jacobi rotations -------------------------------------------------------------- */
 
-static void rotate(int k, double *a, int p, int q)
+static void turn_pair(double c, double s, double *x, double *y)
 {
-    double apq = a[p * k + q];
+    double before = *x;
+    *x = c * before - s * *y;
+    *y = s * before + c * *y;
+}
+
+void psld_matrix_rotate(size_t n, size_t p, size_t q, double *a, double *vectors)
+{
+    double apq = a[p * n + q];
     if (apq == 0) return;
-    double theta = (a[q * k + q] - a[p * k + p]) / (2 * apq);
+    double theta = (a[q * n + q] - a[p * n + p]) / (2 * apq);
     double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
     double c = 1 / sqrt(t * t + 1), s = t * c;
-    for (int i = 0; i < k; i++) {
-        double x = a[i * k + p], y = a[i * k + q];
-        a[i * k + p] = c * x - s * y;
-        a[i * k + q] = s * x + c * y;
-    }
-    for (int j = 0; j < k; j++) {
-        double x = a[p * k + j], y = a[q * k + j];
-        a[p * k + j] = c * x - s * y;
-        a[q * k + j] = s * x + c * y;
-    }
+    for (size_t i = 0; i < n; i++) turn_pair(c, s, &a[i * n + p], &a[i * n + q]);
+    for (size_t i = 0; i < n; i++) turn_pair(c, s, &a[p * n + i], &a[q * n + i]);
+    for (size_t i = 0; vectors && i < n; i++) turn_pair(c, s, &vectors[p * n + i], &vectors[q * n + i]);
 }
 
 void psld_matrix_symmetric_eigenvalues(int k, const double *a, double *values)
@@ -115,7 +115,7 @@ void psld_matrix_symmetric_eigenvalues(int k, const double *a, double *values)
     psld_matrix_copy(k, a, work);
     for (int sweep = 0; sweep < 30; sweep++)
         for (int p = 0; p < k; p++)
-            for (int q = p + 1; q < k; q++) rotate(k, work, p, q);
+            for (int q = p + 1; q < k; q++) psld_matrix_rotate((size_t)k, (size_t)p, (size_t)q, work, NULL);
     for (int i = 0; i < k; i++) { /* insertion sort */
         double v = work[i * k + i];
         int j = i;

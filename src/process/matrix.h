@@ -23,6 +23,9 @@ int psld_matrix_cholesky(int k, const double *a, double *lower);
 /* Inverse of a lower triangular matrix with positive diagonal. */
 void psld_matrix_invert_lower(int k, const double *lower, double *inverse);
 
+/* One rotation of Jacobi's method, which makes entry (p, q) of the symmetric n x n matrix a zero; n may be any. Rows of
+ * `vectors`, unless NULL, are turned with it. */
+void psld_matrix_rotate(size_t n, size_t p, size_t q, double *a, double *vectors);
 /* Eigenvalues of a symmetric matrix, ascending (Jacobi). */
 void psld_matrix_symmetric_eigenvalues(int k, const double *a, double *values);
 /* Eigenvalues of any real matrix by real part, then imaginary part. Real ones that rounding has split from one multiple

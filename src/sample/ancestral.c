@@ -13,15 +13,12 @@ static psld_status prepare(const psld_path *path, void *tables)
     return psld_multistep_prepare(path, 1, plan, tables);
 }
 
-const psld_sampler psld_sampler_ancestral = {.name = "ancestral",
-                                             .summary = "reverse process by clean data, multistep; noise by eta",
-                                             .grid = "log",
-                                             .nfe = 250,
-                                             .order = 2,
-                                             .most_order = PSLD_MOST_ORDER,
-                                             .evaluations = 1,
-                                             .work_states = PSLD_MULTISTEP_ROOM,
-                                             .predicts_data = 1,
-                                             .table_size = sizeof(psld_multistep),
-                                             .prepare = prepare,
-                                             .step = psld_multistep_take};
+const psld_sampler psld_sampler_ancestral = {
+    .name = "ancestral",
+    .summary = "reverse process by clean data, multistep; noise by eta",
+    .grid = "log",
+    .nfe = 250,
+    .order = 2,
+    .prepare = prepare,
+    PSLD_MULTISTEP_ROW,
+};

@@ -48,17 +48,14 @@ static psld_status prepare(const psld_path *path, void *tables)
     return psld_multistep_prepare(path, path->exact, psld_collapsed_plan, tables);
 }
 
-const psld_sampler psld_sampler_collapsed = {.name = "collapsed",
-                                             .summary = "auxiliary variables integrated out, multistep of order 1 to 3",
-                                             .grid = "log",
-                                             .nfe = 50,
-                                             .order = 3,
-                                             .most_order = PSLD_MOST_ORDER,
-                                             .evaluations = 1,
-                                             .work_states = PSLD_MULTISTEP_ROOM,
-                                             .deterministic = 1,
-                                             .predicts_data = 1,
-                                             .reversible = 1,
-                                             .table_size = sizeof(psld_multistep),
-                                             .prepare = prepare,
-                                             .step = psld_multistep_take};
+const psld_sampler psld_sampler_collapsed = {
+    .name = "collapsed",
+    .summary = "auxiliary variables integrated out, multistep of order 1 to 3",
+    .grid = "log",
+    .nfe = 50,
+    .order = 3,
+    .deterministic = 1,
+    .reversible = 1,
+    .prepare = prepare,
+    PSLD_MULTISTEP_ROW,
+};

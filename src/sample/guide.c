@@ -63,5 +63,6 @@ psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld
     }
     PSLD_TRY(psld_source_create(predict_guided, release_guided, g, source));
     (*source)->exact = base->exact;
+    (*source)->earliest = base->earliest;
     return PSLD_OK;
 }

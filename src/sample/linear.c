@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "process/matrix.h"
 
 typedef void (*linear_fn)(const psld_operator *op, const double *in, double *work, double *out);
 
@@ -233,27 +234,6 @@ static void turn_hartley(const psld_operator *op, int back, const double *y, dou
 
 enum { LARGEST_MATRIX = 512 };
 
-/* One rotation of Jacobi's method, of rows and columns p and q of the symmetric matrix a. */
-static void rotate(size_t n, double *a, double *vectors, size_t p, size_t q)
-{
-    double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
-    double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
-    double c = 1 / sqrt(t * t + 1), s = t * c;
-    for (size_t i = 0; i < n; i++) {
-        double x = a[i * n + p], y = a[i * n + q];
-        a[i * n + p] = c * x - s * y;
-        a[i * n + q] = s * x + c * y;
-    }
-    for (size_t i = 0; i < n; i++) {
-        double x = a[p * n + i], y = a[q * n + i];
-        a[p * n + i] = c * x - s * y;
-        a[q * n + i] = s * x + c * y;
-        x = vectors[p * n + i], y = vectors[q * n + i];
-        vectors[p * n + i] = c * x - s * y;
-        vectors[q * n + i] = s * x + c * y;
-    }
-}
-
 /* Makes a diagonal; rows of `vectors` become its eigenvectors. */
 static void diagonalise(size_t n, double *a, double *vectors)
 {
@@ -264,7 +244,7 @@ static void diagonalise(size_t n, double *a, double *vectors)
         for (size_t p = 0; p < n; p++)
             for (size_t q = p + 1; q < n; q++) {
                 largest = fmax(largest, fabs(a[p * n + q]));
-                if (fabs(a[p * n + q]) > 1e-17 * size) rotate(n, a, vectors, p, q);
+                if (fabs(a[p * n + q]) > 1e-17 * size) psld_matrix_rotate(n, p, q, a, vectors);
             }
         if (largest <= 1e-15 * size) return;
     }

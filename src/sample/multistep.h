@@ -39,6 +39,10 @@ psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multis
 /* Keeps its history in walk->work: PSLD_MULTISTEP_ROOM states. */
 psld_status psld_multistep_take(psld_walk *walk, uint64_t visit, const void *table);
 enum { PSLD_MULTISTEP_ROOM = PSLD_MOST_ORDER + 1 };
+/* What the rows of these samplers have in common. */
+#define PSLD_MULTISTEP_ROW                                                                                   \
+    .most_order = PSLD_MOST_ORDER, .evaluations = 1, .work_states = PSLD_MULTISTEP_ROOM, .predicts_data = 1, \
+    .table_size = sizeof(psld_multistep), .step = psld_multistep_take
 
 /* The step from t to u of the process with the recipe's marginals that has eta^2 of the reverse process's noise: eta =
  * 0 is the probability flow, 1 the reverse process. */

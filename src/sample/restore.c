@@ -436,5 +436,6 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
     }
     PSLD_TRY(psld_source_create(predict_restored, release_restored, r, source));
     (*source)->exact = base->exact;
+    (*source)->earliest = base->earliest;
     return PSLD_OK;
 }

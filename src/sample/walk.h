@@ -107,6 +107,8 @@ extern const psld_sampler psld_sampler_em, psld_sampler_sscs, psld_sampler_ode, 
 
 /* NULL, with the error text set, when there is none. */
 const psld_sampler *psld_sampler_find(const char *name);
+/* A sampler and what goes with it, "NAME [key=value ...]", into options, which keep all that it does not say. */
+psld_status psld_sample_words(const char *text, psld_sample_options *options);
 
 /* As psld_sample without its warning; adds what was evaluated to *cost: for who draws in several calls. */
 typedef struct psld_sample_cost {

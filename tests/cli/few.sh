@@ -34,8 +34,31 @@ for sampler in dpm collapsed collapsed-heun ancestral; do
         cmp now.npy $sampler.npy || fail "$sampler $how: other bits"
     done
 done
+for how in "--batch 1 --threads 3" "--batch 7" "--threads 1"; do
+    # shellcheck disable=SC2086
+    quietly sample m.yaml --sampler ancestral --eta 0.5 --order 1 --nfe 9 $how -n 50 --seed 5 --state -o now.npy
+    [ -e half.npy ] || cp now.npy half.npy
+    cmp now.npy half.npy || fail "--eta 0.5 $how: other bits"
+done
 quietly sample m.yaml --sampler ancestral --eta 0 --order 3 --nfe 9 -n 50 --seed 5 --state -o eta.npy
 cmp eta.npy dpm.npy || fail "ancestral without noise is not dpm"
+
+check "guide, inpaint and restore with each of them, the same bits too"
+quietly sample m.yaml -n 1 -o x.npy
+for command in "guide m.yaml --label 1" "inpaint m.yaml --image x.npy --rect 1,0,1,1" \
+    "restore m.yaml --task denoise --noise 0.2 --image x.npy"; do
+    for sampler in "dpm --order 2" collapsed "collapsed-heun --grid log" "ancestral --eta 0.5"; do
+        # shellcheck disable=SC2086
+        quietly $command --sampler $sampler --nfe 7 --end-sigma 0.02 -n 20 --batch 1 --threads 3 -o once.npy
+        # shellcheck disable=SC2086
+        quietly $command --sampler $sampler --nfe 7 --end-sigma 0.02 -n 20 --batch 7 --threads 1 -o again.npy
+        cmp once.npy again.npy || fail "$command, $sampler: other bits"
+    done
+    # shellcheck disable=SC2086
+    refuses 2 "eta: expected a number from 0 to 1, found 2" $command --sampler ancestral --eta 2 -n 2 -o no.npy
+    # shellcheck disable=SC2086
+    refuses 2 "times that fall" $command --sampler dpm --grid 1,0.1,0.2 -n 2 -o no.npy
+done
 
 check "grids by name and by their times, with every sampler"
 for grid in uniform quadratic sqrt log rho 1,0.6,0.3,0.1,0.01; do
@@ -52,6 +75,13 @@ refuses 2 "order: dpm has 1 to 3, found 4" sample m.yaml --sampler dpm --order 4
 refuses 2 "order: em has no choice" sample m.yaml --sampler em --order 2 -o x.npy
 refuses 2 "eta" sample m.yaml --sampler ancestral --eta 2 -o x.npy
 refuses 2 "--eta" sample m.yaml --sampler ancestral --eta much -o x.npy
+refuses 2 "eta: expected a number from 0 to 1, found -0.1" sample m.yaml --sampler ancestral --eta -0.1 -o x.npy
+refuses 2 "--end-sigma: expected a positive number" sample m.yaml --sampler dpm --end-sigma -1 -o x.npy
+refuses 2 "--end-sigma" sample m.yaml --sampler dpm --end-sigma little -o x.npy
+refuses 2 "times that fall" sample m.yaml --sampler dpm --grid 1,0.5,0.5 -o x.npy
+refuses 2 "begin with 1" sample m.yaml --sampler dpm --grid 0.9,0.5 -o x.npy
+refuses 2 "order: ancestral has 1 to 3, found 7" sample m.yaml --sampler ancestral --order 7 -o x.npy
+refuses 2 "order: collapsed-heun has no choice" sample m.yaml --sampler collapsed-heun --order 2 -o x.npy
 refuses 2 "goes from" sample m.yaml --sampler dpm --end-sigma 1e9 -o x.npy
 
 check "a network of one recipe under others, within the noise it knows"

@@ -76,6 +76,13 @@ assert 0 < j['rows'][0]['frechet'] != free['frechet'], j"
 refuses 1 "expected left, right, upper, lower or centre" sweep images.yaml -o images inpaint.images=real inpaint.hide=all
 refuses 1 "real: has 12 images, 13 are to be continued" sweep images.yaml -o images inpaint.images=real number=13
 
+check "a sampler may say its own order, grid, budget ..."
+quietly sweep sweep.yaml -o words 'processes=[vp]' 'samplers=[em, ancestral order=1 eta=0.5 grid=log, dpm nfe=5]' 'nfe=[8]' 'grids=[quadratic, sqrt]' number=200 --json
+python "
+rows = [(r['sampler'], r['grid'], r['nfe']) for r in j['rows']]
+assert rows == [('em', 'quadratic', 8), ('em', 'sqrt', 8), ('ancestral order=1 eta=0.5 grid=log', 'log', 8),
+                ('dpm nfe=5', 'quadratic', 5), ('dpm nfe=5', 'sqrt', 5)], rows"
+
 check "estimate"
 quietly sweep sweep.yaml --estimate --json
 python "assert j['cells'] == 12 and j['seconds'] > 0"
@@ -84,10 +91,12 @@ says "12 cells of 1500 samples"
 
 check "the sweeps that come with the project read"
 for config in "$source"/configs/sweeps/*.yaml; do
-    case $config in */mixture.yaml) continue ;; esac
+    case $config in */mixture.yaml | */digits-*.yaml) continue ;; esac
     refuses 1 "runs/" sweep "$config" --estimate
 done
-(cd "$source" && "$psld" sweep configs/sweeps/mixture.yaml --estimate >/dev/null) || fail "mixture.yaml"
+for name in mixture digits-few-steps; do
+    (cd "$source" && "$psld" sweep configs/sweeps/$name.yaml --estimate number=2 >/dev/null) || fail "$name.yaml"
+done
 
 check "what is refused"
 refuses 2 "which sweep" sweep
@@ -95,4 +104,8 @@ refuses 2 "where to" sweep sweep.yaml
 refuses 2 "expected an override" sweep sweep.yaml x -o y
 refuses 1 "unknown key" sweep sweep.yaml --estimate colour=red
 refuses 1 "nothing" sweep sweep.yaml --estimate 'samplers=[nothing]'
+refuses 1 'a sampler has no "colour"' sweep sweep.yaml --estimate 'samplers=[em colour=red]'
+refuses 1 'order: expected a whole number, found "two"' sweep sweep.yaml --estimate 'samplers=[dpm order=two]'
+refuses 1 "expected key=value" sweep sweep.yaml --estimate 'samplers=[dpm fast]'
+refuses 1 'grid: there is none named "magic"' sweep sweep.yaml --estimate 'samplers=[dpm grid=magic]'
 refuses 1 "expected some of fid" sweep sweep.yaml --estimate metrics=fod
