@@ -133,7 +133,7 @@ python 'assert j["sampler"] == "ancestral" and j["nfe"] == 291'
 quietly guide m.yaml --label 0 -n 3 -o s.npy --json
 python 'assert j["sampler"] == "collapsed" and j["nfe"] == 30'
 quietly restore m.yaml --task denoise --noise 0.1 --image x.npy --quality draft -n 3 -o s.npy --json
-python 'assert j["sampler"] == "collapsed" and j["nfe"] == 12'
+python 'assert j["sampler"] == "ancestral" and j["nfe"] == 12'
 for command in "guide m.yaml --label 0" "inpaint m.yaml --image x.npy --mask mask.npy" "restore m.yaml --task denoise --noise 0.1 --image x.npy"; do
     # shellcheck disable=SC2086
     quietly $command --sampler ancestral --order 1 --eta 0.5 --grid rho --rho 5 --nfe 6 --end-sigma 0.02 --clip 2 -n 2 -o s.npy
