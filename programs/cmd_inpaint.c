@@ -105,7 +105,6 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
-    s->walk = "ancestral"; /* what is known is drawn afresh after each step: that suits a walk with noise */
     const cli_option options[] = {
         {"image", 0, CLI_FILE, "I", "a picture, a folder or archive of them, or .npy ([dim] or [n, dim])", &r.image,
          NULL},
@@ -138,8 +137,7 @@ const cli_command command_inpaint = {
         "between, which lets the unknown part come to terms with the known one: its error is a fourth. --nfe is then "
         "that of one\n"
         "pass; the report counts all.\n\n"
-        "Without --sampler, --quality chooses grid, evaluations and end of the walk as for psld sample; the walk is "
-        "ancestral.\n\n"
+        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the walk.\n\n"
         "The folder OUT gets originals/, corrupted/, samples/ (those of the first picture first) and strips.png.",
     .examples = "  psld inpaint digits.safetensors --image seven.png --rect 0,14,28,14 -n 8 -o completions.png\n"
                 "  psld inpaint RUN --image photos/ --mask t10k-images-idx3-ubyte -n 1 -o OUT\n"

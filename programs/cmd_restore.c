@@ -191,7 +191,6 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
-    s->walk = "ancestral"; /* fresh noise makes it forget the errors of a network's derivatives */
     psld_task_defaults(&r.task);
     psld_restore_defaults(&r.options);
     r.task.name = NULL;
@@ -239,8 +238,7 @@ const cli_command command_restore = {
         "isotropic takes one variance for it; reconstruction follows the gradient of |y - A x_0|^2 through the "
         "denoiser; diffused,\n"
         "the paper's, needs no derivatives. Numbers: deviations of noise are in units of data in [-1, 1].\n\n"
-        "Without --sampler, --quality chooses grid, evaluations and end of the walk as for psld sample; the walk is "
-        "ancestral.",
+        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the walk.",
     .examples =
         "  psld restore digits.safetensors --task super-resolution --factor 4 --image seven.png -n 8 -o eights.png\n"
         "  psld restore RUN --task deblur --blur 1.5 --noise 0.05 --image photos/ -n 4 -o OUT\n"

@@ -121,8 +121,6 @@ static psld_status complete(double *x, unsigned char *known)
     inpainting.known = known;
     inpainting.repeats = 5;
     options.inpainting = &inpainting;
-    options.sampler = "ancestral";
-    options.order = 0;
     options.nfe = 21;
     psld_status status = psld_sample(psld_model_recipe(steered.model), psld_model_source(steered.model), &options, 0,
                                      COMPLETIONS, steered.dim, NULL, steered.states, &steered.nfe[1]);

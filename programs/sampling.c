@@ -37,10 +37,6 @@ static psld_status choose_sampler(const sampling_request *s, const psld_recipe *
 {
     psld_status status = PSLD_OK;
     if (!s->sampler) status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
-    if (!s->sampler && s->walk) {
-        options->sampler = s->walk;
-        options->order = (int)s->order;
-    }
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }
 

@@ -9,7 +9,6 @@ typedef struct sampling_request {
     cli_model model;
     psld_sample_options options;
     const char *out, *quantize, *sampler, *quality, *eta;
-    const char *walk; /* the sampler that walks what --quality chooses, or NULL: that of the quality */
     long n, nfe, order, batch, corrector, ode_group;
     double tolerance, eps;
     int state, json, fit;

@@ -131,7 +131,7 @@ check "every option of psld sample, and its default"
 quietly inpaint m.yaml --image x.npy --mask mask.npy -n 3 -o s.npy --json
 python 'assert j["sampler"] == "ancestral" and j["nfe"] == 291'
 quietly guide m.yaml --label 0 -n 3 -o s.npy --json
-python 'assert j["sampler"] == "collapsed" and j["nfe"] == 30'
+python 'assert j["sampler"] == "ancestral" and j["nfe"] == 30'
 quietly restore m.yaml --task denoise --noise 0.1 --image x.npy --quality draft -n 3 -o s.npy --json
 python 'assert j["sampler"] == "ancestral" and j["nfe"] == 12'
 for command in "guide m.yaml --label 0" "inpaint m.yaml --image x.npy --mask mask.npy" "restore m.yaml --task denoise --noise 0.1 --image x.npy"; do

@@ -52,12 +52,12 @@ quietly eval net.safetensors two -n 20 --sampler em --nfe 2 --seed 2 --weights c
 python "assert j['frechet_distance'] <= 1e-6, j" # the same samples as in the folder
 quietly eval net.safetensors two -n 4 --weights c.safetensors --json
 cp "$logs/out" default
-python "assert j['sampler'] == 'collapsed' and j['nfe'] == 30"
+python "assert j['sampler'] == 'ancestral' and j['nfe'] == 30"
 quietly sample net.safetensors -n 4 -o normal # the same sampler
 quietly eval normal two --weights c.safetensors --json
 python "assert abs(json.load(open('default'))['frechet_distance'] - j['frechet_distance']) <= 1e-9"
 quietly eval net.safetensors two -n 4 --quality draft --weights c.safetensors
-says "4 samples by collapsed, 12 evaluations each"
+says "4 samples by ancestral, 12 evaluations each"
 [ "$(head -c 8 page.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "page.png is no PNG"
 
 check "likelihood: text and JSON; one recipe as good as another"
