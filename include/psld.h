@@ -435,7 +435,8 @@ PSLD_API void psld_model_defaults(psld_model_options *options);
 
 /* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their
  * metadata; any weights (safetensors, PyTorch checkpoint) with options->config; or the folder of a training run. NULL options are the defaults.
- * Evaluating a network changes scratch memory: one thread at a time. */
+ * Evaluating a network changes scratch memory: one thread at a time. Weights are used where they lie in the mapped file:
+ * it may be replaced or removed while the model lives, but not written into. */
 PSLD_API psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model);
 /* The network of a configuration with freshly initialised weights. */
 PSLD_API psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,

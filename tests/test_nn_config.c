@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "kernels/backend.h"
 #include "model/network.h"
 
 static psld_status read_text(const char *text, const char *part, psld_network_config *config)
@@ -154,6 +155,89 @@ static void weights(void **state)
     psld_network_free(network);
 }
 
+/* ---- Weights that stay where they are ---------------------------------------------------------------------------- */
+
+static const char wide[] =
+    "data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 64, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}";
+
+static psld_network *open_wide(void)
+{
+    psld_network_config config;
+    psld_network *network = NULL;
+    assert_int_equal(read_text(wide, NULL, &config), PSLD_OK);
+    assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
+    return network;
+}
+
+/* The weights of `network` at multiples of 64 bytes, but every third one element further. */
+static psld_tensors *lay_out(const psld_network *network, float *room)
+{
+    psld_tensors *tensors = NULL;
+    assert_int_equal(psld_tensors_create(&tensors), PSLD_OK);
+    for (size_t i = 0; i < network->graph->parameter_count; i++) {
+        const psld_parameter *p = &network->graph->parameters[i];
+        size_t shape[4];
+        float *at = room + p->offset + 16 * i + (i % 3 == 0);
+        for (int j = 0; j < p->rank; j++) shape[j] = (size_t)p->shape[j];
+        memcpy(at, network->weights + p->offset, p->count * sizeof *at);
+        assert_int_equal(psld_tensors_add(tensors, p->name, PSLD_ELEMENT_F32, p->rank, shape, at), PSLD_OK);
+    }
+    return tensors;
+}
+
+enum { WIDE_STATE = 2 * 8 * 8 };
+
+static void evaluate(const psld_network *network, const psld_backend *backend, float eps[WIDE_STATE])
+{
+    psld_runner *runner = NULL;
+    float z[WIDE_STATE], t = 0.5F;
+    for (int i = 0; i < WIDE_STATE; i++) z[i] = (float)(i % 7 - 3);
+    psld_runner_options options = {backend, 1, 0, SIZE_MAX, 0};
+    psld_runner_data data = {.type = PSLD_F32, .z = z, .t = &t, .out = eps};
+    assert_int_equal(psld_runner_open(network, &options, &runner), PSLD_OK);
+    assert_int_equal(psld_runner_run(runner, 1, &data), PSLD_OK);
+    psld_runner_free(runner);
+}
+
+static void expect_same_output(const psld_network *a, const psld_network *b)
+{
+    const psld_backend *const backends[] = {&psld_backend_reference, psld_backend_fastest()};
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        float x[WIDE_STATE], y[WIDE_STATE];
+        evaluate(a, backends[i], x);
+        evaluate(b, backends[i], y);
+        assert_memory_equal(x, y, sizeof x);
+    }
+}
+
+static void borrowed(void **state)
+{
+    (void)state;
+    psld_network *own = open_wide(), *network = open_wide();
+    const psld_graph *graph = own->graph;
+    size_t bytes = graph->parameter_elements * sizeof(float), stay = 0, large = 0;
+    psld_network_initialise(own, 3);
+    float *room = psld_alloc(graph->parameter_elements + 16 * graph->parameter_count + 16, sizeof *room);
+    psld_tensors *tensors = lay_out(own, room);
+    assert_int_equal(psld_network_borrow(network, tensors, ""), PSLD_OK);
+    assert_null(network->weights);
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        stay += network->at[i] == tensors->items[i].data;
+        large += graph->parameters[i].count >= 1 << 14;
+        assert_memory_equal(network->at[i], own->at[i], graph->parameters[i].count * sizeof(float));
+        assert_int_equal((uintptr_t)network->at[i] % 64, 0);
+    }
+    assert_true(stay > large / 2 && stay < large); /* those that are aligned */
+    expect_same_output(own, network);
+    assert_int_equal(psld_network_own(network), PSLD_OK);
+    assert_memory_equal(network->weights, own->weights, bytes);
+    psld_tensors_free(tensors);
+    psld_release(room);
+    expect_same_output(own, network);
+    psld_network_free(own);
+    psld_network_free(network);
+}
+
 /* Every allocation made to fail once. */
 static void out_of_memory(void **state)
 {
@@ -207,8 +291,9 @@ static void labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals), cmocka_unit_test(published),     cmocka_unit_test(from_process),
-        cmocka_unit_test(weights),  cmocka_unit_test(out_of_memory), cmocka_unit_test(labels),
+        cmocka_unit_test(refusals), cmocka_unit_test(published), cmocka_unit_test(from_process),
+        cmocka_unit_test(weights),  cmocka_unit_test(borrowed),  cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

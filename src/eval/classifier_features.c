@@ -37,7 +37,9 @@ static psld_status make_plan(psld_classifier_features *f)
     const psld_plan_output outputs[] = {{f->mean, PSLD_NONE}, {f->logits, PSLD_NONE}};
     psld_plan_options how = {f->model->backend, BATCH, PSLD_PASS_ALL, SIZE_MAX};
     PSLD_TRY(psld_plan_create(f->graph, &how, outputs, 2, &f->plan));
-    return psld_exec_create(f->plan, f->model->network->weights, NULL, 0, &f->exec);
+    PSLD_TRY(psld_exec_create(f->plan, f->model->network->weights, NULL, 0, &f->exec));
+    psld_exec_spread(f->exec, (const void *const *)f->model->network->at);
+    return PSLD_OK;
 }
 
 static psld_status fill(psld_classifier_features *f, const char *path)

@@ -114,6 +114,7 @@ void psld_model_free(psld_model *model)
     psld_recipe_free(model->recipe);
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
     psld_network_free(model->network);
+    psld_tensors_free(model->file);
     psld_release(model->config);
     psld_release(model->rows.z);
     psld_release(model->rows.t);

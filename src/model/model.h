@@ -28,6 +28,7 @@ struct psld_model {
     char *config;                /* YAML, overrides included */
     /* networks */
     psld_network *network;
+    psld_tensors *file; /* that its weights came from, and lie in as far as they can; NULL: from none */
     const psld_backend *backend;
     psld_runner *runners[2]; /* without and with gradients; made when first used, */
     size_t runner_batch[2];  /* for batches up to this */

@@ -28,7 +28,7 @@ static psld_status collect(const psld_network *network, const char *config, psld
         const psld_parameter *p = &network->graph->parameters[i];
         size_t shape[4];
         for (int d = 0; d < p->rank; d++) shape[d] = (size_t)p->shape[d];
-        PSLD_TRY(psld_tensors_add(tensors, p->name, PSLD_ELEMENT_F32, p->rank, shape, network->weights + p->offset));
+        PSLD_TRY(psld_tensors_add(tensors, p->name, PSLD_ELEMENT_F32, p->rank, shape, network->at[i]));
     }
     return PSLD_OK;
 }

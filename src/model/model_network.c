@@ -56,7 +56,7 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
     const char *prefix = choose_prefix(tensors, network->config.kind, options->raw);
     PSLD_TRY(psld_tensors_verify(tensors));
     PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
-    psld_status status = psld_network_load(network, selected, "");
+    psld_status status = psld_network_borrow(network, selected, "");
     psld_tensors_free(selected);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
 }
@@ -163,12 +163,10 @@ psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_mo
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model)
 {
-    psld_tensors *tensors = NULL;
     psld_yaml *yaml = NULL;
-    if (path) PSLD_TRY(psld_tensors_open(path, &tensors));
-    psld_status status = read_config(path, options, tensors, &yaml);
-    if (status == PSLD_OK) status = build(path, tensors, yaml, options, seed, model);
+    if (path) PSLD_TRY(psld_tensors_open(path, &model->file));
+    psld_status status = read_config(path, options, model->file, &yaml);
+    if (status == PSLD_OK) status = build(path, model->file, yaml, options, seed, model);
     psld_yaml_free(yaml);
-    psld_tensors_free(tensors);
     return status;
 }

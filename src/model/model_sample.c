@@ -148,11 +148,23 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
+/* The weights as they are in one buffer, zeros between them included. */
+static uint64_t mix_weights(uint64_t hash, const psld_network *network)
+{
+    const psld_graph *graph = network->graph;
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        const psld_parameter *p = &graph->parameters[i];
+        size_t end = i + 1 < graph->parameter_count ? p[1].offset : graph->parameter_elements;
+        hash = mix(hash, network->at[i], p->count * sizeof(float));
+        for (size_t left = (end - p->offset - p->count) / 2; left > 0; left--) hash = mix(hash, &(uint64_t){0}, 8);
+    }
+    return hash;
+}
+
 uint64_t psld_model_fingerprint(const psld_model *model)
 {
     uint64_t hash = mix(0xcbf29ce484222325u, model->config, strlen(model->config));
-    if (model->network)
-        hash = mix(hash, model->network->weights, model->network->graph->parameter_elements * sizeof(float));
+    if (model->network) hash = mix_weights(hash, model->network);
     if (!model->recipe) return hash;
     const psld_recipe_spec *r = &model->recipe->spec;
     size_t k = (size_t)r->k, aux = k - 1;

@@ -1,6 +1,7 @@
 #include "model/network.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,12 @@ psld_status psld_network_build(const psld_network_config *config, psld_graph *gr
     return psld_ncsnpp_build(config, graph, z, t, out);
 }
 
+static void point_at_own(psld_network *network)
+{
+    const psld_graph *graph = network->graph;
+    for (size_t i = 0; i < graph->parameter_count; i++) network->at[i] = network->weights + graph->parameters[i].offset;
+}
+
 static psld_status make(psld_network *network)
 {
     PSLD_TRY(psld_graph_create(&network->graph));
@@ -30,7 +37,10 @@ static psld_status make(psld_network *network)
     network->t = psld_graph_input(graph, 1, 1, 1);
     PSLD_TRY(psld_network_build(&network->config, graph, network->z, network->t, &network->out));
     network->weights = psld_alloc(graph->parameter_elements, sizeof *network->weights);
-    return network->weights ? PSLD_OK : PSLD_NO_MEMORY;
+    network->at = psld_alloc(graph->parameter_count, sizeof *network->at);
+    if (!network->weights || !network->at) return PSLD_NO_MEMORY;
+    point_at_own(network);
+    return PSLD_OK;
 }
 
 psld_status psld_network_create(const psld_network_config *config, psld_network **network)
@@ -53,6 +63,8 @@ void psld_network_free(psld_network *network)
     if (!network) return;
     psld_graph_free(network->graph);
     psld_release(network->weights);
+    psld_release(network->at);
+    psld_release(network->copies);
     psld_release(network);
 }
 
@@ -119,23 +131,109 @@ static const psld_parameter *find_parameter_named(const psld_graph *graph, const
     return NULL;
 }
 
-psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix)
+/* The tensor of each parameter, in their order. */
+static psld_status match(const psld_graph *graph, const psld_tensors *tensors, const char *prefix,
+                         const psld_tensor **found)
 {
-    const psld_graph *graph = network->graph;
-    size_t length = strlen(prefix);
     for (size_t i = 0; i < graph->parameter_count; i++) {
         const psld_parameter *p = &graph->parameters[i];
         char name[2 * PSLD_PARAMETER_NAME];
         snprintf(name, sizeof name, "%.90s%s", prefix, p->name);
-        const psld_tensor *tensor = psld_tensors_find(tensors, name);
-        if (!tensor) return psld_fail(PSLD_BAD_INPUT, "%s: missing, the configuration has it", name);
-        PSLD_TRY(check_shape(p, tensor));
-        psld_tensor_to_f32(tensor, network->weights + p->offset);
+        found[i] = psld_tensors_find(tensors, name);
+        if (!found[i]) return psld_fail(PSLD_BAD_INPUT, "%s: missing, the configuration has it", name);
+        PSLD_TRY(check_shape(p, found[i]));
     }
+    size_t length = strlen(prefix);
     for (size_t i = 0; i < tensors->count; i++) {
         const char *name = tensors->items[i].name;
         if (strncmp(name, prefix, length) == 0 && !find_parameter_named(graph, name + length))
             return psld_fail(PSLD_BAD_INPUT, "%s: the configuration has no such tensor", name);
     }
+    return PSLD_OK;
+}
+
+/* Elements from the beginning of a parameter to that of the next. */
+static size_t room_of(const psld_graph *graph, size_t number)
+{
+    size_t end = number + 1 < graph->parameter_count ? graph->parameters[number + 1].offset : graph->parameter_elements;
+    return end - graph->parameters[number].offset;
+}
+
+/* Whether a tensor is as a parameter in the buffer of all would be, aligned and with nothing behind it, and so large that
+ * a copy is worth avoiding. */
+static int may_stay(const psld_tensor *tensor)
+{
+    enum { ALIGNMENT = 64, LARGE = 1 << 16 };
+    return tensor->type == PSLD_ELEMENT_F32 && tensor->bytes >= LARGE && tensor->bytes % ALIGNMENT == 0 &&
+           (uintptr_t)tensor->data % ALIGNMENT == 0;
+}
+
+/* Copies of what may not stay. */
+static psld_status borrow(psld_network *network, const psld_tensor *const *from)
+{
+    const psld_graph *graph = network->graph;
+    size_t elements = 0;
+    for (size_t i = 0; i < graph->parameter_count; i++) elements += may_stay(from[i]) ? 0 : room_of(graph, i);
+    network->copies = psld_alloc(elements, sizeof *network->copies);
+    if (!network->copies) return PSLD_NO_MEMORY;
+    float *copy = network->copies;
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        network->at[i] = may_stay(from[i]) ? from[i]->data : copy;
+        if (may_stay(from[i])) continue;
+        psld_tensor_to_f32(from[i], copy);
+        copy += room_of(graph, i);
+    }
+    psld_release(network->weights);
+    network->weights = NULL;
+    return PSLD_OK;
+}
+
+static psld_status load(psld_network *network, const psld_tensor *const *from)
+{
+    for (size_t i = 0; i < network->graph->parameter_count; i++)
+        psld_tensor_to_f32(from[i], network->weights + network->graph->parameters[i].offset);
+    return PSLD_OK;
+}
+
+static psld_status take(psld_network *network, const psld_tensors *tensors, const char *prefix,
+                        psld_status (*how)(psld_network *, const psld_tensor *const *))
+{
+    const psld_tensor **found = psld_alloc(network->graph->parameter_count, sizeof *found);
+    if (!found) return PSLD_NO_MEMORY;
+    psld_status status = match(network->graph, tensors, prefix, found);
+    if (status == PSLD_OK) status = how(network, found);
+    psld_release(found);
+    return status;
+}
+
+psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix)
+{
+    return take(network, tensors, prefix, load);
+}
+
+psld_status psld_network_borrow(psld_network *network, const psld_tensors *tensors, const char *prefix)
+{
+    return take(network, tensors, prefix, borrow);
+}
+
+void psld_network_gather(const psld_network *network, float *weights)
+{
+    const psld_graph *graph = network->graph;
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        const psld_parameter *p = &graph->parameters[i];
+        memcpy(weights + p->offset, network->at[i], p->count * sizeof *weights);
+    }
+}
+
+psld_status psld_network_own(psld_network *network)
+{
+    if (network->weights) return PSLD_OK;
+    float *weights = psld_alloc(network->graph->parameter_elements, sizeof *weights);
+    if (!weights) return PSLD_NO_MEMORY;
+    psld_network_gather(network, weights);
+    network->weights = weights;
+    point_at_own(network);
+    psld_release(network->copies);
+    network->copies = NULL;
     return PSLD_OK;
 }

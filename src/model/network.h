@@ -58,12 +58,15 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
 psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
                                psld_id *out);
 
-/* A network with its weights, float, in the order and at the offsets of graph->parameters. */
+/* A network with its weights, float: either all in one buffer, in the order and at the offsets of graph->parameters, or
+ * borrowed from where they were found, to be read only. */
 typedef struct psld_network {
     psld_network_config config;
     psld_graph *graph; /* z, t and out alone */
     psld_id z, t, out;
-    float *weights; /* [graph->parameter_elements] */
+    float *weights;   /* [graph->parameter_elements]; NULL: borrowed */
+    const float **at; /* [graph->parameter_count]: where each parameter is */
+    float *copies;    /* of parameters that could not be borrowed; NULL: none */
 } psld_network;
 
 /* With all weights 0. */
@@ -79,6 +82,13 @@ void psld_network_initialise(psld_network *network, uint64_t seed);
 /* Weights from a file of tensors, their names with `prefix` before them. Fails with the first that is missing or has
  * another shape, or that the network does not have. */
 psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix);
+/* The same, but large tensors that can be read where they are, in a mapped file most of all, stay there: what has them
+ * must live as long as the network. New memory costs more than all the rest of opening a file. */
+psld_status psld_network_borrow(psld_network *network, const psld_tensors *tensors, const char *prefix);
+/* Copies all weights to their offsets in a buffer of [graph->parameter_elements]. */
+void psld_network_gather(const psld_network *network, float *weights);
+/* Has all weights in network->weights, to be changed there, whether they were borrowed or not. */
+psld_status psld_network_own(psld_network *network);
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 

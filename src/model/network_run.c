@@ -102,7 +102,9 @@ static psld_status make_memory(psld_runner *r, int poison)
         r->gradients = psld_alloc(r->plan->parameters, r->plan->element);
         if (!r->gradients) return PSLD_NO_MEMORY;
     }
-    return psld_exec_create(r->plan, weights, r->gradients, poison, &r->exec);
+    PSLD_TRY(psld_exec_create(r->plan, weights, r->gradients, poison, &r->exec));
+    if (!r->weights) psld_exec_spread(r->exec, (const void *const *)r->network->at);
+    return PSLD_OK;
 }
 
 psld_status psld_runner_open(const psld_network *network, const psld_runner_options *options, psld_runner **runner)
@@ -177,13 +179,21 @@ static psld_status check_labels(const psld_runner *r, size_t n, const psld_runne
     return PSLD_OK;
 }
 
+static void widen_weights(psld_runner *r)
+{
+    for (size_t i = 0; i < r->graph->parameter_count; i++) {
+        const psld_parameter *p = &r->graph->parameters[i];
+        for (size_t j = 0; j < p->count; j++) r->weights[p->offset + j] = (double)r->network->at[i][j];
+    }
+}
+
 psld_status psld_runner_run(psld_runner *r, size_t n, const psld_runner_data *data)
 {
     psld_run run = {0};
     size_t batch = (size_t)r->plan->batch;
     assert(n <= batch || !r->gradients);
     PSLD_TRY(check_labels(r, n, data));
-    for (size_t i = 0; r->weights && i < r->plan->parameters; i++) r->weights[i] = (double)r->network->weights[i];
+    if (r->weights) widen_weights(r);
     for (size_t first = 0; first < n; first += batch) {
         int count = (int)(n - first < batch ? n - first : batch);
         give(r, r->z, first, count, data->type, data->z);

@@ -11,7 +11,8 @@
 struct psld_exec {
     const psld_plan *plan;
     void *arena;
-    void *parameters; /* only ever read: no plan has a step that writes there */
+    void *parameters;      /* only ever read: no plan has a step that writes there */
+    const void *const *at; /* or where each of them lies; NULL: in `parameters` */
     void *gradients;
     void *kept; /* packed weights and whatever else parameters alone decide ... */
     int fresh;  /* ... as they are now */
@@ -37,7 +38,7 @@ static psld_operand operand_at(const psld_exec *exec, const psld_place *place, i
         operand.data = (char *)exec->gradients + bytes;
         break;
     case PSLD_IN_PARAMETERS:
-        operand.data = (char *)exec->parameters + bytes;
+        operand.data = exec->at ? (void *)(uintptr_t)exec->at[place->parameter] : (char *)exec->parameters + bytes;
         break;
     case PSLD_IN_KEPT:
         operand.data = (char *)exec->kept + bytes;
@@ -136,6 +137,11 @@ void psld_exec_run(psld_exec *exec, int n, const psld_run *run)
         poison_dead(exec, (int)i);
     }
     exec->fresh = 1;
+}
+
+void psld_exec_spread(psld_exec *exec, const void *const *at)
+{
+    exec->at = at;
 }
 
 void psld_exec_time(psld_exec *exec, double *seconds)

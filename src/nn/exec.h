@@ -16,6 +16,10 @@ typedef struct psld_exec psld_exec;
 psld_status psld_exec_create(const psld_plan *plan, void *parameters, void *gradients, int poison, psld_exec **exec);
 void psld_exec_free(psld_exec *exec);
 
+/* Parameters lie where `at` says, by their number, borrowed like them, instead of in one buffer: in a mapped file. As
+ * there, each begins at a multiple of 64 bytes and is followed by zeros up to the next. */
+void psld_exec_spread(psld_exec *exec, const void *const *at);
+
 /* Writes an input for n samples: `data` is [n][c][h][w] of type PSLD_F32 or PSLD_F64. Inputs do not outlive a run. */
 void psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data);
 /* Runs for n samples, 1 <= n <= the plan's batch. */

@@ -88,6 +88,7 @@ static psld_status lay_out(maker *m)
         if (node->op != PSLD_OP_PARAMETER) continue;
         place->buffer = PSLD_IN_PARAMETERS;
         place->offset = m->graph->parameters[node->parameter].offset;
+        place->parameter = node->parameter;
     }
     for (size_t i = 0; i < m->output_count; i++) {
         const psld_plan_output *output = &m->outputs[i];

@@ -18,6 +18,7 @@ typedef enum psld_buffer {
 typedef struct psld_place {
     psld_buffer buffer;
     size_t offset; /* elements */
+    int parameter; /* in the buffer of parameters: its number */
     psld_shape shape;
     size_t pixel; /* elements from a pixel to the next; 0: dense */
 } psld_place;

@@ -51,7 +51,7 @@ static psld_status start_from(const char *path, psld_network *network)
         const psld_parameter *a = &to->parameters[i], *b = &from->parameters[i];
         same = strcmp(a->name, b->name) == 0 && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
     }
-    if (same) memcpy(network->weights, other->network->weights, to->parameter_elements * sizeof(float));
+    if (same) psld_network_gather(other->network, network->weights);
     psld_model_free(other);
     if (same) return PSLD_OK;
     return psld_fail(PSLD_BAD_INPUT, "train.init: %s is another network%s%s", path, i ? ", from here on: " : "",
