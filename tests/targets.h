@@ -2,6 +2,9 @@
 #ifndef PSLD_TESTS_TARGETS_H
 #define PSLD_TESTS_TARGETS_H
 
+#include <math.h>
+#include <string.h>
+
 #include "recipes.h"
 
 static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
@@ -36,6 +39,21 @@ static inline psld_mixture *pair(void)
     psld_mixture *mixture;
     assert_int_equal(psld_mixture_create(2, 2, weights, means, scales, &mixture), PSLD_OK);
     return mixture;
+}
+
+/* Sampling must fail for what these options are, and say `word`. */
+static inline void expect_refused(const psld_sample_options *options, const char *word)
+{
+    double z[2 * PSLD_MAX_K];
+    psld_mixture *mixture = ring();
+    psld_recipe *recipe = open_recipe("psld");
+    psld_source *source;
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    assert_int_equal(psld_sample(recipe, source, options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
+    if (!strstr(psld_error_text(), word)) fail_msg("%s: without %s", psld_error_text(), word);
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
 }
 
 #endif

@@ -58,17 +58,24 @@ static double check_error(const char *what, int n, double found, double wanted)
     return found;
 }
 
+/* What is walked to compare flows: no denoising step, which would hide their ends. */
+static psld_sample_options flow_options(const char *sampler, const char *grid)
+{
+    psld_sample_options o;
+    psld_sample_defaults(&o);
+    o.denoise = 0;
+    o.sampler = sampler;
+    o.grid = grid;
+    return o;
+}
+
 /* dpm on the recipe's own flow, against ode. */
 static void check_dpm(const psld_recipe *recipe, psld_source *source, const struct errors *e)
 {
     static double truth[SAMPLES * 6], z[SAMPLES * 6];
-    psld_sample_options o;
-    psld_sample_defaults(&o);
-    o.denoise = 0;
-    o.sampler = "ode";
+    psld_sample_options o = flow_options("ode", "sqrt");
     o.tolerance = 1e-7;
     walk(recipe, source, &o, truth);
-    o.grid = "sqrt";
     for (int i = 0; i < 2; i++) {
         double error[4];
         o.nfe = i ? 50 : 20;
@@ -84,11 +91,7 @@ static void check_dpm(const psld_recipe *recipe, psld_source *source, const stru
 static void check_collapsed(const psld_recipe *recipe, psld_source *source, const struct errors *e)
 {
     static double truth[SAMPLES * 6], z[SAMPLES * 6];
-    psld_sample_options o;
-    psld_sample_defaults(&o);
-    o.denoise = 0;
-    o.grid = "log";
-    o.sampler = "collapsed";
+    psld_sample_options o = flow_options("collapsed", "log");
     o.order = 3;
     o.nfe = 1000;
     walk(recipe, source, &o, truth);
@@ -381,26 +384,12 @@ static void grids(void **state)
     }
 }
 
-static void refuse(psld_sample_options *o, const char *word)
-{
-    double z[4];
-    psld_mixture *mixture = ring();
-    psld_recipe *recipe = open_recipe("psld");
-    psld_source *source;
-    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-    assert_int_equal(psld_sample(recipe, source, o, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
-    if (!strstr(psld_error_text(), word)) fail_msg("%s: without %s", psld_error_text(), word);
-    psld_source_free(source);
-    psld_mixture_free(mixture);
-    psld_recipe_free(recipe);
-}
-
 static void options_are_checked(void **state)
 {
     (void)state;
     psld_sample_options o;
 #define REFUSED(name, field, value, word) \
-    (psld_sample_defaults(&o), o.sampler = (name), o.field = (value), refuse(&o, word))
+    (psld_sample_defaults(&o), o.sampler = (name), o.field = (value), expect_refused(&o, word))
     REFUSED("dpm", order, 4, "1 to 3");
     REFUSED("dpm", order, -1, "order");
     REFUSED("em", order, 2, "no choice");
@@ -416,7 +405,7 @@ static void options_are_checked(void **state)
     psld_sample_defaults(&o);
     o.grid = "1,0.5,0.1";
     o.nfe = 7;
-    refuse(&o, "3 evaluations");
+    expect_refused(&o, "3 evaluations");
 }
 
 /* Fills what is open and leaves what is given; the end is the later of t = 1e-3 and sigma = 0.01. */

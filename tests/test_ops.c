@@ -150,16 +150,23 @@ static psld_id build_finished(psld_graph *graph, const op_case *c, const psld_id
     return psld_nn_sum(graph, in[4], psld_nn_bias(graph, psld_nn_bias(graph, y, in[2]), in[3]), 0.7);
 }
 
+static op_case finished_case(const geometry *g)
+{
+    op_case c = {.op = PSLD_OP_CONV, .inputs = 5, .build = build_finished};
+    c.in[0] = batched(g->ci, g->h, g->w), c.in[1] = (psld_shape){g->co, g->ci, g->kernel[0], g->kernel[1]};
+    c.in[2] = (psld_shape){1, g->co, 1, 1}, c.in[3] = batched(g->co, 1, 1), c.in[4] = output_shape(g);
+    set_geometry(&c, g);
+    return c;
+}
+
 static void finished_convolutions(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++) {
         const geometry *g = &geometries[i];
         if (g->transposed) continue;
-        psld_shape x = batched(g->ci, g->h, g->w), y = output_shape(g), w = {g->co, g->ci, g->kernel[0], g->kernel[1]};
-        op_case c = {.op = PSLD_OP_CONV, .inputs = 5, .in = {x, w, {1, g->co, 1, 1}, batched(g->co, 1, 1), y}};
-        c.build = build_finished;
-        set_geometry(&c, g);
+        op_case c = finished_case(g);
+        psld_shape x = c.in[0], y = c.in[4];
         snprintf(c.name, sizeof c.name, "finished conv %zu", i);
         check_op(&c);
         c.op = PSLD_OP_CONV_DX, c.in[0] = y, c.hint = x;
@@ -181,11 +188,9 @@ static void rectified_convolutions(void **state)
     for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++) {
         const geometry *g = &geometries[i];
         if (g->transposed) continue;
-        psld_shape x = batched(g->ci, g->h, g->w), y = output_shape(g), w = {g->co, g->ci, g->kernel[0], g->kernel[1]};
-        op_case c = {.op = PSLD_OP_CONV, .inputs = 5, .in = {x, w, {1, g->co, 1, 1}, batched(g->co, 1, 1), y}};
+        op_case c = finished_case(g);
         for (int j = 0; j < 5; j++) c.kind[j] = FIXED_NUMBERS;
         c.build = build_rectified;
-        set_geometry(&c, g);
         snprintf(c.name, sizeof c.name, "rectified conv %zu", i);
         check_op(&c);
     }

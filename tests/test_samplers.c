@@ -710,25 +710,11 @@ static void failures_come_through(void **state)
     psld_recipe_free(recipe);
 }
 
-static void check_option(const psld_sample_options *options, const char *word)
-{
-    psld_recipe *recipe = open_recipe("vp");
-    psld_mixture *mixture = ring();
-    psld_source *source;
-    double z[2];
-    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-    assert_int_equal(psld_sample(recipe, source, options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
-    if (!strstr(psld_error_text(), word)) fail_msg("%s: without %s", psld_error_text(), word);
-    psld_source_free(source);
-    psld_mixture_free(mixture);
-    psld_recipe_free(recipe);
-}
-
 static void options_are_checked(void **state)
 {
     (void)state;
     psld_sample_options o;
-#define REFUSED(field, value, word) (psld_sample_defaults(&o), o.field = (value), check_option(&o, word))
+#define REFUSED(field, value, word) (psld_sample_defaults(&o), o.field = (value), expect_refused(&o, word))
     REFUSED(sampler, "magic", "sscs");
     REFUSED(grid, "magic", "quadratic");
     REFUSED(nfe, 1, "at least 2");
@@ -745,7 +731,7 @@ static void options_are_checked(void **state)
     psld_sample_defaults(&o);
     o.sampler = "ode";
     o.corrector = 1;
-    check_option(&o, "corrector");
+    expect_refused(&o, "corrector");
     for (int i = 0; i < SAMPLERS; i++) {
         assert_string_equal(psld_sampler_name(i), sampler_names[i]);
         assert_non_null(psld_sampler_summary(i));

@@ -17,9 +17,8 @@ typedef struct psld_rows {
 struct psld_model {
     psld_model_kind kind;
     psld_recipe *recipe;
-    psld_recipe
-        *learned; /* networks: the recipe they were trained for; the same one, or another where that is asked for */
-    psld_source *native;         /* then the source of that other recipe, which `source` translates */
+    psld_recipe *learned;        /* a network's own: the same, unless another was asked for; */
+    psld_source *native;         /* then the source for `learned`, which `source` translates */
     psld_source *source;         /* NULL: a classifier */
     psld_mixture *mixture;       /* exact models */
     psld_classifier *classifier; /* NULL: a score network */

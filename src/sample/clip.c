@@ -10,7 +10,7 @@
 
 typedef struct clipped {
     psld_source *base;
-    psld_recipe *recipe; /* a copy of its own */
+    psld_recipe recipe; /* a copy of its own */
     double limit, quantile;
     double *x;      /* [n][dim] */
     double *sorted; /* [dim] */
@@ -20,7 +20,6 @@ typedef struct clipped {
 static void release_clipped(void *user)
 {
     clipped *c = user;
-    psld_recipe_free(c->recipe);
     psld_release(c->x);
     psld_release(c->sorted);
     psld_release(c);
@@ -50,14 +49,14 @@ static void clip_sample(const clipped *c, size_t dim, double *x)
 static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     clipped *c = user;
-    size_t state = (size_t)c->recipe->spec.k * dim, predicted = (size_t)c->recipe->predicted * dim;
+    size_t state = (size_t)c->recipe.spec.k * dim, predicted = (size_t)c->recipe.predicted * dim;
     PSLD_TRY(psld_grow((void **)&c->x, &c->x_room, n * dim, sizeof *c->x));
     PSLD_TRY(psld_grow((void **)&c->sorted, &c->sorted_room, dim, sizeof *c->sorted));
     PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
     for (size_t begin = 0, end; begin < n; begin = end) {
         psld_denoiser denoiser;
         for (end = begin + 1; end < n && t[end] == t[begin];) end++;
-        PSLD_TRY(psld_denoiser_plan(c->recipe, c->base->exact, t[begin], &denoiser));
+        PSLD_TRY(psld_denoiser_plan(&c->recipe, c->base->exact, t[begin], &denoiser));
         psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted, c->x);
         for (size_t i = begin; i < end; i++) clip_sample(c, dim, c->x + (i - begin) * dim);
         psld_denoiser_eps(&denoiser, end - begin, dim, z + begin * state, c->x, eps + begin * predicted);
@@ -75,14 +74,6 @@ psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, doubl
         return psld_fail(PSLD_BAD_ARGUMENT, "threshold: expected a number from 0 to 1, found %g", quantile);
     clipped *c = psld_alloc(1, sizeof *c);
     if (!c) return PSLD_NO_MEMORY;
-    *c = (clipped){.base = base, .limit = limit, .quantile = quantile};
-    c->recipe = psld_copy_bytes(recipe, sizeof *recipe);
-    if (!c->recipe) {
-        release_clipped(c);
-        return PSLD_NO_MEMORY;
-    }
-    PSLD_TRY(psld_source_create(predict_clipped, release_clipped, c, source));
-    (*source)->exact = base->exact;
-    (*source)->earliest = base->earliest;
-    return PSLD_OK;
+    *c = (clipped){.base = base, .recipe = *recipe, .limit = limit, .quantile = quantile};
+    return psld_source_wrap(base, predict_clipped, release_clipped, c, source);
 }

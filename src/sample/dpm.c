@@ -15,11 +15,6 @@ static psld_status prepare(const psld_path *path, void *tables)
 const psld_sampler psld_sampler_dpm = {
     .name = "dpm",
     .summary = "probability flow by clean data, multistep of order 1 to 3",
-    .grid = "log",
-    .nfe = 50,
-    .order = 3,
-    .deterministic = 1,
-    .reversible = 1,
     .prepare = prepare,
-    PSLD_MULTISTEP_ROW,
+    PSLD_MULTISTEP_FLOW_ROW,
 };

@@ -11,7 +11,7 @@
 typedef struct guided {
     psld_source *base;
     psld_classifier *classifier;
-    psld_recipe *recipe; /* a copy of its own */
+    psld_recipe recipe; /* a copy of its own */
     int32_t label;
     double scale;
     double *gradient; /* [capacity][k * dim] */
@@ -22,7 +22,6 @@ typedef struct guided {
 static void release_guided(void *user)
 {
     guided *g = user;
-    psld_recipe_free(g->recipe);
     psld_release(g->gradient);
     psld_release(g->labels);
     psld_release(g);
@@ -40,10 +39,10 @@ static psld_status grow(guided *g, size_t n, size_t state)
 static psld_status predict_guided(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     guided *g = user;
-    PSLD_TRY(grow(g, n, (size_t)g->recipe->spec.k * dim));
+    PSLD_TRY(grow(g, n, (size_t)g->recipe.spec.k * dim));
     PSLD_TRY(psld_source_predict(g->base, n, dim, z, t, eps));
     PSLD_TRY(psld_classifier_evaluate(g->classifier, n, dim, z, t, g->labels, NULL, g->gradient));
-    return psld_tilt(g->recipe, n, dim, t, g->scale, g->gradient, eps);
+    return psld_tilt(&g->recipe, n, dim, t, g->scale, g->gradient, eps);
 }
 
 psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier, size_t label,
@@ -55,14 +54,6 @@ psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld
     if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a finite number, found %g", scale);
     guided *g = psld_alloc(1, sizeof *g);
     if (!g) return PSLD_NO_MEMORY;
-    *g = (guided){.base = base, .classifier = classifier, .label = (int32_t)label, .scale = scale};
-    g->recipe = psld_copy_bytes(recipe, sizeof *recipe);
-    if (!g->recipe) {
-        release_guided(g);
-        return PSLD_NO_MEMORY;
-    }
-    PSLD_TRY(psld_source_create(predict_guided, release_guided, g, source));
-    (*source)->exact = base->exact;
-    (*source)->earliest = base->earliest;
-    return PSLD_OK;
+    *g = (guided){.base = base, .classifier = classifier, .recipe = *recipe, .label = (int32_t)label, .scale = scale};
+    return psld_source_wrap(base, predict_guided, release_guided, g, source);
 }

@@ -50,7 +50,7 @@ typedef struct question {
 } question;
 
 typedef struct exact_score {
-    psld_recipe *recipe; /* copies of its own */
+    psld_recipe recipe; /* copies of its own */
     psld_mixture *mixture;
     run *runs;
     class_at_time *classes; /* [runs][mixture->classes] */
@@ -89,9 +89,9 @@ static void prepare_runs(void *context, size_t begin, size_t end)
     exact_score *score = context;
     for (size_t r = begin; r < end; r++) {
         run *now = &score->runs[r];
-        now->status = psld_recipe_factor(score->recipe, now->t, PSLD_HSM, now->factor, NULL);
+        now->status = psld_recipe_factor(&score->recipe, now->t, PSLD_HSM, now->factor, NULL);
         for (size_t g = 0; now->status == PSLD_OK && g < score->mixture->classes; g++)
-            prepare_class(score->recipe, now->t, score->mixture->scales[g],
+            prepare_class(&score->recipe, now->t, score->mixture->scales[g],
                           &score->classes[r * score->mixture->classes + g]);
     }
 }
@@ -130,7 +130,7 @@ static size_t scratch_size(const exact_score *score)
 {
     const psld_mixture *mixture = score->mixture;
     return 2 * mixture->components + mixture->classes * (2 + 2 * mixture->dim) +
-           (size_t)score->recipe->spec.k * mixture->dim;
+           (size_t)score->recipe.spec.k * mixture->dim;
 }
 
 static scratch lay_out_scratch(const exact_score *score, double *room)
@@ -210,7 +210,7 @@ static double normalise_shares(const psld_mixture *mixture, const scratch *s)
 static void find_posterior(const exact_score *score, const class_at_time *classes, const double *z, const scratch *s)
 {
     const psld_mixture *mixture = score->mixture;
-    log_shares(mixture, score->recipe->spec.k, classes, z, s);
+    log_shares(mixture, score->recipe.spec.k, classes, z, s);
     normalise_shares(mixture, s);
     clear_sums(mixture, s);
     for (size_t c = 0; c < mixture->components; c++) add_component(mixture, s, c, s->r[c]);
@@ -221,7 +221,7 @@ static void add_sum(const exact_score *score, const class_at_time *classes, cons
                     size_t j, double *out)
 {
     size_t dim = score->mixture->dim;
-    int k = score->recipe->spec.k;
+    int k = score->recipe.spec.k;
     double pull[PSLD_MAX_K];
     for (size_t g = 0; g < score->mixture->classes; g++) {
         for (int a = 0; a < k; a++)
@@ -235,7 +235,7 @@ static void add_sum(const exact_score *score, const class_at_time *classes, cons
 
 static const double *state_of(const exact_score *score, size_t i)
 {
-    return score->asked.z + i * (size_t)score->recipe->spec.k * score->mixture->dim;
+    return score->asked.z + i * (size_t)score->recipe.spec.k * score->mixture->dim;
 }
 
 /* eps of a state whose posterior has been found. */
@@ -243,8 +243,8 @@ static void write_eps(const exact_score *score, const run *now, const class_at_t
                       size_t i)
 {
     size_t dim = score->mixture->dim;
-    int k = score->recipe->spec.k, predicted = score->recipe->predicted;
-    const int *order = score->recipe->order + k - predicted;
+    int k = score->recipe.spec.k, predicted = score->recipe.predicted;
+    const int *order = score->recipe.order + k - predicted;
     double *eps = score->asked.eps + i * (size_t)predicted * dim;
     for (size_t j = 0; j < dim; j++) {
         double s[PSLD_MAX_K] = {0};
@@ -268,8 +268,8 @@ static void answer_score(const exact_score *score, const run *now, const class_a
 static void find_direction(const exact_score *score, const run *now, size_t i, double *v)
 {
     size_t dim = score->mixture->dim;
-    int k = score->recipe->spec.k, predicted = score->recipe->predicted;
-    const int *order = score->recipe->order + k - predicted;
+    int k = score->recipe.spec.k, predicted = score->recipe.predicted;
+    const int *order = score->recipe.order + k - predicted;
     const double *weight = score->asked.weight + i * (size_t)predicted * dim;
     memset(v, 0, (size_t)k * dim * sizeof *v);
     for (int a = 0; a < predicted; a++)
@@ -283,7 +283,7 @@ static void differentiate_class(const exact_score *score, const class_at_time *a
                                 const scratch *work, double *grad)
 {
     size_t dim = score->mixture->dim;
-    int k = score->recipe->spec.k;
+    int k = score->recipe.spec.k;
     double *along = work->y + g * dim, *past = work->past + g;
     *past = 0;
     for (size_t j = 0; j < dim; j++) {
@@ -316,7 +316,7 @@ static void sum_differences(const psld_mixture *mixture, const scratch *work)
 static void add_sum_everywhere(const exact_score *score, const class_at_time *classes, const double *z,
                                const scratch *work, double *out)
 {
-    size_t dim = score->mixture->dim, k = (size_t)score->recipe->spec.k;
+    size_t dim = score->mixture->dim, k = (size_t)score->recipe.spec.k;
     for (size_t j = 0; j < dim; j++) {
         double column[PSLD_MAX_K] = {0};
         add_sum(score, classes, z, work, j, column);
@@ -327,7 +327,7 @@ static void add_sum_everywhere(const exact_score *score, const class_at_time *cl
 static void answer_gradient(const exact_score *score, const run *now, const class_at_time *classes, const scratch *work,
                             size_t i)
 {
-    size_t size = (size_t)score->recipe->spec.k * score->mixture->dim;
+    size_t size = (size_t)score->recipe.spec.k * score->mixture->dim;
     const double *z = state_of(score, i);
     double *grad = score->asked.grad_z + i * size;
     find_posterior(score, classes, z, work);
@@ -346,11 +346,11 @@ static void answer_component(const exact_score *score, const run *now, const cla
                              const scratch *work, size_t i)
 {
     const psld_mixture *mixture = score->mixture;
-    size_t size = (size_t)score->recipe->spec.k * mixture->dim, label = (size_t)score->asked.label[i];
+    size_t size = (size_t)score->recipe.spec.k * mixture->dim, label = (size_t)score->asked.label[i];
     double *grad = score->asked.grad_z + i * size;
     const double *z = state_of(score, i);
     (void)now;
-    log_shares(mixture, score->recipe->spec.k, classes, z, work);
+    log_shares(mixture, score->recipe.spec.k, classes, z, work);
     double share = work->r[label], all = normalise_shares(mixture, work);
     if (score->asked.log_p) score->asked.log_p[i] = share - all;
     clear_sums(mixture, work);
@@ -389,7 +389,7 @@ static psld_status ask(exact_score *score, size_t n, size_t dim, const double *t
     psld_parallel(runs, 4, prepare_runs, score);
     for (size_t r = 0; r < runs; r++)
         if (score->runs[r].status != PSLD_OK) /* again, in this thread, for the text */
-            return psld_recipe_factor(score->recipe, score->runs[r].t, PSLD_HSM, score->runs[r].factor, NULL);
+            return psld_recipe_factor(&score->recipe, score->runs[r].t, PSLD_HSM, score->runs[r].factor, NULL);
     score->asked = asked;
     atomic_store(&score->out_of_memory, 0);
     psld_parallel(n, 4096 / (dim * score->mixture->components) + 1, answer_range, score);
@@ -419,7 +419,6 @@ static psld_status classify_exactly(void *user, size_t n, size_t dim, const doub
 static void release_score(void *user)
 {
     exact_score *score = user;
-    psld_recipe_free(score->recipe);
     psld_mixture_free(score->mixture);
     psld_release(score->runs);
     psld_release(score->classes);
@@ -430,8 +429,8 @@ static psld_status create_score(const psld_mixture *mixture, const psld_recipe *
 {
     *score = psld_alloc(1, sizeof **score);
     if (!*score) return PSLD_NO_MEMORY;
-    (*score)->recipe = psld_copy_bytes(recipe, sizeof *recipe);
-    psld_status status = (*score)->recipe ? psld_mixture_copy(mixture, &(*score)->mixture) : PSLD_NO_MEMORY;
+    (*score)->recipe = *recipe;
+    psld_status status = psld_mixture_copy(mixture, &(*score)->mixture);
     if (status != PSLD_OK) release_score(*score);
     return status;
 }

@@ -43,6 +43,9 @@ enum { PSLD_MULTISTEP_ROOM = PSLD_MOST_ORDER + 1 };
 #define PSLD_MULTISTEP_ROW                                                                                   \
     .most_order = PSLD_MOST_ORDER, .evaluations = 1, .work_states = PSLD_MULTISTEP_ROOM, .predicts_data = 1, \
     .table_size = sizeof(psld_multistep), .step = psld_multistep_take
+/* And of those that follow a flow, without noise. */
+#define PSLD_MULTISTEP_FLOW_ROW \
+    .grid = "log", .nfe = 50, .order = 3, .deterministic = 1, .reversible = 1, PSLD_MULTISTEP_ROW
 
 /* The step from t to u of the process with the recipe's marginals that has eta^2 of the reverse process's noise: eta =
  * 0 is the probability flow, 1 the reverse process. */

@@ -47,7 +47,7 @@ typedef struct method_row {
 
 typedef struct restored {
     psld_source *base;
-    psld_recipe *recipe; /* a copy of its own */
+    psld_recipe recipe; /* a copy of its own */
     const psld_operator *op;
     const method_row *method;
     psld_restore_options options;
@@ -70,9 +70,9 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
 {
     psld_gaussian kernel;
     double inverse[PSLD_MATRIX_SIZE], strength = 0;
-    int k = r->recipe->spec.k;
+    int k = r->recipe.spec.k;
     at->t = t;
-    psld_source_kernel(r->recipe, r->base->exact, t, &kernel);
+    psld_source_kernel(&r->recipe, r->base->exact, t, &kernel);
     psld_matrix_invert_lower(k, kernel.factor, inverse);
     memcpy(at->cov, kernel.cov, sizeof at->cov);
     for (int a = 0; a < k; a++) at->mu[a] = kernel.mean[a * k];
@@ -84,7 +84,7 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
     at->sigma2 = 1 / strength;
     at->isotropic = at->sigma2 / (1 + at->sigma2);
     if (!r->method->differentiates) return PSLD_OK;
-    return psld_denoiser_plan(r->recipe, r->base->exact, t, &at->denoiser);
+    return psld_denoiser_plan(&r->recipe, r->base->exact, t, &at->denoiser);
 }
 
 static void release_rooms(restored *r)
@@ -100,14 +100,14 @@ static void release_rooms(restored *r)
 
 static psld_status make_rooms(restored *r, size_t n)
 {
-    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
+    size_t k = (size_t)r->recipe.spec.k, dim = r->op->dim, size = r->op->size;
     if (n <= r->capacity) return PSLD_OK;
     release_rooms(r);
     r->room = dim + (k + 1) * size;
     struct {
         double **room;
         size_t width;
-    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},   {&r->weight, (size_t)r->recipe->predicted * dim},
+    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},   {&r->weight, (size_t)r->recipe.predicted * dim},
                        {&r->product, k * dim},  {&r->solved, size}, {&r->cg[0], size},
                        {&r->cg[1], size},       {&r->cg[2], size},  {&r->cg[3], size},
                        {&r->goals, 1},          {&r->work, r->room}};
@@ -131,7 +131,7 @@ typedef struct diffused_job {
 static void invert_mixed(const restored *r, const moment *at, double square, double *out)
 {
     double cov[PSLD_MATRIX_SIZE], lower[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], transposed[PSLD_MATRIX_SIZE];
-    int k = r->recipe->spec.k;
+    int k = r->recipe.spec.k;
     memset(out, 0, (size_t)(k * k) * sizeof *out);
     if (square < 1e-14) return;
     for (int i = 0; i < k * k; i++)
@@ -146,7 +146,7 @@ static void diffused_state(const diffused_job *job, size_t i)
 {
     const restored *r = job->r;
     const psld_operator *op = r->op;
-    size_t k = (size_t)r->recipe->spec.k, dim = op->dim, size = op->size;
+    size_t k = (size_t)r->recipe.spec.k, dim = op->dim, size = op->size;
     double *work = r->work + i * r->room, *rest = work + dim, *spare = rest + k * size;
     double *gradient = r->gradient + i * k * dim;
     for (size_t a = 0; a < k; a++) {
@@ -172,7 +172,7 @@ static void diffused_range(void *context, size_t begin, size_t end)
 
 static psld_status run_diffused(restored *r, const moment *at, size_t n, const double *z, const double *eps)
 {
-    size_t k = (size_t)r->recipe->spec.k, size = r->op->size;
+    size_t k = (size_t)r->recipe.spec.k, size = r->op->size;
     (void)eps;
     diffused_job job = {r, at, z, psld_alloc(size, k * k * sizeof(double))};
     if (!job.precision) return PSLD_NO_MEMORY;
@@ -224,7 +224,7 @@ static void find_residuals(restored *r, const moment *at, size_t n, const double
 /* gradient = (dX/dz)' A' solved. */
 static psld_status finish_gradient(restored *r, const moment *at, size_t n, const double *z)
 {
-    size_t dim = r->op->dim, state = (size_t)r->recipe->spec.k * dim;
+    size_t dim = r->op->dim, state = (size_t)r->recipe.spec.k * dim;
     for (size_t i = 0; i < n; i++)
         psld_operator_adjoint(r->op, r->solved + i * r->op->size, r->work, r->clean + i * dim);
     PSLD_TRY(pull_back(r, at, n, z, r->clean));
@@ -267,7 +267,7 @@ static psld_status run_isotropic(restored *r, const moment *at, size_t n, const 
 static psld_status multiply_covariance(restored *r, const moment *at, size_t n, const double *z, const double *in,
                                        double *out)
 {
-    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
+    size_t k = (size_t)r->recipe.spec.k, dim = r->op->dim, size = r->op->size;
     double noise2 = r->options.noise * r->options.noise;
     for (size_t i = 0; i < n; i++) psld_operator_adjoint(r->op, in + i * size, r->work, r->clean + i * dim);
     PSLD_TRY(pull_back(r, at, n, z, r->clean));
@@ -370,7 +370,7 @@ void psld_restore_defaults(psld_restore_options *options)
 static psld_status predict_restored(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     restored *r = user;
-    size_t state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
+    size_t state = (size_t)r->recipe.spec.k * dim, predicted = (size_t)r->recipe.predicted * dim;
     if (dim != r->op->dim)
         return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers a variable, the task %zu", dim,
                          r->op->dim);
@@ -382,7 +382,7 @@ static psld_status predict_restored(void *user, size_t n, size_t dim, const doub
         PSLD_TRY(plan_moment(r, t[begin], &at));
         PSLD_TRY(r->method->run(r, &at, end - begin, z + begin * state, eps + begin * predicted));
         PSLD_TRY(
-            psld_tilt(r->recipe, end - begin, dim, t + begin, r->options.scale, r->gradient, eps + begin * predicted));
+            psld_tilt(&r->recipe, end - begin, dim, t + begin, r->options.scale, r->gradient, eps + begin * predicted));
     }
     return PSLD_OK;
 }
@@ -391,7 +391,6 @@ static void release_restored(void *user)
 {
     restored *r = user;
     release_rooms(r);
-    psld_recipe_free(r->recipe);
     psld_release(r->y);
     psld_release(r);
 }
@@ -426,16 +425,12 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
     PSLD_TRY(check_restoring(base, method, options));
     restored *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;
-    *r = (restored){.base = base, .op = op, .method = method, .options = *options};
+    *r = (restored){.base = base, .recipe = *recipe, .op = op, .method = method, .options = *options};
     r->options.method = method->name;
-    r->recipe = psld_copy_bytes(recipe, sizeof *recipe);
-    r->y = r->recipe ? psld_copy_bytes(y, op->size * sizeof *y) : NULL;
+    r->y = psld_copy_bytes(y, op->size * sizeof *y);
     if (!r->y) {
         release_restored(r);
         return PSLD_NO_MEMORY;
     }
-    PSLD_TRY(psld_source_create(predict_restored, release_restored, r, source));
-    (*source)->exact = base->exact;
-    (*source)->earliest = base->earliest;
-    return PSLD_OK;
+    return psld_source_wrap(base, predict_restored, release_restored, r, source);
 }

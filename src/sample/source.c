@@ -15,6 +15,15 @@ psld_status psld_source_create(psld_score_fn predict, void (*release)(void *), v
     return PSLD_OK;
 }
 
+psld_status psld_source_wrap(const psld_source *base, psld_score_fn predict, void (*release)(void *), void *user,
+                             psld_source **source)
+{
+    PSLD_TRY(psld_source_create(predict, release, user, source));
+    (*source)->exact = base->exact;
+    (*source)->earliest = base->earliest;
+    return PSLD_OK;
+}
+
 psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source)
 {
     return psld_source_create(predict, NULL, user, source);

@@ -18,5 +18,8 @@ struct psld_source {
 
 /* Without a gradient: set it afterwards. Takes over `user`: on failure, too, it is released. */
 psld_status psld_source_create(psld_score_fn predict, void (*release)(void *), void *user, psld_source **source);
+/* The same around another source, whose `exact` and `earliest` it takes over. */
+psld_status psld_source_wrap(const psld_source *base, psld_score_fn predict, void (*release)(void *), void *user,
+                             psld_source **source);
 
 #endif

@@ -21,10 +21,10 @@
 
 typedef struct translation {
     psld_source *base;
-    psld_recipe *known, *wanted; /* copies of its own */
-    double least, most;          /* sigma that the base knows */
-    double *z, *t, *eps, *x;     /* of one call: [n][known state], [n], [n][known eps], [n][dim] */
-    double *weight, *grad;       /* [n][known eps], [n][known state] */
+    psld_recipe known, wanted; /* copies of its own */
+    double least, most;        /* sigma that the base knows */
+    double *z, *t, *eps, *x;   /* of one call: [n][known state], [n], [n][known eps], [n][dim] */
+    double *weight, *grad;     /* [n][known eps], [n][known state] */
     size_t z_room, t_room, eps_room, x_room, weight_room, grad_room;
 } translation;
 
@@ -39,8 +39,6 @@ typedef struct phrase {
 static void release_translation(void *user)
 {
     translation *tr = user;
-    psld_recipe_free(tr->known);
-    psld_recipe_free(tr->wanted);
     psld_release(tr->z);
     psld_release(tr->t);
     psld_release(tr->eps);
@@ -57,20 +55,20 @@ static psld_status find_time(const translation *tr, double t, double sigma, doub
             PSLD_BAD_ARGUMENT,
             "process: recipe %s has effective noise %.4g at t = %.4g; the model, of recipe %s, knows %.4g to "
             "%.4g",
-            tr->wanted->spec.name, sigma, t, tr->known->spec.name, tr->least, tr->most);
-    return psld_recipe_time(tr->known, fmin(sigma, tr->most), known);
+            tr->wanted.spec.name, sigma, t, tr->known.spec.name, tr->least, tr->most);
+    return psld_recipe_time(&tr->known, fmin(sigma, tr->most), known);
 }
 
 static psld_status plan_phrase(const translation *tr, double t, phrase *p)
 {
     psld_split from, to;
-    int k = tr->wanted->spec.k, known = tr->known->spec.k;
+    int k = tr->wanted.spec.k, known = tr->known.spec.k;
     memset(p, 0, sizeof *p);
-    PSLD_TRY(psld_split_plan(tr->wanted, 1, t, &from));
+    PSLD_TRY(psld_split_plan(&tr->wanted, 1, t, &from));
     PSLD_TRY(find_time(tr, t, from.sigma, &p->t));
-    PSLD_TRY(psld_split_plan(tr->known, tr->base->exact, p->t, &to));
-    PSLD_TRY(psld_denoiser_plan(tr->wanted, 1, t, &p->wanted));
-    PSLD_TRY(psld_denoiser_plan(tr->known, tr->base->exact, p->t, &p->known));
+    PSLD_TRY(psld_split_plan(&tr->known, tr->base->exact, p->t, &to));
+    PSLD_TRY(psld_denoiser_plan(&tr->wanted, 1, t, &p->wanted));
+    PSLD_TRY(psld_denoiser_plan(&tr->known, tr->base->exact, p->t, &p->known));
     for (int a = 0; a < known; a++)
         for (int c = 0; c < known; c++) {
             double column = to.frame[a * known + c] * (c == 0 ? from.sigma / to.sigma : 1);
@@ -89,7 +87,7 @@ static void draw_rest(int c, size_t begin, size_t width, double *out)
 static void move_states(const translation *tr, const phrase *p, size_t n, size_t dim, const double *z, double *out)
 {
     enum { CHUNK = 512 };
-    size_t k = (size_t)tr->wanted->spec.k, known = (size_t)tr->known->spec.k;
+    size_t k = (size_t)tr->wanted.spec.k, known = (size_t)tr->known.spec.k;
     double numbers[CHUNK];
     memset(out, 0, n * known * dim * sizeof *out);
     for (size_t i = 0; i < n; i++)
@@ -110,7 +108,7 @@ static void move_states(const translation *tr, const phrase *p, size_t n, size_t
 
 static psld_status grow_room(translation *tr, size_t n, size_t dim, int gradient)
 {
-    size_t state = n * dim * (size_t)tr->known->spec.k, eps = n * dim * (size_t)tr->known->predicted;
+    size_t state = n * dim * (size_t)tr->known.spec.k, eps = n * dim * (size_t)tr->known.predicted;
     PSLD_TRY(psld_grow((void **)&tr->z, &tr->z_room, state, sizeof(double)));
     PSLD_TRY(psld_grow((void **)&tr->t, &tr->t_room, n, sizeof(double)));
     PSLD_TRY(psld_grow((void **)&tr->eps, &tr->eps_room, eps, sizeof(double)));
@@ -139,7 +137,7 @@ static void weigh(translation *tr, const phrase *p, size_t n, size_t dim, const 
 static void collect_gradient(const translation *tr, const phrase *p, size_t n, size_t dim, const double *weight,
                              double *grad_z)
 {
-    size_t k = (size_t)tr->wanted->spec.k, known = (size_t)tr->known->spec.k, wanted = (size_t)p->wanted.predicted;
+    size_t k = (size_t)tr->wanted.spec.k, known = (size_t)tr->known.spec.k, wanted = (size_t)p->wanted.predicted;
     memset(grad_z, 0, n * k * dim * sizeof *grad_z);
     for (size_t i = 0; i < n; i++)
         for (size_t b = 0; b < k; b++) {
@@ -179,7 +177,7 @@ static psld_status differentiate(void *user, size_t n, size_t dim, const double 
                                  const double *weight, double *eps, double *grad_z)
 {
     translation *tr = user;
-    size_t state = (size_t)tr->wanted->spec.k * dim, predicted = (size_t)tr->wanted->predicted * dim;
+    size_t state = (size_t)tr->wanted.spec.k * dim, predicted = (size_t)tr->wanted.predicted * dim;
     PSLD_TRY(grow_room(tr, n, dim, weight != NULL));
     for (size_t begin = 0, end; begin < n; begin = end) {
         for (end = begin + 1; end < n && t[end] == t[begin];) end++;
@@ -199,17 +197,17 @@ static psld_status predict(void *user, size_t n, size_t dim, const double *z, co
 static psld_status find_range(translation *tr, double *earliest)
 {
     double top, bottom;
-    PSLD_TRY(psld_recipe_sigma(tr->known, 1, &tr->most));
-    PSLD_TRY(psld_recipe_sigma(tr->known, EARLIEST_LEARNED, &tr->least));
-    PSLD_TRY(psld_recipe_sigma(tr->wanted, 1, &top));
-    PSLD_TRY(psld_recipe_sigma(tr->wanted, EARLIEST_LEARNED, &bottom));
+    PSLD_TRY(psld_recipe_sigma(&tr->known, 1, &tr->most));
+    PSLD_TRY(psld_recipe_sigma(&tr->known, EARLIEST_LEARNED, &tr->least));
+    PSLD_TRY(psld_recipe_sigma(&tr->wanted, 1, &top));
+    PSLD_TRY(psld_recipe_sigma(&tr->wanted, EARLIEST_LEARNED, &bottom));
     if (top > tr->most * (1 + 1e-9))
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "process: recipe %s begins with effective noise %.4g; the model, of recipe %s, knows %.4g to "
                          "%.4g",
-                         tr->wanted->spec.name, top, tr->known->spec.name, tr->least, tr->most);
+                         tr->wanted.spec.name, top, tr->known.spec.name, tr->least, tr->most);
     *earliest = EARLIEST_LEARNED;
-    if (bottom < tr->least) PSLD_TRY(psld_recipe_time(tr->wanted, tr->least, earliest));
+    if (bottom < tr->least) PSLD_TRY(psld_recipe_time(&tr->wanted, tr->least, earliest));
     return PSLD_OK;
 }
 
@@ -220,10 +218,8 @@ psld_status psld_source_translate(psld_source *base, const psld_recipe *known, c
     *source = NULL;
     translation *tr = psld_alloc(1, sizeof *tr);
     if (!tr) return PSLD_NO_MEMORY;
-    tr->base = base;
-    tr->known = psld_copy_bytes(known, sizeof *known);
-    tr->wanted = tr->known ? psld_copy_bytes(recipe, sizeof *recipe) : NULL;
-    psld_status status = tr->wanted ? find_range(tr, &earliest) : PSLD_NO_MEMORY;
+    *tr = (translation){.base = base, .known = *known, .wanted = *recipe};
+    psld_status status = find_range(tr, &earliest);
     if (status != PSLD_OK) {
         release_translation(tr);
         return status;

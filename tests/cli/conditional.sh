@@ -7,20 +7,9 @@ cat >m.yaml <<'EOT'
 mixture: {weights: [0.3, 0.7], means: [[-0.8, 0.5, 0.2], [0.6, -0.2, -0.4]], scales: [0.3, 0.15]}
 process: psld gamma=0.02
 EOT
-cat >net.yaml <<'EOT'
-process: psld gamma=0.02
-data: {size: 8, channels: 3}
-model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
-EOT
-cat >clf.yaml <<'EOT'
-process: psld gamma=0.02
-data: {size: 8, channels: 3, classes: [cat, dog]}
-model: {name: ncsnpp_clf, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [], n_cls: 2}
-EOT
-quietly convert net.yaml net.safetensors
-quietly convert clf.yaml clf.safetensors
-quietly convert clf.yaml other.safetensors process="cld"
-quietly convert clf.yaml wide.safetensors data.size=16
+write_networks 3 cat dog
+quietly convert c.yaml other.safetensors process="cld"
+quietly convert c.yaml wide.safetensors data.size=16
 quietly sample net.safetensors -n 2 --nfe 3 -o pictures
 rm pictures/*.json
 
@@ -58,25 +47,25 @@ done
 quietly guide m.yaml --label 1 --sampler ode --tol 1e-3 -n 5 -o ode.npy
 
 check "guide: networks, by number and by name; one row a class; folders"
-quietly guide net.safetensors --classifier clf.safetensors --label all --scale 3 -n 2 --nfe 3 -o rows.png
-quietly guide net.safetensors --classifier clf.safetensors --label dog -n 2 --nfe 3 -o dog.npy
+quietly guide net.safetensors --classifier c.safetensors --label all --scale 3 -n 2 --nfe 3 -o rows.png
+quietly guide net.safetensors --classifier c.safetensors --label dog -n 2 --nfe 3 -o dog.npy
 says "2 samples of class dog at scale 3"
-quietly guide net.safetensors --classifier clf.safetensors --label 1 -n 2 --nfe 3 -o one.npy
+quietly guide net.safetensors --classifier c.safetensors --label 1 -n 2 --nfe 3 -o one.npy
 cmp dog.npy one.npy || fail "dog is not class 1"
-quietly guide net.safetensors --classifier clf.safetensors --label all -n 2 --nfe 3 -o rows
+quietly guide net.safetensors --classifier c.safetensors --label all -n 2 --nfe 3 -o rows
 [ "$(find rows -name '*.png' | wc -l)" -eq 4 ] || fail "rows: $(find rows)"
 
 check "guide refuses"
 refuses 2 "which class?" guide m.yaml -o a.npy
 refuses 2 "where to?" guide m.yaml --label 0
 refuses 2 "label: expected 0 to 1, found 2" guide m.yaml --label 2 -o a.npy
-refuses 2 'there is no class named "bird"' guide net.safetensors --classifier clf.safetensors --label bird -o a.npy
+refuses 2 'there is no class named "bird"' guide net.safetensors --classifier c.safetensors --label bird -o a.npy
 refuses 1 "give --classifier" guide net.safetensors --label 0 -o a.npy
 refuses 1 "is a classifier for recipe cld, the model has psld" guide net.safetensors --classifier other.safetensors --label 0 -o a.npy
 refuses 1 "classifies data of 768 numbers, the model's have 192" guide net.safetensors --classifier wide.safetensors --label 0 -o a.npy
 refuses 1 "is no classifier" guide net.safetensors --classifier net.safetensors --label 0 -o a.npy
-refuses 1 "a classifier has no samples" guide clf.safetensors --classifier clf.safetensors --label 0 -o a.npy
-refuses 2 "pictures are written as .png" guide net.safetensors --classifier clf.safetensors --label 0 -o a.svg
+refuses 1 "a classifier has no samples" guide c.safetensors --classifier c.safetensors --label 0 -o a.npy
+refuses 2 "pictures are written as .png" guide net.safetensors --classifier c.safetensors --label 0 -o a.svg
 refuses 2 "needs a 2-D model" guide m.yaml --label 0 -o a.png
 
 check "inpaint: vectors; what is known comes back to the bit"
@@ -99,7 +88,7 @@ quietly inpaint net.safetensors --image pictures --rect 0,4,8,4 -n 3 --nfe 3 --m
 [ "$(find filled/samples -name '*.png' | wc -l)" -eq 6 ] || fail "samples: $(find filled)"
 for name in strips.png originals/000001.png corrupted/000001.png; do [ -f filled/$name ] || fail "no $name"; done
 quietly inpaint net.safetensors --image pictures/000000.png --mask pictures/000001.png -n 2 --nfe 5 -o strip.png
-quietly inpaint net.safetensors --image pictures/000000.png --mask pictures -n 2 --nfe 5 --label cat --classifier clf.safetensors -o strip.png
+quietly inpaint net.safetensors --image pictures/000000.png --mask pictures -n 2 --nfe 5 --label cat --classifier c.safetensors -o strip.png
 
 check "what is known comes back as the same pixels"
 for n in 0 1; do

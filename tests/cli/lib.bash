@@ -64,17 +64,16 @@ process: psld gamma=0.02
 EOF
 }
 
-write_networks() { # net.safetensors and c.safetensors: a score network and a classifier of grey images of 8 x 8, untrained
-    cat >net.yaml <<'EOF'
+# write_networks [CHANNELS NAME...]: net.safetensors and c.safetensors, a score network and a classifier of images of
+# 8 x 8, untrained: of grey ones in 10 classes unless told the channels and the names of classes; and net.yaml and c.yaml.
+write_networks() {
+    local channels=${1:-1} names=${*:2}
+    cat >net.yaml <<EOF
 process: psld gamma=0.02
-data: {size: 8, channels: 1}
+data: {size: 8, channels: $channels, classes: [${names// /, }]}
 model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
 EOF
-    cat >classifier.yaml <<'EOF'
-process: psld gamma=0.02
-data: {size: 8, channels: 1}
-model: {name: ncsnpp_clf, n_cls: 10, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
-EOF
+    sed "s/ncsnpp,/ncsnpp_clf, n_cls: $(($# > 1 ? $# - 1 : 10)),/" net.yaml >c.yaml
     quietly convert net.yaml net.safetensors
-    quietly convert classifier.yaml c.safetensors
+    quietly convert c.yaml c.safetensors
 }

@@ -77,26 +77,18 @@
 
 /* Calls an inlined function for a tile of `height` rows with that number as a constant: six functions, none of which
  * has a branch in its loops. */
-#define WITH_ROWS(height, function, ...) \
-    switch (height) {                    \
-    case 6:                              \
-        function(6, __VA_ARGS__);        \
-        break;                           \
-    case 5:                              \
-        function(5, __VA_ARGS__);        \
-        break;                           \
-    case 4:                              \
-        function(4, __VA_ARGS__);        \
-        break;                           \
-    case 3:                              \
-        function(3, __VA_ARGS__);        \
-        break;                           \
-    case 2:                              \
-        function(2, __VA_ARGS__);        \
-        break;                           \
-    default:                             \
-        function(1, __VA_ARGS__);        \
-        break;                           \
+#define CASE_ROWS(label, rows, function, ...) \
+    label:                                    \
+    function(rows, __VA_ARGS__);              \
+    break;
+#define WITH_ROWS(height, function, ...)             \
+    switch (height) {                                \
+        CASE_ROWS(case 6, 6, function, __VA_ARGS__)  \
+        CASE_ROWS(case 5, 5, function, __VA_ARGS__)  \
+        CASE_ROWS(case 4, 4, function, __VA_ARGS__)  \
+        CASE_ROWS(case 3, 3, function, __VA_ARGS__)  \
+        CASE_ROWS(case 2, 2, function, __VA_ARGS__)  \
+        CASE_ROWS(default, 1, function, __VA_ARGS__) \
     }
 
 /* What a tile sums over: for channels in pieces of `piece`, for each tap, for the channels of the piece. */
