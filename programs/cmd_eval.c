@@ -4,25 +4,22 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "sampling.h"
 
 enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
 
 typedef struct request {
-    const char *metric, *weights, *features_out, *statistics_out, *page, *quantize, *divergence, *sampler, *quality;
-    cli_model model;
-    psld_sample_options sampling;
+    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence;
+    sampling_request sampling;
     psld_likelihood_options likelihood;
     psld_compare_options compare;
-    long n, nfe, batch, splits, neighbours, kid_subsets, kid_size, probes;
-    double tolerance, eps;
-    uint64_t seed;
-    int json;
+    long splits, neighbours, kid_subsets, kid_size, probes;
 } request;
 
 /* What the words of the command line name. */
 typedef struct pair {
-    psld_model *model; /* NULL: the first side is a set of its own */
+    psld_model *model;            /* NULL: the first side is a set of its own */
+    psld_sample_options sampling; /* of the model */
     psld_set *first, *second;
     psld_features *features;
     const char *name[2];
@@ -59,37 +56,33 @@ static int split_words(const char *const *words, int count, const char **model_w
 
 static uint64_t samples_of(const request *r)
 {
-    return r->n ? (uint64_t)r->n : DEFAULT_SAMPLES;
+    return r->sampling.n ? (uint64_t)r->sampling.n : DEFAULT_SAMPLES;
 }
 
 /* Samples of the model, drawn as psld sample would. */
-static psld_status open_samples(request *r, pair *s)
+static psld_status open_samples(const request *r, pair *s)
 {
-    const psld_recipe *recipe = psld_model_recipe(s->model);
     if (psld_model_kind_of(s->model) == PSLD_CLASSIFIER)
         return cli_bad_input("%s: a classifier has no samples", s->name[0]);
-    if (r->sampling.batch == 0) r->sampling.batch = psld_model_batch(s->model);
-    psld_status status =
-        r->sampler ? PSLD_OK : psld_sample_quality(recipe, r->quality ? r->quality : "normal", &r->sampling);
-    if (status == PSLD_OK) status = psld_sample_complete(recipe, &r->sampling);
+    psld_status status = sampling_choose(&r->sampling, s->model, &s->sampling);
     if (status != PSLD_OK) return status;
-    return psld_set_model(s->model, &r->sampling, samples_of(r), strcmp(r->quantize, "floor") == 0, &s->first);
+    return psld_set_model(s->model, &s->sampling, samples_of(r), strcmp(r->sampling.quantize, "floor") == 0, &s->first);
 }
 
 static psld_status open_sides(request *r, const char *const *model_words, int model_count, int likelihood, pair *s)
 {
     psld_status status = PSLD_OK;
     if (is_model(s->name[0])) {
-        status = cli_model_open(&r->model, model_words, model_count, &s->model);
+        status = cli_model_open(&r->sampling.model, model_words, model_count, &s->model);
         if (status == PSLD_OK && !likelihood) status = open_samples(r, s);
     } else if (model_count > 1) {
         return cli_bad_input("%s: overrides are for models, and this is none", model_words[1]);
     } else {
-        status = psld_set_open(s->name[0], likelihood ? 0 : (uint64_t)r->n, &s->first);
+        status = psld_set_open(s->name[0], likelihood ? 0 : (uint64_t)r->sampling.n, &s->first);
     }
     /* with a model, -n is the number of its samples, and the data are all of them */
     if (status == PSLD_OK && s->name[1])
-        status = psld_set_open(s->name[1], s->model && !likelihood ? 0 : (uint64_t)r->n, &s->second);
+        status = psld_set_open(s->name[1], s->model && !likelihood ? 0 : (uint64_t)r->sampling.n, &s->second);
     return status;
 }
 
@@ -129,7 +122,7 @@ static json_t *comparison_json(const request *r, const pair *s, const psld_compa
     json_object_set_new(object, "features", json_string(kind_of_features(s)));
     json_object_set_new(object, "dim", json_integer((json_int_t)c->dim));
     if (s->model) {
-        json_object_set_new(object, "sampler", json_string(r->sampling.sampler));
+        json_object_set_new(object, "sampler", json_string(s->sampling.sampler));
         json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
     }
     if ((metrics & PSLD_FRECHET) && is_fid(s)) put(object, "fid", c->frechet);
@@ -153,7 +146,7 @@ static void print_comparison(const request *r, const pair *s, const psld_compari
     char time[CLI_DURATION];
     printf("%s: %llu", s->name[0], (unsigned long long)c->count[0]);
     if (s->model)
-        printf(" samples by %s, %llu evaluations each", r->sampling.sampler,
+        printf(" samples by %s, %llu evaluations each", s->sampling.sampler,
                (unsigned long long)psld_set_nfe(s->first));
     if (s->name[1] && c->count[1])
         printf("; %s: %llu", s->name[1], (unsigned long long)c->count[1]);
@@ -195,7 +188,7 @@ static int compare(request *r, pair *s)
     double seconds = cli_seconds() - progress.began;
     if (status == PSLD_OK) status = write_page(r, s);
     if (status != PSLD_OK) return cli_failed(status);
-    if (r->json) return cli_json_print(comparison_json(r, s, &c, seconds));
+    if (r->sampling.json) return cli_json_print(comparison_json(r, s, &c, seconds));
     print_comparison(r, s, &c, seconds);
     if (r->page) printf("%s: rows of real images, generated ones, and the real images nearest to these\n", r->page);
     return EXIT_DONE;
@@ -231,7 +224,7 @@ static int write_files(const request *r, pair *s)
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
     uint64_t n = psld_set_count(s->first);
-    if (r->json) {
+    if (r->sampling.json) {
         json_t *object = json_object();
         json_object_set_new(object, "n_a", json_integer((json_int_t)n));
         json_object_set_new(object, "features", json_string(kind_of_features(s)));
@@ -247,7 +240,7 @@ static int write_files(const request *r, pair *s)
 static int print_nll(const request *r, const pair *s, const psld_nll *nll, double seconds)
 {
     char time[CLI_DURATION];
-    if (!r->json) {
+    if (!r->sampling.json) {
         printf("%s on %s: %llu samples of %zu dimensions, %s divergence, tolerance %g, from t = %g; %llu evaluations "
                "each; %s\n",
                s->name[0], s->name[1], (unsigned long long)nll->count, nll->dim,
@@ -290,21 +283,13 @@ static int likelihood(request *r, pair *s)
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-static int limited(long value, long limit)
-{
-    return (int)(value > limit ? limit : value);
-}
-
 static void fill_options(request *r)
 {
-    if (r->sampler) r->sampling.sampler = r->sampler;
-    if (!r->sampler || r->eps > 0) r->sampling.eps = r->eps; /* 0: as the quality has it */
-    if (r->eps > 0) r->likelihood.eps = r->eps;
-    if (r->nfe) r->sampling.nfe = limited(r->nfe, 1000000000);
-    if (r->tolerance > 0) r->sampling.tolerance = r->likelihood.tolerance = r->tolerance;
-    r->sampling.batch = r->batch ? (size_t)r->batch : 0;
-    if (r->batch) r->likelihood.batch = (size_t)r->batch;
-    r->sampling.seed = r->likelihood.seed = r->compare.seed = r->seed;
+    const sampling_request *s = &r->sampling;
+    if (s->eps != 0) r->likelihood.eps = s->eps;
+    if (s->tolerance != 0) r->likelihood.tolerance = s->tolerance;
+    if (s->batch) r->likelihood.batch = (size_t)s->batch;
+    r->likelihood.seed = r->compare.seed = s->options.seed;
     if (r->splits) r->compare.splits = (size_t)r->splits;
     if (r->neighbours) r->compare.neighbours = (size_t)r->neighbours;
     if (r->kid_subsets) r->compare.kid.subsets = (size_t)r->kid_subsets;
@@ -314,9 +299,9 @@ static void fill_options(request *r)
 }
 
 /* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
-static int check_request(const cli_command *command, const request *r, const pair *s, int sides, int nll)
+static int check_request(const cli_command *command, request *r, const pair *s, int sides, int nll)
 {
-    int files = r->features_out || r->statistics_out, adaptive = r->sampler && strcmp(r->sampler, "ode") == 0;
+    int files = r->features_out || r->statistics_out;
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
     if (sides < 1) return cli_wrong_usage(command, "what is to be evaluated? Give two sets, or a model and data");
     if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
@@ -326,15 +311,10 @@ static int check_request(const cli_command *command, const request *r, const pai
     if (r->statistics_out && !cli_ends_in(r->statistics_out, ".npz"))
         return cli_wrong_usage(command, "--statistics-out: expected a name that ends in .npz");
     if (r->page && !cli_ends_in(r->page, ".png")) return cli_wrong_usage(command, "--page: expected a name.png");
-    if (r->sampler && r->quality)
-        return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
-    if (adaptive && r->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
-    if (r->tolerance > 0 && !nll && !adaptive)
-        return cli_wrong_usage(command, "--tol is for --sampler ode and for nll");
     if (files && sides > 1) return cli_wrong_usage(command, "features are written of one set, found two");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         if (outputs[i] && !cli_output_possible(outputs[i])) return EXIT_FAILED;
-    return EXIT_DONE;
+    return nll ? EXIT_DONE : sampling_check(command, &r->sampling);
 }
 
 static int evaluate(request *r, const char *const *model_words, int model_count, int nll, pair *s)
@@ -352,14 +332,14 @@ static int run(const cli_command *command, int argc, char **argv)
 {
     const char *words[64], *model_words[64];
     int count, exit_code, model_count;
-    request r = {.metric = "fid", .quantize = "round", .divergence = "auto"};
+    request r = {.metric = "fid", .divergence = "auto"};
     pair s = {0};
     const cli_option options[] = {
         {"metric", 'm', CLI_TEXT, "LIST", "some of fid, is, kid, prc, swd; or nll (default fid)", &r.metric, NULL},
         {"weights", 'w', CLI_FILE, "FILE", "features of images: the FID network, or a classifier of psld", &r.weights,
          NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or images to take of each set",
-         &r.n, NULL},
+         &r.sampling.n, NULL},
         {"features-out", 0, CLI_FILE, "FILE.npy", "write the features of one set", &r.features_out, NULL},
         {"statistics-out", 0, CLI_FILE, "FILE.npz", "write mean and covariance of one set (mu, sigma)",
          &r.statistics_out, NULL},
@@ -369,32 +349,15 @@ static int run(const cli_command *command, int argc, char **argv)
         {"kid-subsets", 0, CLI_COUNT, "N", "subsets of kid (default 100)", &r.kid_subsets, NULL},
         {"kid-size", 0, CLI_COUNT, "N", "images of a subset of kid (default 1000)", &r.kid_size, NULL},
         {"neighbours", 0, CLI_COUNT, "K", "neighbours of precision and recall (default 3)", &r.neighbours, NULL},
-        {"quality", 0, CLI_TEXT, "draft|normal|best", "of a model: as of psld sample (default normal)", &r.quality,
-         "draft|normal|best"},
-        {"sampler", 0, CLI_TEXT, "NAME", "of a model: instead, one of those of psld sample", &r.sampler, NULL},
-        {"grid", 0, CLI_TEXT, "NAME", "of a model: times of the steps (default: what suits the sampler)",
-         &r.sampling.grid, NULL},
-        {"nfe", 0, CLI_COUNT, "N", "of a model: evaluations a sample (default: by quality, or what suits the sampler)",
-         &r.nfe, NULL},
-        {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode and of nll (default 1e-5)", &r.tolerance, NULL},
-        {"eps", 0, CLI_NUMBER, "T", "where sampling ends (default 1e-3), or where nll begins (default 1e-5)", &r.eps,
-         NULL},
-        {"seed", 0, CLI_SEED, "S", "of samples, directions and dequantisation (default 0)", &r.seed, NULL},
-        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &r.model.options.process, NULL},
-        {"quantize", 0, CLI_TEXT, "round|floor", "how pixels of samples are cut to 8 bits (default round)", &r.quantize,
-         "round|floor"},
         {"divergence", 0, CLI_TEXT, "auto|exact|hutchinson", "of nll (default: exact where cheap)", &r.divergence,
          "auto|exact|hutchinson"},
         {"probes", 0, CLI_COUNT, "N", "directions of Hutchinson's estimate (default 1)", &r.probes, NULL},
-        {"batch", 0, CLI_COUNT, "B", "states at a time", &r.batch, NULL},
-        {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
-        CLI_MODEL_OPTIONS(r.model),
+        SAMPLING_WALK(r.sampling),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
-    psld_sample_defaults(&r.sampling);
+    sampling_defaults(&r.sampling);
     psld_likelihood_defaults(&r.likelihood);
     psld_compare_defaults(&r.compare);
-    psld_model_defaults(&r.model.options);
     if (argc > 64) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     int nll = strcmp(r.metric, "nll") == 0, sides = split_words(words, count, model_words, &model_count, s.name);
@@ -424,8 +387,10 @@ const cli_command command_eval = {
         "torch-fidelity (SHA-256 6726825d...; also after psld convert to .safetensors), or a classifier of psld, whose "
         "distance is not FID.\n\n"
         "--metric nll gives the negative log-likelihood of data under a model by its probability flow, in bits a "
-        "dimension. docs/evaluation.md\n"
-        "has all definitions.",
+        "dimension; --tol is then\n"
+        "its tolerance (default 1e-5), --eps the time it begins at (default 1e-5), --seed that of directions and "
+        "dequantisation.\n"
+        "docs/evaluation.md has all definitions.",
     .examples = "  psld eval samples/ cifar10/train.tar --weights pt_inception-2015-12-05-6726825d.pth --metric "
                 "fid,is,kid,prc\n"
                 "  psld eval samples/ cifar10-train.npz --weights inception.safetensors  # published statistics\n"

@@ -32,10 +32,12 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
     return PSLD_OK;
 }
 
-/* By name, or what costs least for a quality. */
-static psld_status choose_sampler(const sampling_request *s, const psld_recipe *recipe, psld_sample_options *options)
+psld_status sampling_choose(const sampling_request *s, const psld_model *model, psld_sample_options *options)
 {
+    const psld_recipe *recipe = psld_model_recipe(model);
     psld_status status = PSLD_OK;
+    *options = s->options;
+    if (options->batch == 0) options->batch = psld_model_batch(model);
     if (!s->sampler) status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }
@@ -51,7 +53,6 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     if (status != PSLD_OK) return status;
     if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", words[0]);
     job->request = s;
-    job->options = s->options;
     job->rank = psld_model_shape(job->model, job->shape);
     job->k = (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
     job->dim = 1;
@@ -60,8 +61,7 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     job->parts = 1;
     /* With scale 1 a network follows the class in part only: docs/conditional.md has the measurement. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
-    if (job->options.batch == 0) job->options.batch = psld_model_batch(job->model);
-    status = choose_sampler(s, psld_model_recipe(job->model), &job->options);
+    status = sampling_choose(s, job->model, &job->options);
     if (status != PSLD_OK) return status;
     if (s->classifier) return open_classifier(s, job);
     if (!labels) return PSLD_OK;

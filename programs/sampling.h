@@ -22,9 +22,10 @@ const char *sampling_samplers(void);
 const char *sampling_samplers_help(void);
 const char *sampling_qualities(void);
 
-/* Rows of tables of options. clang-format off: it would break every row that is longer than a line. */
+/* Rows of tables of options: of all commands that draw; and of those that write what they drew. clang-format off: it
+ * would break every row that is longer than a line. */
 /* clang-format off */
-#define SAMPLING_OPTIONS(s) \
+#define SAMPLING_WALK(s) \
     {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)", \
      &(s).model.options.process, NULL}, \
     {"quality", 0, CLI_TEXT, sampling_qualities(), "what costs least for a quality (default normal)", &(s).quality, \
@@ -51,11 +52,14 @@ const char *sampling_qualities(void);
     {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &(s).options.corrector_size, NULL}, \
     {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL}, \
     {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL}, \
-    {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &(s).state, NULL}, \
     {"quantize", 0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize, \
      "round|floor"}, \
     {"json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL}, \
     CLI_MODEL_OPTIONS((s).model)
+
+#define SAMPLING_OPTIONS(s) \
+    {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &(s).state, NULL}, \
+    SAMPLING_WALK(s)
 
 #define SAMPLING_GUIDANCE(s) \
     {"classifier", 0, CLI_FILE, "CLF", "a classifier of states, trained for the model's recipe", &(s).classifier, NULL}, \
@@ -87,6 +91,9 @@ int sampling_check(const cli_command *command, sampling_request *s);
 int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings);
 /* All of it for commands with SAMPLING_RESTORATION. */
 int sampling_check_restoration(const cli_command *command, sampling_request *s);
+
+/* The options of a walk with this model: the sampler by name, or what costs least for a quality. */
+psld_status sampling_choose(const sampling_request *s, const psld_model *model, psld_sample_options *options);
 
 /* A model, maybe a classifier, and what has been drawn so far. */
 typedef struct sampling_job {

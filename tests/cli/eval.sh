@@ -56,6 +56,12 @@ python "assert j['sampler'] == 'ancestral' and j['nfe'] == 30"
 quietly sample net.safetensors -n 4 -o normal # the same sampler
 quietly eval normal two --weights c.safetensors --json
 python "assert abs(json.load(open('default'))['frechet_distance'] - j['frechet_distance']) <= 1e-9"
+walk="--sampler ancestral --order 1 --eta 0.5 --grid rho --rho 5 --nfe 6 --end-sigma 0.02 --clip 2 --quantize floor"
+# shellcheck disable=SC2086
+quietly sample net.safetensors -n 4 $walk -o walked
+# shellcheck disable=SC2086
+quietly eval net.safetensors walked -n 4 $walk --weights c.safetensors --json # every option of psld sample
+python "assert j['frechet_distance'] <= 1e-6 and j['nfe'] == 6"
 quietly eval net.safetensors two -n 4 --quality draft --weights c.safetensors
 says "4 samples by ancestral, 12 evaluations each"
 [ "$(head -c 8 page.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "page.png is no PNG"
@@ -100,7 +106,8 @@ quietly sample net16.safetensors -n 4 --nfe 2 -o large
 refuses 1 "images of different sizes: one has 1 x 8 x 8, large 1 x 16 x 16" eval one large --weights c.safetensors
 refuses 1 "the classifier takes images of 1 x 8 x 8" eval large large --weights c.safetensors
 refuses 2 "give one of --quality and --sampler" eval m.yaml b.npy --sampler em --quality best
-refuses 2 "--tol is for --sampler ode and for nll" eval m.yaml b.npy --tol 1e-3
+refuses 2 "--tol is for ode alone" eval m.yaml b.npy --tol 1e-3
+refuses 2 "order: em has no choice" eval m.yaml b.npy --sampler em --order 2
 refuses 2 "ode chooses its steps itself" eval m.yaml b.npy --sampler ode --nfe 5
 refuses 1 "a classifier has no samples" eval c.safetensors b.npy
 refuses 1 "nll: a classifier has no likelihood" eval c.safetensors one --metric nll
