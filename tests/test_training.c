@@ -86,10 +86,10 @@ static void noise_and_metric(void **state)
                                  .weighting = PSLD_WEIGH_LIKELIHOOD,
                                  .seed = 5};
         float *x = malloc(SAMPLES * DIM * sizeof *x), *z = malloc(SAMPLES * k * DIM * sizeof *z),
-              *eps = malloc(SAMPLES * noisy * DIM * sizeof *eps), metric[SAMPLES * 64];
+              *eps = malloc(SAMPLES * noisy * DIM * sizeof *eps), metric[SAMPLES * 64], time[SAMPLES];
         double t[SAMPLES];
         for (int i = 0; i < SAMPLES * DIM; i++) x[i] = (float)cos(i);
-        psld_perturbed arrays = {x, z, eps, metric, t};
+        psld_perturbed arrays = {x, z, eps, metric, time, t};
         assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 40, SAMPLES, &arrays), PSLD_OK);
         for (size_t i = 0; i < SAMPLES; i++) {
             check_sample(recipe, &how, 40 + i, x + i * DIM, z + i * k * DIM, eps + i * noisy * DIM, t[i]);
@@ -108,11 +108,11 @@ static void weights_of_data(void **state)
         psld_recipe *recipe;
         assert_int_equal(psld_recipe_open(recipe_lines[r], &recipe), PSLD_OK);
         int k = recipe->spec.k, noisy = recipe->predicted;
-        static float x[SAMPLES], z[SAMPLES * PSLD_MAX_K], metric[SAMPLES * 64];
+        static float x[SAMPLES], z[SAMPLES * PSLD_MAX_K], metric[SAMPLES * 64], time[SAMPLES];
         double t[SAMPLES], mean[64], inverse[64];
         psld_perturbation how = {
             .recipe = recipe, .mode = PSLD_HSM, .dim = 1, .eps = 1e-2, .weighting = PSLD_WEIGH_DATA, .seed = 5};
-        psld_perturbed arrays = {.x = x, .z = z, .metric = metric, .t = t};
+        psld_perturbed arrays = {.x = x, .z = z, .metric = metric, .time = time, .t = t};
         assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, SAMPLES, &arrays), PSLD_OK);
         for (int i = 0; i < SAMPLES; i++) {
             double square = 0;
@@ -142,13 +142,13 @@ static void times_by_noise(void **state)
     (void)state;
     enum { MANY = 4000 };
     psld_recipe *recipe;
-    static float x[MANY], z[2 * MANY];
+    static float x[MANY], z[2 * MANY], time[MANY];
     static double t[MANY];
     double low, high;
     size_t within = 0;
     assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
-    psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 1, .seed = 5};
-    psld_perturbed arrays = {.x = x, .z = z, .t = t};
+    psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.5, .seed = 5};
+    psld_perturbed arrays = {.x = x, .z = z, .time = time, .t = t};
     assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(-1.2), &low), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(1.2), &high), PSLD_OK);

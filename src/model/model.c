@@ -121,6 +121,7 @@ void psld_model_free(psld_model *model)
     psld_release(model->rows.eps);
     psld_release(model->rows.weight);
     psld_release(model->rows.grad_z);
+    psld_release(model->rows.plans);
     psld_release(model);
 }
 

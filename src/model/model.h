@@ -3,6 +3,7 @@
 #define PSLD_MODEL_MODEL_H
 
 #include "model/network.h"
+#include "model/precondition.h"
 #include "process/recipe.h"
 #include "sample/classifier.h"
 #include "sample/source.h"
@@ -12,6 +13,7 @@ typedef struct psld_rows {
     size_t capacity, weight_capacity; /* states that there is room for; the latter for the last two */
     float *z, *t, *eps;
     float *weight, *grad_z;
+    psld_precondition *plans; /* networks of clean data */
 } psld_rows;
 
 struct psld_model {
@@ -50,6 +52,8 @@ psld_status psld_model_classify(void *user, size_t n, size_t dim, const double *
 
 /* Numbers in one sample of the data. */
 size_t psld_model_size(const psld_model *model);
+/* Whether the network says what it does of clean data: precondition.h. */
+int psld_model_predicts_data(const psld_model *model);
 
 /* Fills a model that is all zero from an exact model's YAML. */
 psld_status psld_model_read_exact(const psld_node *root, const char *process, psld_model *model);
@@ -59,7 +63,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 
 /* The network of a configuration with initial weights of `seed`. */
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);
-/* The network of a model on n samples: eps or logits into `out`. */
+/* The network of a model on n samples, its own input and time: what it says, or logits, into `out`. */
 psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out);
 /* To be told when somebody has changed the weights of model->network. */
 void psld_model_changed(psld_model *model);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/threads.h"
 #include "kernels/backend.h"
 #include "model/model.h"
 #include "nn/plan.h"
@@ -51,6 +52,9 @@ static psld_status grow_rows(psld_rows *rows, int gradient, size_t n, size_t in,
         PSLD_TRY(grow_row(&rows->z, n, in));
         PSLD_TRY(grow_row(&rows->t, n, 1));
         PSLD_TRY(grow_row(&rows->eps, n, out));
+        psld_release(rows->plans);
+        rows->plans = psld_alloc(n, sizeof *rows->plans);
+        if (!rows->plans) return PSLD_NO_MEMORY;
         rows->capacity = n;
     }
     if (gradient && n > rows->weight_capacity) {
@@ -72,29 +76,108 @@ static void widen(const float *from, size_t count, double *to)
     for (size_t i = 0; i < count; i++) to[i] = (double)from[i];
 }
 
+int psld_model_predicts_data(const psld_model *model)
+{
+    return model->network && model->network->config.predicts == PSLD_PREDICTS_DATA;
+}
+
+/* ---- Score networks ---------------------------------------------------------------------------------------------- */
+
+/* A batch on its way to the network and back; weight and grad_z NULL: no gradient. */
+typedef struct score_call {
+    psld_rows *rows;
+    size_t dim, k, predicted; /* of states */
+    const double *z, *t, *weight;
+    double *eps, *grad_z;
+} score_call;
+
+static psld_status plan_rows(const psld_model *model, size_t n, const double *t)
+{
+    psld_precondition *plans = model->rows.plans;
+    for (size_t i = 0; i < n; i++) {
+        if (i && t[i] == t[i - 1])
+            plans[i] = plans[i - 1];
+        else
+            PSLD_TRY(psld_precondition_plan(model->learned, model->network->config.data_deviation, t[i], &plans[i]));
+        model->rows.t[i] = (float)plans[i].time;
+    }
+    return PSLD_OK;
+}
+
+static void condition_range(void *context, size_t begin, size_t end)
+{
+    const score_call *c = context;
+    size_t dim = c->dim;
+    for (size_t i = begin; i < end; i++) {
+        const psld_precondition *plan = &c->rows->plans[i];
+        psld_precondition_input(plan, dim, c->z + i * c->k * dim, c->rows->z + i * dim);
+        if (c->weight)
+            psld_precondition_weight(plan, dim, c->weight + i * c->predicted * dim, c->rows->weight + i * dim);
+    }
+}
+
+static void interpret_range(void *context, size_t begin, size_t end)
+{
+    const score_call *c = context;
+    size_t dim = c->dim, state = c->k * dim, predicted = c->predicted * dim;
+    for (size_t i = begin; i < end; i++) {
+        const psld_precondition *plan = &c->rows->plans[i];
+        if (c->eps) psld_precondition_eps(plan, dim, c->z + i * state, c->rows->eps + i * dim, c->eps + i * predicted);
+        if (c->weight)
+            psld_precondition_gradient(plan, dim, c->weight + i * predicted, c->rows->grad_z + i * dim,
+                                       c->grad_z + i * state);
+    }
+}
+
+/* States to the network's input ... */
+static psld_status give(const psld_model *model, score_call *c, size_t n)
+{
+    if (psld_model_predicts_data(model)) {
+        PSLD_TRY(plan_rows(model, n, c->t));
+        psld_parallel(n, 4096 / c->dim + 1, condition_range, c);
+        return PSLD_OK;
+    }
+    narrow(c->z, n * c->k * c->dim, c->rows->z);
+    narrow(c->t, n, c->rows->t);
+    if (c->weight) narrow(c->weight, n * c->predicted * c->dim, c->rows->weight);
+    return PSLD_OK;
+}
+
+/* ... and its output to eps. */
+static void take(const psld_model *model, score_call *c, size_t n)
+{
+    if (psld_model_predicts_data(model)) {
+        psld_parallel(n, 4096 / c->dim + 1, interpret_range, c);
+        return;
+    }
+    if (c->eps) widen(c->rows->eps, n * c->predicted * c->dim, c->eps);
+    if (c->weight) widen(c->rows->grad_z, n * c->k * c->dim, c->grad_z);
+}
+
 psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const double *z, const double *t,
                                      const double *weight, double *eps, double *grad_z)
 {
     psld_model *model = user;
     psld_rows *rows = &model->rows;
-    size_t in = dim * (size_t)model->learned->spec.k, out = dim * (size_t)model->learned->predicted;
+    score_call call = {rows, dim,   (size_t)model->learned->spec.k, (size_t)model->learned->predicted, z, t, NULL,
+                       eps,  grad_z};
+    const psld_network_config *config = &model->network->config;
+    size_t pixels = (size_t)config->image_size * (size_t)config->image_size;
     int gradient = grad_z != NULL;
     if (dim != psld_model_size(model))
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
                          psld_model_size(model));
-    PSLD_TRY(grow_rows(rows, gradient, n, in, out));
+    PSLD_TRY(grow_rows(rows, gradient, n, (size_t)config->in_ch * pixels, (size_t)config->out_ch * pixels));
     PSLD_TRY(psld_model_prepare(model, gradient, n));
-    narrow(z, n * in, rows->z);
-    narrow(t, n, rows->t);
+    if (gradient) call.weight = weight;
+    PSLD_TRY(give(model, &call, n));
     psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .out = rows->eps};
     if (gradient) {
-        narrow(weight, n * out, rows->weight);
         data.grad_out = rows->weight;
         data.grad_z = rows->grad_z;
     }
     PSLD_TRY(psld_runner_run(model->runners[gradient], n, &data));
-    if (eps) widen(rows->eps, n * out, eps);
-    if (gradient) widen(rows->grad_z, n * in, grad_z);
+    take(model, &call, n);
     return PSLD_OK;
 }
 
@@ -102,6 +185,8 @@ psld_status psld_model_predict(void *user, size_t n, size_t dim, const double *z
 {
     return psld_model_differentiate(user, n, dim, z, t, NULL, eps, NULL);
 }
+
+/* ---- Classifiers ------------------------------------------------------------------------------------------------- */
 
 /* log p from logits. */
 static double log_probability(size_t classes, const float *logits, size_t label)
@@ -139,49 +224,64 @@ psld_status psld_model_classify(void *user, size_t n, size_t dim, const double *
     return PSLD_OK;
 }
 
-/* Checks that an array holds `width` numbers for each of its n samples, and makes it float. */
-static psld_status as_float(const char *name, const psld_array *array, size_t n, size_t width, psld_array **converted)
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+
+/* Checks that an array holds `width` numbers for each of its n samples, and makes it one of `type`. */
+static psld_status take_array(const char *name, const psld_array *array, size_t n, size_t width, psld_type type,
+                              psld_array **converted)
 {
     if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: is needed here", name);
     if (array->count != n * width)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu samples of %zu numbers, found %zu numbers in all", name,
                          n, width, array->count);
-    return psld_array_convert(array, PSLD_F32, converted);
-}
-
-static psld_status make_result(const psld_model *model, size_t n, size_t channels, psld_array **array)
-{
-    size_t size = (size_t)model->network->config.image_size, shape[4] = {n, channels, size, size};
-    int is_image = model->rank == 3 && channels != 0;
-    if (!is_image) shape[1] = (size_t)model->network->config.out_ch;
-    return psld_array_create(PSLD_F32, is_image ? 4 : 2, shape, array);
+    return psld_array_convert(array, type, converted);
 }
 
 typedef struct evaluation {
-    psld_array *z, *t, *given; /* float copies; given: grad_out or label */
+    size_t n;
+    psld_array *z, *t, *given; /* copies of the type that is computed in; given: grad_out or label */
     psld_array *out, *grad_z;
 } evaluation;
+
+static psld_status evaluate_classifier(psld_model *model, const psld_array *label, int gradient, evaluation *e)
+{
+    size_t shape[2] = {e->n, (size_t)model->network->config.out_ch};
+    if (gradient) PSLD_TRY(take_array("label", label, e->n, 1, PSLD_F32, &e->given));
+    PSLD_TRY(psld_array_create(PSLD_F32, 2, shape, &e->out));
+    PSLD_TRY(psld_model_prepare(model, gradient, e->n));
+    psld_runner_data data = {.type = PSLD_F32, .z = e->z->data, .t = e->t->data, .out = e->out->data};
+    if (gradient) {
+        data.grad_z = e->grad_z->data;
+        data.label = e->given->data;
+    }
+    return psld_runner_run(model->runners[gradient], e->n, &data);
+}
+
+static psld_status evaluate_score(psld_model *model, const psld_array *grad_out, int gradient, evaluation *e)
+{
+    size_t size = psld_model_size(model), predicted = (size_t)model->learned->predicted;
+    size_t shape[4] = {e->n, predicted * model->shape[0], model->shape[1], model->shape[2]};
+    if (gradient) PSLD_TRY(take_array("grad_out", grad_out, e->n, predicted * size, PSLD_F64, &e->given));
+    PSLD_TRY(psld_array_create(PSLD_F64, model->rank + 1, shape, &e->out));
+    return psld_model_differentiate(model, e->n, size, e->z->data, e->t->data, gradient ? e->given->data : NULL,
+                                    e->out->data, gradient ? e->grad_z->data : NULL);
+}
 
 static psld_status evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,
                             const psld_array *label, int gradient, evaluation *e)
 {
     const psld_network_config *config = &model->network->config;
-    size_t n = z->rank ? z->shape[0] : 0, pixels = (size_t)config->image_size * (size_t)config->image_size;
     int is_classifier = model->kind == PSLD_CLASSIFIER;
-    size_t in = (size_t)config->in_ch * pixels, out = (size_t)config->out_ch * (is_classifier ? 1 : pixels);
-    if (n == 0) return psld_fail(PSLD_BAD_ARGUMENT, "z: expected at least one sample");
-    PSLD_TRY(as_float("z", z, n, in, &e->z));
-    PSLD_TRY(as_float("t", t, n, 1, &e->t));
-    if (gradient && is_classifier) PSLD_TRY(as_float("label", label, n, 1, &e->given));
-    if (gradient && !is_classifier) PSLD_TRY(as_float("grad_out", grad_out, n, out, &e->given));
-    PSLD_TRY(make_result(model, n, is_classifier ? 0 : (size_t)config->out_ch, &e->out));
-    if (gradient) PSLD_TRY(psld_array_create(PSLD_F32, z->rank, z->shape, &e->grad_z));
-    PSLD_TRY(psld_model_prepare(model, gradient, n));
-    psld_runner_data data = {.type = PSLD_F32, .z = e->z->data, .t = e->t->data, .out = e->out->data};
-    if (gradient) data.grad_z = e->grad_z->data;
-    if (gradient && is_classifier) data.label = e->given->data;
-    if (gradient && !is_classifier) data.grad_out = e->given->data;
-    return psld_runner_run(model->runners[gradient], n, &data);
+    psld_type type = is_classifier ? PSLD_F32 : PSLD_F64;
+    size_t width = is_classifier ? (size_t)config->in_ch * (size_t)config->image_size * (size_t)config->image_size
+                                 : psld_model_size(model) * (size_t)model->learned->spec.k;
+    e->n = z->rank ? z->shape[0] : 0;
+    if (e->n == 0) return psld_fail(PSLD_BAD_ARGUMENT, "z: expected at least one sample");
+    PSLD_TRY(take_array("z", z, e->n, width, type, &e->z));
+    PSLD_TRY(take_array("t", t, e->n, 1, type, &e->t));
+    if (gradient) PSLD_TRY(psld_array_create(type, z->rank, z->shape, &e->grad_z));
+    return is_classifier ? evaluate_classifier(model, label, gradient, e)
+                         : evaluate_score(model, grad_out, gradient, e);
 }
 
 psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out)
@@ -205,15 +305,13 @@ psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const ps
     if (grad_z) *grad_z = NULL;
     if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "evaluate: this model is no network");
     psld_status status = evaluate(model, z, t, grad_out, label, grad_z != NULL, &e);
-    psld_array_free(e.z);
-    psld_array_free(e.t);
-    psld_array_free(e.given);
+    if (status == PSLD_OK) status = psld_array_convert(e.out, PSLD_F32, out);
+    if (status == PSLD_OK && grad_z) status = psld_array_convert(e.grad_z, PSLD_F32, grad_z);
+    psld_array *const made[] = {e.z, e.t, e.given, e.out, e.grad_z};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) psld_array_free(made[i]);
     if (status != PSLD_OK) {
-        psld_array_free(e.out);
-        psld_array_free(e.grad_z);
-        return status;
+        psld_array_free(*out);
+        *out = NULL;
     }
-    *out = e.out;
-    if (grad_z) *grad_z = e.grad_z;
-    return PSLD_OK;
+    return status;
 }

@@ -102,11 +102,22 @@ static psld_status change_process(const psld_model_options *options, psld_model 
     return PSLD_OK;
 }
 
+/* Variables in the network's input, for each of which it has the channels of the data. */
+static int input_variables(const psld_model *model)
+{
+    return model->recipe && model->network->config.predicts == PSLD_PREDICTS_EPS ? model->recipe->spec.k : 1;
+}
+
 /* Channels of z are variables times channels of the data, those of eps predicted ones times channels. */
 static psld_status check_channels(const psld_model *model)
 {
     const psld_network_config *config = &model->network->config;
     if (!model->recipe) return PSLD_OK;
+    if (config->predicts == PSLD_PREDICTS_DATA && config->in_ch != config->out_ch)
+        return psld_fail(PSLD_BAD_INPUT,
+                         "the network has %d channels in and %d out; one that predicts data has as many of both",
+                         config->in_ch, config->out_ch);
+    if (config->predicts == PSLD_PREDICTS_DATA) return PSLD_OK;
     int k = model->recipe->spec.k, predicted = model->recipe->predicted, channels = config->in_ch / k;
     if (config->in_ch % k != 0 || (model->kind == PSLD_SCORE_MODEL && config->out_ch != predicted * channels))
         return psld_fail(PSLD_BAD_INPUT,
@@ -135,7 +146,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
         psld_network_initialise(model->network, seed);
     PSLD_TRY(psld_yaml_text(yaml, &model->config));
     model->rank = config.kind == PSLD_NET_MLP ? 1 : 3;
-    model->shape[0] = (size_t)(config.in_ch / (model->recipe ? model->recipe->spec.k : 1));
+    model->shape[0] = (size_t)(config.in_ch / input_variables(model));
     if (model->rank == 3) model->shape[1] = model->shape[2] = (size_t)config.image_size;
     if (model->kind == PSLD_CLASSIFIER)
         return psld_classifier_create(psld_model_classify, NULL, model, (size_t)config.out_ch, &model->classifier);

@@ -165,6 +165,7 @@ static void set_defaults(psld_network_config *c)
     memcpy(c->fir_kernel, fir, sizeof fir);
     c->resblock_type = PSLD_BLOCK_BIGGAN;
     c->fourier_scale = 16;
+    c->data_deviation = 0.5;
 }
 
 static psld_status read_words(const psld_node *map, psld_network_config *c)
@@ -176,8 +177,9 @@ static psld_status read_words(const psld_node *map, psld_network_config *c)
     static const char *const inputs[] = {"none", "input_skip", "residual", NULL};
     static const char *const combines[] = {"sum", "cat", NULL};
     static const char *const embeddings[] = {"positional", "fourier", NULL};
+    static const char *const predictions[] = {"eps", "data", NULL};
     int kind = (int)c->kind, activation = (int)c->nonlinearity - 1, block = (int)c->resblock_type, output = 0,
-        input = 0, combine = 0, embedding = 0;
+        input = 0, combine = 0, embedding = 0, prediction = 0;
     PSLD_TRY(read_word(map, "name", kinds, &kind));
     PSLD_TRY(read_word(map, "nonlinearity", activations, &activation));
     PSLD_TRY(read_word(map, "resblock_type", blocks, &block));
@@ -185,6 +187,7 @@ static psld_status read_words(const psld_node *map, psld_network_config *c)
     PSLD_TRY(read_word(map, "progressive_input", inputs, &input));
     PSLD_TRY(read_word(map, "progressive_combine", combines, &combine));
     PSLD_TRY(read_word(map, "embedding_type", embeddings, &embedding));
+    PSLD_TRY(read_word(map, "predicts", predictions, &prediction));
     c->kind = (psld_network_kind)kind;
     c->nonlinearity = (psld_activation)(activation + 1);
     c->resblock_type = (psld_block)block;
@@ -192,6 +195,7 @@ static psld_status read_words(const psld_node *map, psld_network_config *c)
     c->progressive_input = (psld_progressive)input;
     c->progressive_combine = (psld_combine)combine;
     c->embedding_type = (psld_embedding)embedding;
+    c->predicts = (psld_prediction)prediction;
     return PSLD_OK;
 }
 
@@ -207,6 +211,7 @@ static psld_status read_numbers(const psld_node *map, psld_network_config *c)
     PSLD_TRY(read_number(map, "dropout", 0, 0.99, &c->dropout));
     PSLD_TRY(read_number(map, "init_scale", 0, 1e6, &c->init_scale));
     PSLD_TRY(read_number(map, "fourier_scale", 0, 1e6, &c->fourier_scale));
+    PSLD_TRY(read_number(map, "data_deviation", 1e-3, 1e3, &c->data_deviation));
     PSLD_TRY(read_flag(map, "resamp_with_conv", &c->resamp_with_conv));
     PSLD_TRY(read_flag(map, "noise_cond", &c->noise_cond));
     PSLD_TRY(read_flag(map, "fir", &c->fir));
@@ -214,7 +219,8 @@ static psld_status read_numbers(const psld_node *map, psld_network_config *c)
     return read_list(map, "fir_kernel", PSLD_MAX_TAPS, c->fir_kernel, &c->fir_taps);
 }
 
-/* Channels of z and eps from the process: all variables go in, eps of the noisy ones comes out. */
+/* Channels of z and eps from the process: all variables go in, eps of the noisy ones comes out. What a network of clean
+ * data sees and says is as wide as these. */
 static psld_status channels_from_process(const config_nodes *nodes, psld_network_config *c)
 {
     psld_recipe *recipe = NULL;
@@ -222,6 +228,11 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
     PSLD_TRY(read_int(nodes->data, "channels", 1, 1 << 12, &channels));
     const psld_node *process = psld_node_get(nodes->root, "process");
     if (channels == 0 || !process) return PSLD_OK;
+    if (c->predicts == PSLD_PREDICTS_DATA) {
+        if (!c->in_ch) c->in_ch = channels;
+        if (!c->out_ch) c->out_ch = channels;
+        return PSLD_OK;
+    }
     PSLD_TRY(psld_recipe_read(process, &recipe));
     if (!c->in_ch) c->in_ch = psld_recipe_get(recipe)->k * channels;
     if (!c->out_ch) c->out_ch = psld_recipe_order(recipe, order) * channels;
@@ -256,6 +267,8 @@ static psld_status check(const config_nodes *nodes, psld_network_config *c)
     if (c->image_size == 0) return psld_node_fail(nodes->root, "data.image_size is missing");
     if (c->in_ch == 0)
         return psld_node_fail(map, "in_ch is missing, and so is data.channels or process, from which it would follow");
+    if (c->kind == PSLD_NET_CLASSIFIER && c->predicts == PSLD_PREDICTS_DATA)
+        return psld_node_fail(map, "predicts: a classifier predicts classes");
     if (c->out_ch == 0)
         return psld_node_fail(map, "%s is missing", c->kind == PSLD_NET_CLASSIFIER ? "n_cls" : "out_ch");
     return c->kind == PSLD_NET_MLP ? PSLD_OK : check_levels(map, c);
@@ -284,6 +297,8 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
                                         "embedding_type",
                                         "init_scale",
                                         "fourier_scale",
+                                        "predicts",
+                                        "data_deviation",
                                         "n_cls",
                                         NULL};
     config_nodes nodes;

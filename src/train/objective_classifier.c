@@ -17,7 +17,7 @@ static void set_up(const psld_settings *settings, const psld_model *model, psld_
 
 static psld_status fill(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n, psld_minibatch *batch)
 {
-    psld_perturbed arrays = {.x = batch->x, .z = batch->z, .t = batch->t};
+    psld_perturbed arrays = {.x = batch->x, .z = batch->z, .time = batch->time, .t = batch->t};
     for (size_t i = 0; i < n; i++) batch->target[i] = (float)batch->label[i];
     return psld_perturb(how, phase, first, n, &arrays);
 }

@@ -1,24 +1,34 @@
-/* A network that predicts eps of the noisy variables: the loss is the error of eps, or of the score in the metric of
- * the likelihood bound. */
+/* A network that predicts eps of the noisy variables, or clean data: the loss is the error of what it says, or of the
+ * score in the metric of the likelihood bound, or of clean data. */
 #include <math.h>
 
 #include "train/objective.h"
 
+/* Numbers that the network says of each coordinate. */
+static size_t variables_of(const psld_model *model)
+{
+    return psld_model_predicts_data(model) ? 1 : (size_t)model->recipe->predicted;
+}
+
 static size_t target_size(const psld_model *model)
 {
-    return psld_model_size(model) * (size_t)model->recipe->predicted;
+    return psld_model_size(model) * variables_of(model);
 }
 
 static void set_up(const psld_settings *settings, const psld_model *model, psld_trainer_options *options)
 {
     options->power = settings->train.l1 ? 1 : 2;
-    options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? model->recipe->predicted : 0;
+    options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? (int)variables_of(model) : 0;
 }
 
 static psld_status fill(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n, psld_minibatch *batch)
 {
-    psld_perturbed arrays = {
-        .x = batch->x, .z = batch->z, .eps = batch->target, .metric = batch->metric, .t = batch->t};
+    psld_perturbed arrays = {.x = batch->x,
+                             .z = batch->z,
+                             .target = batch->target,
+                             .metric = batch->metric,
+                             .time = batch->time,
+                             .t = batch->t};
     return psld_perturb(how, phase, first, n, &arrays);
 }
 
@@ -40,7 +50,7 @@ static double error_of(const psld_minibatch *b, size_t row, size_t dim, size_t v
 
 static void judge(const psld_settings *settings, const psld_model *model, size_t n, psld_minibatch *batch)
 {
-    size_t dim = psld_model_size(model), variables = (size_t)model->recipe->predicted;
+    size_t dim = psld_model_size(model), variables = variables_of(model);
     for (size_t i = 0; i < n; i++)
         batch->loss[i] = (float)error_of(batch, i, dim, variables, settings->train.l1 ? 1 : 2);
 }

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "base/threads.h"
+#include "model/precondition.h"
 
 enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */
 
@@ -19,43 +20,80 @@ typedef struct perturb_job {
     atomic_int failed;
 } perturb_job;
 
-/* That of one sample: z = mean z_0 + factor eps. */
+/* Of one sample: z = mean z_0 + factor eps. */
 typedef struct sample_kernel {
     psld_gaussian exact;
     double factor[PSLD_MATRIX_SIZE]; /* with the stabiliser */
+    psld_precondition network;       /* of clean data */
 } sample_kernel;
 
-/* z, and eps of the predicted variables, for coordinates at ... at + count - 1. */
-static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, const sample_kernel *kernel, size_t at,
-                          size_t count)
+/* A number for each of some coordinates, for each variable. */
+typedef double piece[PSLD_MAX_K][PIECE];
+
+/* The states at the start, as far as they are given. */
+static size_t draw_start(const perturb_job *job, uint64_t sample, size_t row, size_t at, size_t count, piece start)
 {
     const psld_perturbation *how = job->how;
     const psld_recipe *recipe = how->recipe;
-    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = how->dim;
-    double noise[PSLD_MAX_K][PIECE], start[PSLD_MAX_K][PIECE];
-    for (size_t b = 0; b < k; b++)
-        psld_random_normal(how->seed, PSLD_FOR_NOISE, sample, (uint64_t)job->phase, b * dim + at, count, noise[b]);
+    size_t dim = how->dim, known = how->mode == PSLD_DSM ? (size_t)recipe->spec.k : 1;
     for (size_t j = 0; j < count; j++) start[0][j] = (double)job->to->x[row * dim + at + j];
-    size_t known = how->mode == PSLD_DSM ? k : 1; /* variables whose start is given */
     for (size_t b = 1; b < known; b++) {
         double deviation = sqrt(recipe->spec.init[b - 1] * recipe->spec.mass[b - 1]);
         psld_random_normal(how->seed, PSLD_FOR_MOMENTUM, sample, (uint64_t)job->phase, b * dim + at, count, start[b]);
         for (size_t j = 0; j < count; j++) start[b][j] *= deviation;
     }
-    for (size_t a = 0; a < k; a++) {
-        float *z = job->to->z + (row * k + a) * dim + at;
+    return known;
+}
+
+static void store(const double *from, size_t count, float *to)
+{
+    for (size_t j = 0; j < count; j++) to[j] = (float)from[j];
+}
+
+/* What a network of eps is given and asked for. */
+static void store_state(const perturb_job *job, size_t row, size_t at, size_t count, piece z, piece noise)
+{
+    const psld_recipe *recipe = job->how->recipe;
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = job->how->dim;
+    for (size_t a = 0; a < k; a++) store(z[a], count, job->to->z + (row * k + a) * dim + at);
+    for (size_t i = 0; job->to->target && i < predicted; i++)
+        store(noise[recipe->order[k - predicted + i]], count, job->to->target + (row * predicted + i) * dim + at);
+}
+
+/* The same of a network of clean data. */
+static void store_clean(const perturb_job *job, size_t row, const psld_precondition *p, size_t at, size_t count,
+                        piece z, const double *x)
+{
+    float *in = job->to->z + row * job->how->dim + at, *target = job->to->target + row * job->how->dim + at;
+    for (size_t j = 0; j < count; j++) {
+        double u = 0;
+        for (int a = 0; a < p->k; a++) u += p->input[a] * z[a][j];
+        in[j] = (float)u;
+        target[j] = (float)((x[j] - p->keep * u) / p->scale);
+    }
+}
+
+/* Coordinates at ... at + count - 1. */
+static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, const sample_kernel *kernel, size_t at,
+                          size_t count)
+{
+    const psld_perturbation *how = job->how;
+    size_t k = (size_t)how->recipe->spec.k;
+    piece noise, start, z;
+    size_t known = draw_start(job, sample, row, at, count, start);
+    for (size_t b = 0; b < k; b++)
+        psld_random_normal(how->seed, PSLD_FOR_NOISE, sample, (uint64_t)job->phase, b * how->dim + at, count, noise[b]);
+    for (size_t a = 0; a < k; a++)
         for (size_t j = 0; j < count; j++) {
             double sum = 0;
             for (size_t b = 0; b < known; b++) sum += kernel->exact.mean[a * k + b] * start[b][j];
             for (size_t b = 0; b < k; b++) sum += kernel->factor[a * k + b] * noise[b][j];
-            z[j] = (float)sum;
+            z[a][j] = sum;
         }
-    }
-    for (size_t i = 0; job->to->eps && i < predicted; i++) {
-        const double *eps = noise[recipe->order[k - predicted + i]];
-        float *out = job->to->eps + (row * predicted + i) * dim + at;
-        for (size_t j = 0; j < count; j++) out[j] = (float)eps[j];
-    }
+    if (how->data_deviation > 0)
+        store_clean(job, row, &kernel->network, at, count, z, start[0]);
+    else
+        store_state(job, row, at, count, z, noise);
 }
 
 /* The block of L^-1 2 beta D L^-T that belongs to the predicted variables. */
@@ -87,10 +125,21 @@ static psld_status weigh_data(const psld_recipe *recipe, double t, float *metric
     return PSLD_OK;
 }
 
-static psld_status fill_metric(const psld_perturbation *how, double t, const double *inverse, float *metric)
+/* Networks of clean data have but the number gain' M gain of it: their error moves eps by gain. */
+static psld_status fill_metric(const psld_perturbation *how, double t, const double *inverse, const double *gain,
+                               float *metric)
 {
-    if (how->weighting == PSLD_WEIGH_DATA) return weigh_data(how->recipe, t, metric);
-    weigh_likelihood(how->recipe, t, inverse, metric);
+    size_t predicted = (size_t)how->recipe->predicted;
+    float whole[PSLD_MATRIX_SIZE], *full = how->data_deviation > 0 ? whole : metric;
+    if (how->weighting == PSLD_WEIGH_DATA)
+        PSLD_TRY(weigh_data(how->recipe, t, full));
+    else
+        weigh_likelihood(how->recipe, t, inverse, full);
+    if (full == metric) return PSLD_OK;
+    double sum = 0;
+    for (size_t i = 0; i < predicted * predicted; i++)
+        sum += (double)whole[i] * gain[i / predicted] * gain[i % predicted];
+    *metric = (float)sum;
     return PSLD_OK;
 }
 
@@ -99,6 +148,7 @@ static void copy_clean(const perturb_job *job, size_t row)
     size_t k = (size_t)job->how->recipe->spec.k, dim = job->how->dim;
     for (size_t j = 0; j < k * dim; j++) job->to->z[row * k * dim + j] = j < dim ? job->to->x[row * dim + j] : 0;
     job->to->t[row] = 0;
+    job->to->time[row] = 0;
 }
 
 /* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
@@ -106,14 +156,14 @@ static psld_status draw_time(const psld_perturbation *how, uint64_t sample, psld
 {
     double u, n, sigma, low, high;
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 0, 1, &u);
-    if (how->by_noise && u < 0.5) {
+    if (u < how->by_noise) {
         psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
         PSLD_TRY(psld_recipe_sigma(how->recipe, how->eps, &low));
         PSLD_TRY(psld_recipe_sigma(how->recipe, 1, &high));
         sigma = exp(LOG_SIGMA_DEVIATION * n);
         return psld_recipe_time(how->recipe, fmin(fmax(sigma, low), high), t);
     }
-    if (how->by_noise) u = 2 * u - 1;
+    if (how->by_noise > 0) u = (u - how->by_noise) / (1 - how->by_noise);
     *t = how->eps + (1 - how->eps) * u;
     return PSLD_OK;
 }
@@ -132,8 +182,12 @@ static int perturb_sample(const perturb_job *job, size_t row)
     if (draw_time(how, sample, job->phase, t) != PSLD_OK) return 0;
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
-    size_t square = (size_t)(recipe->predicted * recipe->predicted);
-    if (job->to->metric && fill_metric(how, *t, inverse, job->to->metric + row * square) != PSLD_OK) return 0;
+    int is_clean = how->data_deviation > 0;
+    if (is_clean && psld_precondition_plan(recipe, how->data_deviation, *t, &kernel.network) != PSLD_OK) return 0;
+    size_t square = is_clean ? 1 : (size_t)(recipe->predicted * recipe->predicted);
+    float *metric = job->to->metric ? job->to->metric + row * square : NULL;
+    if (metric && fill_metric(how, *t, inverse, kernel.network.gain, metric) != PSLD_OK) return 0;
+    job->to->time[row] = (float)(is_clean ? kernel.network.time : *t);
     for (size_t at = 0; at < how->dim; at += PIECE)
         perturb_piece(job, sample, row, &kernel, at, how->dim - at < PIECE ? how->dim - at : PIECE);
     return 1;

@@ -16,22 +16,25 @@ typedef enum psld_weighting { PSLD_WEIGH_EPS, PSLD_WEIGH_LIKELIHOOD, PSLD_WEIGH_
 typedef struct psld_perturbation {
     const psld_recipe *recipe;
     psld_mode mode;
-    size_t dim;    /* numbers of x_0 */
-    double eps;    /* times are uniform in [eps, 1], */
-    int by_noise;  /* 1: but half of them such that log sigma is N(0, 1.2^2), where the data take shape */
-    int weighting; /* psld_weighting */
-    int clean;     /* z is (x_0, 0) and t = 0: for classifiers of clean data */
+    size_t dim;            /* numbers of x_0 */
+    double eps;            /* times are uniform in [eps, 1], */
+    double by_noise;       /* but this part of them such that log sigma is N(0, 1.2^2), where the data take shape */
+    int weighting;         /* psld_weighting */
+    double data_deviation; /* networks of clean data: see precondition.h; 0: of eps */
+    int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
 } psld_perturbation;
 
-/* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n], and, where not NULL, eps of the
- * predicted variables [n][predicted dim] and the metric [n][predicted^2] of the weighting. Likelihood:
+/* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n] and `time` [n], which is t for the network, and, where not NULL,
+ * `target`, which is eps of the predicted variables [n][predicted dim], and the metric [n][predicted^2] of the weighting. Likelihood:
  *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps.
  * Data: an error of eps moves the clean data by sigma as much; with deviation 1/2 of these and 1 of the noise,
- *     M = 1 + (2 min(sigma, 2.5))^2. */
+ *     M = 1 + (2 min(sigma, 2.5))^2.
+ * For networks of clean data, z [n][dim] is what they see of the state, `target` [n][dim] what they should say, `metric`
+ * [n] the number gain' M gain, and `time` [n] is theirs. */
 typedef struct psld_perturbed {
     const float *x;
-    float *z, *eps, *metric;
+    float *z, *target, *metric, *time;
     double *t;
 } psld_perturbed;
 

@@ -25,6 +25,7 @@ typedef struct psld_settings {
         int l1;        /* norm: l2 or l1 */
         int sum;       /* reduce: mean or sum */
         int by_noise;  /* times: uniform or noise */
+        double noise_part;
         int clean, adamw, cosine;
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, ema;
         int64_t batch, accumulate, steps, warmup, keep;

@@ -110,8 +110,7 @@ static psld_status make_batch(psld_training *t)
     size_t n = b->capacity = piece_size(t), dim = psld_model_size(t->model);
     size_t k = (size_t)t->model->recipe->spec.k, target = t->objective->target_size(t->model);
     size_t out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target;
-    size_t predicted = (size_t)t->model->recipe->predicted;
-    size_t metric = t->settings.train.weighting == PSLD_WEIGH_EPS ? 0 : predicted * predicted;
+    size_t variables = target / dim, metric = t->settings.train.weighting == PSLD_WEIGH_EPS ? 0 : variables * variables;
     b->x = psld_alloc(n * dim, sizeof(float));
     b->label = psld_alloc(n, sizeof *b->label);
     b->t = psld_alloc(n, sizeof(double));
@@ -178,8 +177,10 @@ static psld_status make_parts(psld_training *t)
                                  .mode = t->settings.train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
                                  .dim = psld_model_size(t->model),
                                  .eps = t->settings.train.eps,
-                                 .by_noise = t->settings.train.by_noise,
+                                 .by_noise = t->settings.train.by_noise ? t->settings.train.noise_part : 0,
                                  .weighting = t->settings.train.weighting,
+                                 .data_deviation =
+                                     psld_model_predicts_data(t->model) ? t->network->config.data_deviation : 0,
                                  .clean = t->settings.train.clean,
                                  .seed = (uint64_t)t->settings.seed};
     PSLD_TRY(make_trainer(t));
@@ -295,9 +296,7 @@ static psld_status prepare(psld_training *t, psld_phase phase, uint64_t first, s
     psld_minibatch *b = &t->batch;
     PSLD_TRY(psld_feed_take(t->feeds[phase], first, n, b->x, b->label));
     PSLD_TRY(check_labels(t, first, n));
-    PSLD_TRY(t->objective->fill(&t->how, phase, first, n, b));
-    for (size_t i = 0; i < n; i++) b->time[i] = (float)b->t[i];
-    return PSLD_OK;
+    return t->objective->fill(&t->how, phase, first, n, b);
 }
 
 /* What a step has counted, on this rank and then on all. */

@@ -1,10 +1,12 @@
 /* From what the user says to a configuration with every key: a file or nothing, overrides, choices for the data,
  * defaults; and whether the folder's run is the same. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "model/process_read.h"
 #include "train/choose.h"
 #include "train/training.h"
@@ -168,6 +170,36 @@ static psld_status put_classes(psld_training *t)
     return status;
 }
 
+/* For networks of clean data: the root mean square of the data, where the configuration does not say it. */
+static psld_status put_deviation(psld_training *t)
+{
+    enum { ENOUGH = 1000 };
+    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *predicts;
+    const char *word = "";
+    if (!model || !(predicts = psld_node_get(model, "predicts")) || psld_node_get(model, "data_deviation"))
+        return PSLD_OK;
+    PSLD_TRY(psld_node_text(predicts, &word));
+    if (!psld_text_same(word, "data")) return PSLD_OK;
+    size_t shape[PSLD_MAX_RANK], size = 1;
+    int rank = psld_data_shape(t->data, shape);
+    for (int i = 0; i < rank; i++) size *= shape[i];
+    float *x = psld_alloc(size, sizeof *x);
+    if (!x) return PSLD_NO_MEMORY;
+    uint64_t count = psld_data_count(t->data), taken = count < ENOUGH ? count : ENOUGH;
+    double sum = 0;
+    psld_status status = PSLD_OK;
+    for (uint64_t i = 0; i < taken && status == PSLD_OK; i++) {
+        uint64_t item = count / taken * i;
+        status = psld_data_read(t->data, 1, &item, x, NULL);
+        for (size_t j = 0; j < size; j++) sum += (double)x[j] * (double)x[j];
+    }
+    psld_release(x);
+    if (status != PSLD_OK) return status;
+    char text[32];
+    snprintf(text, sizeof text, "%.3g", fmax(sqrt(sum / ((double)taken * (double)size)), 1e-3));
+    return psld_settings_default(t->yaml, "model.data_deviation", text);
+}
+
 /* The data must come out as the network takes them. */
 static psld_status check_shape(const psld_training *t)
 {
@@ -207,6 +239,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
             status = open_data(t, &early, final, channels);
     }
     psld_settings_clear(&early);
+    if (status == PSLD_OK) status = put_deviation(t);
     if (status == PSLD_OK) status = embed_process(t->yaml);
     if (status == PSLD_OK) status = psld_settings_complete(t->yaml);
     if (status == PSLD_OK) status = psld_settings_read(t->yaml, &t->settings);

@@ -1,0 +1,73 @@
+#include "model/precondition.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sample/multistep.h"
+
+/* Networks are made for times from 0 to 1: those of sigma from 1e-7 to 1e7. */
+static double time_of(double sigma)
+{
+    return fmin(fmax(0.5 + log(sigma) / 32, 1e-3), 1);
+}
+
+psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, double t, psld_precondition *p)
+{
+    psld_split split;
+    psld_denoiser denoiser;
+    PSLD_TRY(psld_split_plan(recipe, 0, t, &split));
+    PSLD_TRY(psld_denoiser_plan(recipe, 0, t, &denoiser));
+    double sigma = split.sigma, whole = hypot(sigma, deviation);
+    memset(p, 0, sizeof *p);
+    p->k = denoiser.k;
+    p->predicted = denoiser.predicted;
+    p->time = time_of(sigma);
+    p->keep = deviation * deviation / whole;
+    p->scale = sigma * deviation / whole;
+    for (int a = 0; a < p->k; a++) p->input[a] = sigma * split.inverse[a] / whole;
+    for (int i = 0; i < p->predicted; i++) {
+        p->gain[i] = -denoiser.pull[i] * p->scale;
+        for (int a = 0; a < p->k; a++)
+            p->linear[i * p->k + a] = denoiser.white[i * p->k + a] - denoiser.pull[i] * p->keep * p->input[a];
+    }
+    return PSLD_OK;
+}
+
+void psld_precondition_input(const psld_precondition *p, size_t dim, const double *z, float *u)
+{
+    for (size_t j = 0; j < dim; j++) {
+        double sum = 0;
+        for (int a = 0; a < p->k; a++) sum += p->input[a] * z[(size_t)a * dim + j];
+        u[j] = (float)sum;
+    }
+}
+
+void psld_precondition_eps(const psld_precondition *p, size_t dim, const double *z, const float *f, double *eps)
+{
+    for (int i = 0; i < p->predicted; i++)
+        for (size_t j = 0; j < dim; j++) {
+            double sum = p->gain[i] * (double)f[j];
+            for (int a = 0; a < p->k; a++) sum += p->linear[i * p->k + a] * z[(size_t)a * dim + j];
+            eps[(size_t)i * dim + j] = sum;
+        }
+}
+
+void psld_precondition_weight(const psld_precondition *p, size_t dim, const double *weight, float *of_f)
+{
+    for (size_t j = 0; j < dim; j++) {
+        double sum = 0;
+        for (int i = 0; i < p->predicted; i++) sum += p->gain[i] * weight[(size_t)i * dim + j];
+        of_f[j] = (float)sum;
+    }
+}
+
+void psld_precondition_gradient(const psld_precondition *p, size_t dim, const double *weight, const float *by_u,
+                                double *by_z)
+{
+    for (int a = 0; a < p->k; a++)
+        for (size_t j = 0; j < dim; j++) {
+            double sum = p->input[a] * (double)by_u[j];
+            for (int i = 0; i < p->predicted; i++) sum += p->linear[i * p->k + a] * weight[(size_t)i * dim + j];
+            by_z[(size_t)a * dim + j] = sum;
+        }
+}
