@@ -2,10 +2,11 @@
  * one of the classifier with its gradient by the state. Models, or configurations, which get initial weights; without
  * arguments the digits of models/ and the CIFAR-10 networks of configs/, from the folder that has both.
  *
- * Parts, one after the other as in a step, and the whole take turns of 4 to 50 steps, about half a second; times are
- * the least, the ratio is the median of those within a round. A step has the sampler's own arithmetic in it and, with
- * em, its random numbers. Should the gradient by weights be computed, too, the operations of the classifier with its
- * gradient would be three times those without; by the state alone they are twice. */
+ * Parts, one after the other as in a step, and whole walks take turns. Times are medians over rounds, and so is the
+ * ratio, of those within a round: others on the machine disturb both alike. What a walk does beside its parts (tilting
+ * eps, the sampler's own arithmetic, random numbers with em, the constants of its steps) is measured inside it, too:
+ * clocks around both parts say how much of a walk they are. Should the gradient by weights be computed, too, the
+ * operations of the classifier with its gradient would be three times those without; by the state alone they are twice. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@
 #include "nn/plan.h"
 #include "psld.h"
 
-enum { FEWEST_STEPS = 4, MOST_STEPS = 50, ROUNDS = 5 };
+enum { FEWEST_STEPS = 3, MOST_STEPS = 50, ROUNDS = 11 };
+
+#define ROUND_SECONDS 0.2
 
 static const char *const samplers[] = {"em", "dpm"};
 
@@ -57,25 +60,38 @@ typedef struct rehearsal {
     size_t n, dim;
     double *z, *t, *eps, *gradient, *end;
     int32_t *label;
+    double score_seconds, classifier_seconds; /* spent in each since last set to 0 */
 } rehearsal;
 
-/* Seconds of each part, a step. */
-static void time_parts(const rehearsal *r, double *score, double *classifier)
+static psld_status predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
-    *score = *classifier = 0;
+    rehearsal *r = user;
+    double began = psld_seconds();
+    psld_status status = psld_source_predict(r->score, n, dim, z, t, eps);
+    r->score_seconds += psld_seconds() - began;
+    return status;
+}
+
+static psld_status classify(void *user, size_t n, size_t dim, const double *z, const double *t, const int32_t *label,
+                            double *log_p, double *grad_z)
+{
+    rehearsal *r = user;
+    double began = psld_seconds();
+    psld_status status = psld_classifier_evaluate(r->classifier, n, dim, z, t, label, log_p, grad_z);
+    r->classifier_seconds += psld_seconds() - began;
+    return status;
+}
+
+static void run_parts(rehearsal *r)
+{
     for (int i = 0; i < r->steps; i++) {
-        double began = psld_seconds();
-        must(psld_source_predict(r->score, r->n, r->dim, r->z, r->t, r->eps));
-        double between = psld_seconds();
-        must(psld_classifier_evaluate(r->classifier, r->n, r->dim, r->z, r->t, r->label, NULL, r->gradient));
-        *score += (between - began) / r->steps;
-        *classifier += (psld_seconds() - between) / r->steps;
+        must(predict(r, r->n, r->dim, r->z, r->t, r->eps));
+        must(classify(r, r->n, r->dim, r->z, r->t, r->label, NULL, r->gradient));
     }
 }
 
-static double time_steps(const rehearsal *r)
+static void walk(rehearsal *r)
 {
-    double began = psld_seconds();
     psld_sample_options o;
     psld_sample_defaults(&o);
     o.sampler = r->sampler;
@@ -83,6 +99,14 @@ static double time_steps(const rehearsal *r)
     o.denoise = 0;
     o.batch = r->n;
     must(psld_sample(r->recipe, r->guided, &o, 0, r->n, r->dim, NULL, r->end, NULL));
+}
+
+/* Seconds a step of whatever `turn` is. */
+static double time_turn(rehearsal *r, void (*turn)(rehearsal *))
+{
+    r->score_seconds = r->classifier_seconds = 0;
+    double began = psld_seconds();
+    turn(r);
     return (psld_seconds() - began) / r->steps;
 }
 
@@ -92,22 +116,28 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(double numbers[ROUNDS])
+{
+    qsort(numbers, ROUNDS, sizeof *numbers, by_size);
+    return numbers[ROUNDS / 2];
+}
+
 static void take_turns(rehearsal *r)
 {
-    double least[3] = {(double)INFINITY, (double)INFINITY, (double)INFINITY}, ratio[ROUNDS];
+    double score[ROUNDS], classifier[ROUNDS], step[ROUNDS], ratio[ROUNDS], inside[ROUNDS];
     r->steps = FEWEST_STEPS;
-    time_steps(r); /* plans, and warms the caches */
-    r->steps = (int)fmin(MOST_STEPS, fmax(FEWEST_STEPS, 0.5 / time_steps(r)));
+    time_turn(r, walk); /* plans, and warms the caches */
+    r->steps = (int)fmin(MOST_STEPS, fmax(FEWEST_STEPS, ROUND_SECONDS / time_turn(r, walk)));
     for (int i = 0; i < ROUNDS; i++) {
-        double now[3];
-        time_parts(r, &now[0], &now[1]);
-        now[2] = time_steps(r);
-        for (int j = 0; j < 3; j++) least[j] = fmin(least[j], now[j]);
-        ratio[i] = now[2] / (now[0] + now[1]);
+        time_turn(r, run_parts);
+        score[i] = r->score_seconds / r->steps;
+        classifier[i] = r->classifier_seconds / r->steps;
+        step[i] = time_turn(r, walk);
+        ratio[i] = step[i] / (score[i] + classifier[i]);
+        inside[i] = step[i] * r->steps / (r->score_seconds + r->classifier_seconds);
     }
-    qsort(ratio, ROUNDS, sizeof *ratio, by_size);
-    printf("%-7s  %5zu  %9.2f  %21.2f  %10.2f  %12.3f\n", r->sampler, r->n, 1e3 * least[0], 1e3 * least[1],
-           1e3 * least[2], ratio[ROUNDS / 2]);
+    printf("%-7s  %5zu  %9.2f  %21.2f  %10.2f  %12.3f  %11.3f\n", r->sampler, r->n, 1e3 * median(score),
+           1e3 * median(classifier), 1e3 * median(step), median(ratio), median(inside));
 }
 
 /* Operations of the classifier with its gradient over those without. */
@@ -131,12 +161,18 @@ static void measure(psld_model *score, psld_model *classifier, size_t n)
     r.label = room(n, sizeof *r.label);
     for (size_t i = 0; i < n * state; i++) r.z[i] = sin((double)i);
     for (size_t i = 0; i < n; i++) r.t[i] = 0.5;
-    must(psld_source_guide(r.score, recipe, r.classifier, 0, 1, &r.guided));
+    psld_source *timed_score;
+    psld_classifier *timed_classifier;
+    must(psld_source_callback(predict, &r, &timed_score));
+    must(psld_classifier_callback(classify, &r, psld_classifier_classes(r.classifier), &timed_classifier));
+    must(psld_source_guide(timed_score, recipe, timed_classifier, 0, 1, &r.guided));
     for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
         r.sampler = samplers[i];
         take_turns(&r);
     }
     psld_source_free(r.guided);
+    psld_source_free(timed_score);
+    psld_classifier_free(timed_classifier);
     for (int i = 0; i < 4; i++) free(*rooms[i]);
     free(r.t);
     free(r.label);
@@ -146,7 +182,7 @@ static void measure_pair(const char *score_path, const char *classifier_path)
 {
     psld_model *score = open_model(score_path), *classifier = open_model(classifier_path);
     printf("%s, %s\n", score_path, classifier_path);
-    printf("sampler  batch  score, ms  classifier + gradient  a step, ms  step / parts\n");
+    printf("sampler  batch  score, ms  classifier + gradient  a step, ms  step / parts  within walk\n");
     for (size_t n = 1; n <= 8; n *= 8) measure(score, classifier, n);
     printf("operations of the classifier with its gradient over those without: %.2f\n\n", gradient_share(classifier));
     psld_model_free(score);

@@ -68,20 +68,21 @@ static void fill_legendre(void)
  * W_j': the columns of all sqrt(h) W_j are a factor of cov. They fade quickly with j. */
 static void small_factor(int k, const psld_wide *a, const psld_wide *g, psld_wide h, psld_wide *lower)
 {
-    psld_wide wide[PSLD_MAX_K * LEGENDRE_BLOCKS * PSLD_MAX_K] = {0}, v[PSLD_WIDE_SIZE], next[PSLD_WIDE_SIZE];
+    psld_wide wide[PSLD_MAX_K * LEGENDRE_BLOCKS * PSLD_MAX_K], v[LEGENDRE_TERMS + 1][PSLD_WIDE_SIZE];
     int terms = k + LEGENDRE_TERMS - PSLD_MAX_K, blocks = k + LEGENDRE_BLOCKS - PSLD_MAX_K, columns = blocks * k;
     pthread_once(&legendre_once, fill_legendre);
-    for (int i = 0; i < k * k; i++) v[i] = g[i] * sqrtl(h);
+    for (int i = 0; i < k * k; i++) v[0][i] = g[i] * sqrtl(h);
     for (int i = 0; i < terms; i++) {
-        for (int row = 0; row < k; row++)
-            for (int l = 0; l < k; l++) {
-                psld_wide entry = v[row * k + l], *out = wide + row * columns + l;
-                if (entry == 0) continue;
-                for (int j = 0; j <= i && j < blocks; j++) out[j * k] += legendre[i][j] * entry;
-            }
-        psld_wide_multiply(k, a, v, next);
-        for (int l = 0; l < k * k; l++) v[l] = next[l] * (h / (i + 1));
+        psld_wide_multiply(k, a, v[i], v[i + 1]);
+        for (int l = 0; l < k * k; l++) v[i + 1][l] *= h / (i + 1);
     }
+    for (int row = 0; row < k; row++)
+        for (int j = 0; j < blocks; j++)
+            for (int l = 0; l < k; l++) {
+                psld_wide sum = 0; /* in a register: storing extended numbers is slow */
+                for (int i = j; i < terms; i++) sum += legendre[i][j] * v[i][row * k + l];
+                wide[row * columns + j * k + l] = sum;
+            }
     psld_wide_triangularise(k, columns, wide, lower);
 }
 

@@ -9,7 +9,7 @@ void psld_wide_identity(int k, psld_wide *a)
     for (int i = 0; i < k * k; i++) a[i] = i % (k + 1) == 0;
 }
 
-void psld_wide_multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
+static inline void multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
 {
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
@@ -17,6 +17,17 @@ void psld_wide_multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide
             for (int l = 0; l < k; l++) sum += a[i * k + l] * b[l * k + j];
             out[i * k + j] = sum;
         }
+}
+
+/* Series of kernels are made of these: the usual sizes without loops. */
+void psld_wide_multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
+{
+    if (k == 1)
+        *out = *a * *b;
+    else if (k == 2)
+        for (int i = 0; i < 4; i++) out[i] = a[i & 2] * b[i & 1] + a[i | 1] * b[i | 2];
+    else
+        multiply(k, a, b, out);
 }
 
 void psld_wide_multiply_t(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)

@@ -20,13 +20,13 @@ static void cut_block(const psld_recipe *recipe, const double *matrix, double *b
 /* An exact source says eps = -S' s with the stabilised factor S, where the score s belongs to the factor L: its eps
  * is convert e, e = -L' s. S and L are lower triangular in `order`, so blocks suffice: convert = S' L^-T, back = L'
  * S^-T. */
-static psld_status plan_conversion(const psld_recipe *recipe, double t, const double *factor, double *convert,
-                                   double *back)
+static psld_status plan_conversion(const psld_recipe *recipe, const psld_gaussian *kernel, double t,
+                                   const double *factor, double *convert, double *back)
 {
     double stable[PSLD_MATRIX_SIZE], s[PSLD_MATRIX_SIZE], l[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE];
     double product[PSLD_MATRIX_SIZE];
     int predicted = recipe->predicted;
-    PSLD_TRY(psld_recipe_factor(recipe, t, PSLD_HSM, stable, NULL));
+    PSLD_TRY(psld_kernel_factor(recipe, kernel, t, stable, NULL));
     cut_block(recipe, stable, s);
     cut_block(recipe, factor, l);
     psld_matrix_invert_lower(predicted, l, inverse);
@@ -58,8 +58,8 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
     denoiser->k = k;
     denoiser->predicted = predicted;
     PSLD_TRY(psld_recipe_factor(&own, t, PSLD_HSM, factor, inverse));
-    PSLD_TRY(plan_conversion(recipe, t, factor, convert, back));
     psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    PSLD_TRY(plan_conversion(recipe, &kernel, t, factor, convert, back));
     for (int r = 0; r < predicted; r++) {
         for (int b = 0; b < k; b++) a[r] += inverse[order[r] * k + b] * kernel.mean[b * k];
         square += a[r] * a[r];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "sample/walk.h"
 
 typedef struct way {
@@ -106,21 +107,41 @@ static psld_status find_grid(const char *name, const struct grid **found)
                      name);
 }
 
+typedef struct cutting {
+    const psld_recipe *recipe;
+    const struct grid *grid;
+    way way;
+    int steps;
+    double *times;
+} cutting;
+
+static psld_status cut(const cutting *c, size_t i)
+{
+    double at = c->grid->at(&c->way, (double)i / c->steps);
+    c->times[i] = at;
+    return c->grid->in_sigma ? psld_recipe_time(c->recipe, at, &c->times[i]) : PSLD_OK;
+}
+
+static void cut_range(void *context, size_t begin, size_t end)
+{
+    const cutting *c = context;
+    for (size_t i = begin; i < end; i++)
+        if (cut(c, i + 1) != PSLD_OK) c->times[i + 1] = (double)NAN;
+}
+
 static psld_status cut_way(const psld_recipe *recipe, const char *name, double rho, int steps, double end,
                            double *times)
 {
-    const struct grid *grid;
-    way w = {.end = end, .rho = rho};
-    PSLD_TRY(find_grid(name, &grid));
-    if (grid->in_sigma) {
-        PSLD_TRY(psld_recipe_sigma(recipe, 1, &w.top));
-        PSLD_TRY(psld_recipe_sigma(recipe, end, &w.bottom));
+    cutting c = {.recipe = recipe, .way = {.end = end, .rho = rho}, .steps = steps, .times = times};
+    PSLD_TRY(find_grid(name, &c.grid));
+    if (c.grid->in_sigma) {
+        PSLD_TRY(psld_recipe_sigma(recipe, 1, &c.way.top));
+        PSLD_TRY(psld_recipe_sigma(recipe, end, &c.way.bottom));
     }
     times[0] = 1;
-    for (int i = 1; i < steps; i++) {
-        times[i] = grid->at(&w, (double)i / steps);
-        if (grid->in_sigma) PSLD_TRY(psld_recipe_time(recipe, times[i], &times[i]));
-    }
+    psld_parallel((size_t)steps - 1, 1, cut_range, &c);
+    for (int i = 1; i < steps; i++)
+        if (isnan(times[i])) PSLD_TRY(cut(&c, (size_t)i)); /* again, in this thread, for the text */
     times[steps] = end;
     return PSLD_OK;
 }

@@ -10,11 +10,22 @@
 
 typedef struct preparation {
     const psld_path *path;
+    int exact; /* see psld_source: whose frame the time of the clean data is measured in */
     psld_multistep_fn plan;
     double *lambda; /* [steps] */
     psld_multistep *tables;
     psld_status *status; /* [steps] */
+    psld_status (*prepare)(const struct preparation *p, size_t step);
 } preparation;
+
+/* Where the clean data are known, as psld_multistep says. */
+static psld_status find_lambda(const preparation *p, size_t i)
+{
+    psld_split split;
+    PSLD_TRY(psld_split_plan(p->path->recipe, p->exact, p->path->times[i], &split));
+    p->lambda[i] = -log(split.sigma);
+    return PSLD_OK;
+}
 
 static psld_status prepare_step(const preparation *p, size_t i)
 {
@@ -33,21 +44,24 @@ static psld_status prepare_step(const preparation *p, size_t i)
 static void prepare_range(void *context, size_t begin, size_t end)
 {
     const preparation *p = context;
-    for (size_t i = begin; i < end; i++) p->status[i] = prepare_step(p, i);
+    for (size_t i = begin; i < end; i++) p->status[i] = p->prepare(p, i);
 }
 
-static psld_status prepare_all(preparation *p, int exact)
+/* One or the other for every step, on all threads. */
+static psld_status for_all_steps(preparation *p, psld_status (*prepare)(const preparation *, size_t))
 {
     size_t steps = (size_t)p->path->steps;
-    for (size_t i = 0; i < steps; i++) {
-        psld_split split;
-        PSLD_TRY(psld_split_plan(p->path->recipe, exact, p->path->times[i], &split));
-        p->lambda[i] = -log(split.sigma);
-    }
+    p->prepare = prepare;
     psld_parallel(steps, 1, prepare_range, p);
     for (size_t i = 0; i < steps; i++)
-        if (p->status[i] != PSLD_OK) return prepare_step(p, i); /* again, in this thread, for the text */
+        if (p->status[i] != PSLD_OK) return prepare(p, i); /* again, in this thread, for the text */
     return PSLD_OK;
+}
+
+static psld_status prepare_all(preparation *p)
+{
+    PSLD_TRY(for_all_steps(p, find_lambda));
+    return for_all_steps(p, prepare_step);
 }
 
 psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multistep_fn plan, psld_multistep *tables)
@@ -55,8 +69,8 @@ psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multis
     size_t steps = (size_t)path->steps;
     double *lambda = psld_alloc(steps, sizeof *lambda);
     psld_status *status = lambda ? psld_alloc(steps, sizeof *status) : NULL;
-    preparation p = {path, plan, lambda, tables, status};
-    psld_status result = status ? prepare_all(&p, exact) : PSLD_NO_MEMORY;
+    preparation p = {path, exact, plan, lambda, tables, status, NULL};
+    psld_status result = status ? prepare_all(&p) : PSLD_NO_MEMORY;
     psld_release(status);
     psld_release(lambda);
     return result;

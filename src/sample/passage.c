@@ -106,22 +106,30 @@ static void add_panel(passage *p, const psld_quadrature *rule, double h, const r
     }
 }
 
+/* The rates at the nodes of a panel, or 0 as soon as one of them is too large for it, unless it has to do: rates mostly
+ * rise with tau, so the last node says it soonest. */
+static int find_panel(const passage *p, const psld_quadrature *rule, double from, double h, int has_to_do, rates *at)
+{
+    double width = has_to_do ? 0 : fabs(h);
+    for (int n = PSLD_NODES - 1; n >= 0 && width <= 1; n--) {
+        find_rates(p, exp(from + h * rule->node[n]), &at[n]);
+        if (width * psld_matrix_largest(p->recipe->spec.k, at[n].omega) > 1) return 0;
+    }
+    return width <= 1;
+}
+
 /* From theta = `from` to `to`, in halves where rates are large. */
 static void cross(passage *p, double from, double to, int depth)
 {
     enum { DEEPEST = 20 };
     const psld_quadrature *rule = psld_quadrature_get();
-    double h = to - from, fastest = 0;
+    double h = to - from;
     rates at[PSLD_NODES];
-    for (int n = 0; n < PSLD_NODES; n++) {
-        find_rates(p, exp(from + h * rule->node[n]), &at[n]);
-        fastest = fmax(fastest, psld_matrix_largest(p->recipe->spec.k, at[n].omega));
-    }
-    if (depth < DEEPEST && fabs(h) * fmax(fastest, 1) > 1) {
+    if (find_panel(p, rule, from, h, depth == DEEPEST, at)) {
+        add_panel(p, rule, h, at);
+    } else {
         cross(p, from, from + h / 2, depth + 1);
         cross(p, from + h / 2, to, depth + 1);
-    } else {
-        add_panel(p, rule, h, at);
     }
 }
 
