@@ -6,8 +6,8 @@
  * mod stride of the input pixels, with the taps ky = r mod stride: step = stride, from = 1, dy = (first + pad - ky) /
  * stride.
  *
- * Scratch: a row of zeros; for each tap dy, dx and its place in the weights; for each slot the row pointers of a
- * block of pixels. */
+ * Scratch: a row of zeros; for each tap dy, dx, its place in the weights and how far it lies from a pixel's own place;
+ * for each slot the row pointers of a block of pixels. */
 #include "kernels/avx2/conv.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { BLOCK_PIXELS = 48 };
+enum { BLOCK_PIXELS = 48, TAP_NUMBERS = 4 };
 
 typedef struct {
     ptrdiff_t images, rows, columns; /* of the grid */
@@ -27,7 +27,7 @@ typedef struct {
     psld_const_pixels_avx2 in;
     psld_pixels_avx2 out;
     psld_gemm_taps_avx2 taps;
-    const ptrdiff_t *dy, *dx; /* [taps] */
+    const ptrdiff_t *dy, *dx, *offset; /* [taps]; offset: floats */
     const float *weights;
     const psld_finish_avx2 *finish;
     const float *zeros;
@@ -49,31 +49,59 @@ static ptrdiff_t words(ptrdiff_t count)
 
 /* ---- Pointers ---------------------------------------------------------------------------------------------------- */
 
-static void grid_position(const grid *g, ptrdiff_t pixel, ptrdiff_t *image, ptrdiff_t *a, ptrdiff_t *b)
+typedef struct {
+    ptrdiff_t image, a, b;
+} position;
+
+static position position_of(const grid *g, ptrdiff_t pixel)
 {
-    *b = pixel % g->columns;
-    *a = pixel / g->columns % g->rows;
-    *image = pixel / g->columns / g->rows;
+    return (position){pixel / g->columns / g->rows, pixel / g->columns % g->rows, pixel % g->columns};
+}
+
+/* The next pixel: dividing takes longer than all else that is done for one. */
+static void advance(const grid *g, position *at)
+{
+    if (++at->b < g->columns) return;
+    at->b = 0;
+    if (++at->a < g->rows) return;
+    at->a = 0;
+    at->image++;
 }
 
 /* Number of the output pixel in its buffer. */
 static ptrdiff_t output_pixel(const grid *g, ptrdiff_t pixel)
 {
-    ptrdiff_t image, a, b;
-    grid_position(g, pixel, &image, &a, &b);
-    return (image * g->out_height + g->first_y + a * g->step_y) * g->out_width + g->first_x + b * g->step_x;
+    const position at = position_of(g, pixel);
+    return (at.image * g->out_height + g->first_y + at.a * g->step_y) * g->out_width + g->first_x + at.b * g->step_x;
+}
+
+/* Where a tap of a pixel reads. */
+static const float *source_of(const grid *g, const position *at, ptrdiff_t tap)
+{
+    const ptrdiff_t y = at->a * g->from_y + g->dy[tap], x = at->b * g->from_x + g->dx[tap];
+    const int outside = y < 0 || y >= g->in_height || x < 0 || x >= g->in_width;
+    return outside ? g->zeros : g->in.data + ((at->image * g->in_height + y) * g->in_width + x) * g->in.stride;
+}
+
+/* Whether all taps of a pixel are inside the image: then they are if the first and the last in both directions are. */
+static int is_inside(const grid *g, const position *at)
+{
+    const ptrdiff_t last = g->taps.taps - 1, y = at->a * g->from_y, x = at->b * g->from_x;
+    return last >= 0 && psld_least(y + g->dy[0], y + g->dy[last]) >= 0 &&
+           psld_most(y + g->dy[0], y + g->dy[last]) < g->in_height && psld_least(x + g->dx[0], x + g->dx[last]) >= 0 &&
+           psld_most(x + g->dx[0], x + g->dx[last]) < g->in_width;
 }
 
 /* The pointers of one pixel, at every sixth place. */
-static void point_pixel(const grid *g, ptrdiff_t pixel, const float **table)
+static void point_pixel(const grid *g, const position *at, const float **table)
 {
-    ptrdiff_t image, a, b;
-    grid_position(g, pixel, &image, &a, &b);
-    for (ptrdiff_t tap = 0; tap < g->taps.taps; tap++) {
-        const ptrdiff_t y = a * g->from_y + g->dy[tap], x = b * g->from_x + g->dx[tap];
-        const int outside = y < 0 || y >= g->in_height || x < 0 || x >= g->in_width;
-        table[6 * tap] =
-            outside ? g->zeros : g->in.data + ((image * g->in_height + y) * g->in_width + x) * g->in.stride;
+    const ptrdiff_t taps = g->taps.taps;
+    if (is_inside(g, at)) {
+        const ptrdiff_t y = at->a * g->from_y, x = at->b * g->from_x;
+        const ptrdiff_t own = ((at->image * g->in_height + y) * g->in_width + x) * g->in.stride;
+        for (ptrdiff_t tap = 0; tap < taps; tap++) table[6 * tap] = g->in.data + (own + g->offset[tap]);
+    } else {
+        for (ptrdiff_t tap = 0; tap < taps; tap++) table[6 * tap] = source_of(g, at, tap);
     }
 }
 
@@ -119,7 +147,8 @@ static void pixels_task(void *context, int slot, ptrdiff_t task)
     const ptrdiff_t all = g->images * g->rows * g->columns, step = 6 * g->taps.taps;
     const ptrdiff_t begin = task * BLOCK_PIXELS, end = psld_least(all, begin + BLOCK_PIXELS);
     const float **table = g->tables + slot * g->table_size;
-    for (ptrdiff_t p = begin; p < end; p++) point_pixel(g, p, table + (p - begin) / 6 * step + (p - begin) % 6);
+    position at = position_of(g, begin);
+    for (ptrdiff_t p = 0; p < end - begin; p++, advance(g, &at)) point_pixel(g, &at, table + p / 6 * step + p % 6);
     for (ptrdiff_t panel = 0; 16 * panel < g->outputs; panel++)
         for (ptrdiff_t p = begin; p < end; p += 6)
             multiply_group(g, p, psld_least(6, end - p), table + (p - begin) / 6 * step, panel);
@@ -134,24 +163,25 @@ static void run_grid(grid *g, int slots)
 
 /* ---- Forward and data gradient ----------------------------------------------------------------------------------- */
 
-/* The scratch of a grid: zeros, then [3][taps] numbers, then tables. Returns the numbers. */
+/* The scratch of a grid: zeros, then [TAP_NUMBERS][taps] numbers, then tables. Returns the numbers. */
 static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t channels, float *scratch)
 {
     const ptrdiff_t taps = tap_count(s), width = psld_round16(channels);
     memset(scratch, 0, (size_t)width * sizeof *scratch);
     g->zeros = scratch;
     ptrdiff_t *numbers = (ptrdiff_t *)(void *)(scratch + width);
-    g->tables = (const float **)(void *)(scratch + width + words(3 * taps));
+    g->tables = (const float **)(void *)(scratch + width + words(TAP_NUMBERS * taps));
     g->table_size = words(BLOCK_PIXELS * taps) / 2;
     g->taps.block_taps = taps;
-    g->taps.channels = psld_round8(channels);
+    g->taps.channels = channels;
     return numbers;
 }
 
 static ptrdiff_t grid_scratch(const psld_conv_shape_avx2 *s)
 {
     const ptrdiff_t taps = tap_count(s);
-    return psld_round16(psld_most(s->inputs, s->outputs)) + words(3 * taps) + s->slots * words(BLOCK_PIXELS * taps);
+    return psld_round16(psld_most(s->inputs, s->outputs)) + words(TAP_NUMBERS * taps) +
+           s->slots * words(BLOCK_PIXELS * taps);
 }
 
 /* The taps ky, kx = first_ky, first_kx + multiples of step, with dy = (base_y +- ky) / divide and so on. */
@@ -161,17 +191,20 @@ typedef struct {
 
 static void list_taps(grid *g, ptrdiff_t *numbers, ptrdiff_t kernel_width, const tap_axis *y, const tap_axis *x)
 {
-    ptrdiff_t *where = numbers, *dy = where + g->taps.block_taps, *dx = dy + g->taps.block_taps, n = 0;
+    const ptrdiff_t room = g->taps.block_taps;
+    ptrdiff_t *where = numbers, *dy = where + room, *dx = dy + room, *offset = dx + room, n = 0;
     for (ptrdiff_t ky = y->first; ky < y->count; ky += y->step)
         for (ptrdiff_t kx = x->first; kx < x->count; kx += x->step, n++) {
             where[n] = ky * kernel_width + kx;
             dy[n] = (y->base + y->sign * ky) / y->divide;
             dx[n] = (x->base + x->sign * kx) / x->divide;
+            offset[n] = (dy[n] * g->in_width + dx[n]) * g->in.stride;
         }
     g->taps.taps = n;
     g->taps.where = where;
     g->dy = dy;
     g->dx = dx;
+    g->offset = offset;
 }
 
 void psld_conv_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *weights,
@@ -269,19 +302,13 @@ static void pack_task(void *context, int slot, ptrdiff_t task)
     const ptrdiff_t tap = task % (g->taps.taps + 1), strip = w->chunk * 16;
     const ptrdiff_t first = w->begin + task / (g->taps.taps + 1) * PACK_PIXELS;
     const ptrdiff_t last = psld_least(w->end, first + PACK_PIXELS);
-    for (ptrdiff_t p = first; p < last; p++) {
+    position at = position_of(g, first);
+    for (ptrdiff_t p = first; p < last; p++, advance(g, &at)) {
         const ptrdiff_t place = (p - w->begin) * 16;
-        if (tap == g->taps.taps) {
+        if (tap == g->taps.taps)
             pack_pixel(w->dy.data + p * w->dy.stride, w->shape->outputs, w->dy_pack + place, strip);
-            continue;
-        }
-        ptrdiff_t image, a, b;
-        grid_position(g, p, &image, &a, &b);
-        const ptrdiff_t y = a * g->from_y + g->dy[tap], x = b * g->from_x + g->dx[tap];
-        const int outside = y < 0 || y >= g->in_height || x < 0 || x >= g->in_width;
-        const float *from =
-            outside ? g->zeros : g->in.data + ((image * g->in_height + y) * g->in_width + x) * g->in.stride;
-        pack_pixel(from, w->shape->inputs, w->x_pack + tap * w->in_blocks * strip + place, strip);
+        else
+            pack_pixel(source_of(g, &at, tap), w->shape->inputs, w->x_pack + tap * w->in_blocks * strip + place, strip);
     }
 }
 
@@ -290,10 +317,14 @@ static void product_task(void *context, int slot, ptrdiff_t task)
     (void)slot;
     const weight_gradient *w = context;
     const ptrdiff_t taps = w->g.taps.taps, tap = task % taps, j = task / taps, strip = w->chunk * 16;
-    for (ptrdiff_t i = 0; i < w->in_blocks; i++)
-        psld_gemm_tn_avx2_6x16(16, w->end - w->begin, w->x_pack + (tap * w->in_blocks + i) * strip, 16,
-                               w->dy_pack + j * strip, 16, w->dw + ((j * w->in_blocks + i) * taps + tap) * 256, 16, 16,
-                               w->accumulate || w->begin > 0);
+    const int continues = w->accumulate || w->begin > 0;
+    for (ptrdiff_t i = 0; i < w->in_blocks; i++) {
+        const ptrdiff_t rows = psld_least(16, w->shape->inputs - 16 * i);
+        float *dw = w->dw + ((j * w->in_blocks + i) * taps + tap) * 256;
+        if (!continues) memset(dw + 16 * rows, 0, (size_t)(16 - rows) * 16 * sizeof *dw);
+        psld_gemm_tn_avx2_6x16(rows, w->end - w->begin, w->x_pack + (tap * w->in_blocks + i) * strip, 16,
+                               w->dy_pack + j * strip, 16, dw, 16, 16, continues);
+    }
 }
 
 void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,

@@ -23,7 +23,7 @@ void psld_gemm_panel_avx2_6x16(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrd
 typedef struct psld_gemm_taps_avx2 {
     ptrdiff_t taps;       /* that are summed; 0 gives zeros */
     ptrdiff_t block_taps; /* in the packed weights, >= taps */
-    ptrdiff_t channels;   /* a multiple of 8 */
+    ptrdiff_t channels;
     const ptrdiff_t *where;
 } psld_gemm_taps_avx2;
 

@@ -52,16 +52,21 @@ static size_t tasks_of_lines(const psld_call *call)
     return (size_t)call->out.shape.n * (size_t)call->out.shape.h;
 }
 
+/* Some columns at a time, which reach the same pixels in every line. */
 static void run_resample(const psld_call *call, size_t begin, size_t end)
 {
+    enum { COLUMNS = 32 };
     psld_shape s = call->out.shape, in = call->in[0].shape;
     ptrdiff_t lanes = psld_round8(s.c);
-    for (size_t task = begin; task < end; task++) {
-        ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h;
-        reach rows = reach_of(call->attributes, (int)y, in.h);
-        for (int x = 0; x < s.w; x++) {
-            reach columns = reach_of(call->attributes, x, in.w);
-            resample_pixel(&call->in[0], n, &rows, &columns, lanes, pixel_of(&call->out, n, y, x));
+    for (int first = 0; first < s.w; first += COLUMNS) {
+        reach columns[COLUMNS];
+        int count = s.w - first < COLUMNS ? s.w - first : COLUMNS;
+        for (int i = 0; i < count; i++) columns[i] = reach_of(call->attributes, first + i, in.w);
+        for (size_t task = begin; task < end; task++) {
+            ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h;
+            reach rows = reach_of(call->attributes, (int)y, in.h);
+            for (int i = 0; i < count; i++)
+                resample_pixel(&call->in[0], n, &rows, &columns[i], lanes, pixel_of(&call->out, n, y, first + i));
         }
     }
 }
