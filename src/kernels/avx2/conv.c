@@ -281,7 +281,9 @@ static ptrdiff_t pack_size(const psld_conv_shape_avx2 *s)
 
 ptrdiff_t psld_conv_scratch_avx2(const psld_conv_shape_avx2 *shape)
 {
-    return grid_scratch(shape) + pack_size(shape);
+    const ptrdiff_t gradient =
+        psld_conv_is_thin_avx2(shape) ? psld_conv_thin_scratch_avx2(shape) : grid_scratch(shape) + pack_size(shape);
+    return psld_most(grid_scratch(shape), gradient);
 }
 
 /* One pixel's channels to its place in every strip of 16. */
@@ -330,6 +332,10 @@ static void product_task(void *context, int slot, ptrdiff_t task)
 void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,
                             float *dw, int accumulate, float *scratch)
 {
+    if (psld_conv_is_thin_avx2(shape)) {
+        psld_conv_thin_dw_avx2(shape, x, dy, dw, accumulate, scratch);
+        return;
+    }
     weight_gradient w = {.shape = shape, .dy = dy, .dw = dw, .accumulate = accumulate};
     grid *g = &w.g;
     g->rows = shape->out_height, g->columns = shape->out_width;

@@ -60,4 +60,10 @@ void psld_conv_dx_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
 void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,
                             float *dw, int accumulate, float *scratch);
 
+/* How it does that where one side has few channels (conv_thin.c): whether it can, floats of scratch, and the same. */
+int psld_conv_is_thin_avx2(const psld_conv_shape_avx2 *shape);
+ptrdiff_t psld_conv_thin_scratch_avx2(const psld_conv_shape_avx2 *shape);
+void psld_conv_thin_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,
+                            float *dw, int accumulate, float *scratch);
+
 #endif
