@@ -558,6 +558,11 @@ static void conv_any_values(void **state)
         {1, 6, 7, 3, 6, 6, 17, 3, 3, 1, 1, 0, 1, 1},     /* pads below and left only */
         {8, 33, 33, 6, 17, 17, 16, 4, 4, 2, 2, 1, 1, 1}, /* many blocks of pixels */
         {2, 1, 1, 128, 1, 1, 48, 1, 1, 1, 1, 0, 0, 1},   /* linear */
+        {2, 9, 8, 3, 5, 4, 32, 3, 3, 2, 2, 1, 1, 1},     /* few channels in, with stride */
+        {1, 6, 7, 16, 4, 5, 3, 3, 3, 1, 1, 0, 0, 1},     /* few out: valid, */
+        {1, 3, 3, 32, 5, 5, 3, 3, 3, 1, 1, 2, 2, 1},     /* full, */
+        {2, 4, 9, 48, 5, 8, 2, 2, 7, 1, 1, 1, 2, 1},     /* and uneven */
+        {1, 8, 8, 48, 4, 4, 3, 3, 3, 2, 2, 1, 1, 1},     /* and with stride */
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_conv(shapes[i], 8 * (ptrdiff_t)(i % 2));
 }
