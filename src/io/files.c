@@ -287,6 +287,7 @@ psld_status psld_files_read(const psld_files *files, size_t index, psld_map *byt
     *bytes = (psld_map){0};
     if (entry->place == PSLD_IN_FOLDER) return read_from_folder(files, entry, bytes);
     if (entry->place == PSLD_IN_ZIP || entry->place == PSLD_IN_SCRATCH) return read_packed(files, entry, bytes);
+    if (entry->size == 0) return PSLD_OK; /* nothing was kept in memory, maybe */
     bytes->bytes = entry->place == PSLD_IN_MAP ? entry->inside : (const unsigned char *)files->memory + entry->offset;
     bytes->size = entry->size;
     return PSLD_OK;
