@@ -407,6 +407,60 @@ static void methods_compared(void **state)
     }
 }
 
+/* ---- Derivatives that are wrong ---------------------------------------------------------------------------------- */
+
+static psld_status predict_truly(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    return psld_source_predict(user, n, dim, z, t, eps);
+}
+
+/* As if eps did not depend on z: X then has the derivative of z itself, and near t = 1 a covariance of hundreds. */
+static psld_status differentiate_wrongly(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                         const double *weight, double *eps, double *grad_z)
+{
+    (void)weight;
+    memset(grad_z, 0, n * dim * 2 * sizeof *grad_z);
+    return eps ? psld_source_predict(user, n, dim, z, t, eps) : PSLD_OK;
+}
+
+/* What is predicted moves towards the measurement and not beyond it, whatever the derivatives are. */
+static void no_pull_goes_too_far(void **state)
+{
+    (void)state;
+    const double one = 1, y[DIM] = {0.4, -0.9, 0.2, 0.6}, z[2 * DIM] = {0.3, -1.2, 0.8, 0.1, -0.2, 0.4, 0.3, -0.5};
+    psld_recipe *recipe;
+    psld_mixture *mixture;
+    psld_source *base, *wrong, *source;
+    psld_operator *op = four_dimensional("denoise");
+    psld_restore_options options;
+    assert_int_equal(psld_mixture_create(1, DIM, &one, prior_mean, &prior_scale, &mixture), PSLD_OK);
+    assert_int_equal(psld_recipe_open("psld", &recipe), PSLD_OK);
+    assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
+    assert_int_equal(psld_source_callback_gradient(predict_truly, differentiate_wrongly, base, &wrong), PSLD_OK);
+    psld_restore_defaults(&options);
+    options.noise = noise;
+    for (int m = 0; m < 3; m++)
+        for (double t = 1; t > 1e-3; t *= 0.3) {
+            double before[DIM], after[DIM], moved = 0, distance = 0;
+            options.method = psld_restore_name(m);
+            assert_int_equal(psld_source_restore(wrong, recipe, op, y, &options, &source), PSLD_OK);
+            assert_int_equal(psld_source_denoise(wrong, recipe, 1, DIM, z, &t, before), PSLD_OK);
+            assert_int_equal(psld_source_denoise(source, recipe, 1, DIM, z, &t, after), PSLD_OK);
+            for (int j = 0; j < DIM; j++) {
+                moved += (after[j] - before[j]) * (y[j] - before[j]);
+                distance += (y[j] - before[j]) * (y[j] - before[j]);
+            }
+            printf("%-15s t = %-6.2g goes %.4f of the way\n", options.method, t, moved / distance);
+            assert_true(moved > 0 && moved < distance * (1 + 1e-9));
+            psld_source_free(source);
+        }
+    psld_source_free(wrong);
+    psld_source_free(base);
+    psld_operator_free(op);
+    psld_recipe_free(recipe);
+    psld_mixture_free(mixture);
+}
+
 static void bad_tasks(void **state)
 {
     (void)state;
@@ -443,6 +497,7 @@ int main(void)
                                        cmocka_unit_test(posterior_method_is_exact),
                                        cmocka_unit_test(samples_follow_the_posterior),
                                        cmocka_unit_test(methods_compared),
+                                       cmocka_unit_test(no_pull_goes_too_far),
                                        cmocka_unit_test(bad_tasks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@
  *                   isotropic one as preconditioner. For a Gaussian prior all of this is exact: p(y | z_t) is that
  *                   Gaussian, and V does not depend on z.
  *
- * The last three have the gradient (dX/dz)' A' C^-1 (y - A X), C being the covariance. */
+ * The last three have the gradient (dX/dz)' A' C^-1 (y - A X), C being the covariance, held back where a network's
+ * derivatives make it too long (part_of_pull). */
 #include <math.h>
 #include <string.h>
 
@@ -57,6 +58,7 @@ typedef struct restored {
     double *clean;    /* [n][dim]: X, then what is pulled back */
     double *weight;   /* [n][predicted * dim] */
     double *product;  /* [n][k * dim]: of a vector with the Jacobian */
+    double *residual; /* [n][size]: y - A X */
     double *solved;   /* [n][size]: C^-1 (y - A X) */
     double *cg[4];    /* [n][size] each: residual, residual divided, direction, product with it */
     double *goals;    /* [n]: see take_step */
@@ -89,8 +91,8 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
 
 static void release_rooms(restored *r)
 {
-    double **const rooms[] = {&r->gradient, &r->clean, &r->weight, &r->product, &r->solved, &r->cg[0],
-                              &r->cg[1],    &r->cg[2], &r->cg[3],  &r->goals,   &r->work};
+    double **const rooms[] = {&r->gradient, &r->clean, &r->weight, &r->product, &r->residual, &r->solved,
+                              &r->cg[0],    &r->cg[1], &r->cg[2],  &r->cg[3],   &r->goals,    &r->work};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
         psld_release(*rooms[i]);
         *rooms[i] = NULL;
@@ -107,10 +109,10 @@ static psld_status make_rooms(restored *r, size_t n)
     struct {
         double **room;
         size_t width;
-    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},   {&r->weight, (size_t)r->recipe.predicted * dim},
-                       {&r->product, k * dim},  {&r->solved, size}, {&r->cg[0], size},
-                       {&r->cg[1], size},       {&r->cg[2], size},  {&r->cg[3], size},
-                       {&r->goals, 1},          {&r->work, r->room}};
+    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},     {&r->weight, (size_t)r->recipe.predicted * dim},
+                       {&r->product, k * dim},  {&r->residual, size}, {&r->solved, size},
+                       {&r->cg[0], size},       {&r->cg[1], size},    {&r->cg[2], size},
+                       {&r->cg[3], size},       {&r->goals, 1},       {&r->work, r->room}};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
         *rooms[i].room = psld_alloc(n, rooms[i].width * sizeof(double));
         if (!*rooms[i].room) return PSLD_NO_MEMORY;
@@ -209,26 +211,50 @@ static psld_status pull_back(restored *r, const moment *at, size_t n, const doub
     return PSLD_OK;
 }
 
-/* solved = y - A X. */
+/* residual = y - A X. */
 static void find_residuals(restored *r, const moment *at, size_t n, const double *z, const double *eps)
 {
     size_t dim = r->op->dim, size = r->op->size;
     psld_denoiser_apply(&at->denoiser, n, dim, z, eps, r->clean);
     for (size_t i = 0; i < n; i++) {
-        double *rest = r->solved + i * size;
+        double *rest = r->residual + i * size;
         psld_operator_forward(r->op, r->clean + i * dim, r->work, rest);
         for (size_t l = 0; l < size; l++) rest[l] = r->y[l] - rest[l];
     }
 }
 
-/* gradient = (dX/dz)' A' solved. */
+static double dot(size_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* A pull p moves A X by A V A' p, and exact Bayes has A V A' p + s^2 p = y - A X, so that it never goes beyond y. A
+ * network's derivatives, and with them V, may be far larger than any covariance of data or not even be one, most of all
+ * near t = 1; a p made for another V, or by iterations that did not converge, then goes beyond, and farther at each
+ * evaluation. So it is cut to where its own direction has the exact length, which needs nothing but the product with
+ * the Jacobian that is there already. The exact p is not cut, nor is one for a V that is larger than the network's. */
+static double part_of_pull(const restored *r, const moment *at, size_t i)
+{
+    size_t k = (size_t)r->recipe.spec.k, dim = r->op->dim, size = r->op->size;
+    const double *p = r->solved + i * size, *spread = r->clean + i * dim; /* A' p */
+    double wanted = dot(size, p, r->residual + i * size), found = r->options.noise * r->options.noise * dot(size, p, p);
+    for (size_t a = 0; a < k; a++) found += at->sigma2 * at->mu[a] * dot(dim, spread, r->product + (i * k + a) * dim);
+    return found > 0 ? fmax(0, fmin(1, wanted / found)) : 0;
+}
+
+/* gradient = (dX/dz)' A' solved, or as much of it as is good. */
 static psld_status finish_gradient(restored *r, const moment *at, size_t n, const double *z)
 {
     size_t dim = r->op->dim, state = (size_t)r->recipe.spec.k * dim;
     for (size_t i = 0; i < n; i++)
         psld_operator_adjoint(r->op, r->solved + i * r->op->size, r->work, r->clean + i * dim);
     PSLD_TRY(pull_back(r, at, n, z, r->clean));
-    memcpy(r->gradient, r->product, n * state * sizeof *r->gradient);
+    for (size_t i = 0; i < n; i++) {
+        double part = part_of_pull(r, at, i);
+        for (size_t j = 0; j < state; j++) r->gradient[i * state + j] = part * r->product[i * state + j];
+    }
     return PSLD_OK;
 }
 
@@ -236,7 +262,7 @@ static psld_status run_reconstruction(restored *r, const moment *at, size_t n, c
 {
     double variance = r->options.noise * r->options.noise + at->isotropic;
     find_residuals(r, at, n, z, eps);
-    for (size_t i = 0; i < n * r->op->size; i++) r->solved[i] /= variance;
+    for (size_t i = 0; i < n * r->op->size; i++) r->solved[i] = r->residual[i] / variance;
     return finish_gradient(r, at, n, z);
 }
 
@@ -257,7 +283,7 @@ static psld_status run_isotropic(restored *r, const moment *at, size_t n, const 
 {
     size_t size = r->op->size;
     find_residuals(r, at, n, z, eps);
-    for (size_t i = 0; i < n; i++) divide_isotropic(r, at, r->solved + i * size, r->solved + i * size);
+    for (size_t i = 0; i < n; i++) divide_isotropic(r, at, r->residual + i * size, r->solved + i * size);
     return finish_gradient(r, at, n, z);
 }
 
@@ -282,13 +308,6 @@ static psld_status multiply_covariance(restored *r, const moment *at, size_t n, 
     return PSLD_OK;
 }
 
-static double dot(size_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 /* One state's part of an iteration of conjugate gradients: x += step p, rest -= step C p. `goal` is what the residual
  * has to fall to; below 0 the state is done. So it is where the curvature is not positive, as a network's may be. */
 static void take_step(const restored *r, const moment *at, size_t i, double *goal)
@@ -311,11 +330,11 @@ static void take_step(const restored *r, const moment *at, size_t i, double *goa
     if (after <= *goal) *goal = -1;
 }
 
-/* solved <- (s^2 + A V A')^-1 solved, each state for itself: how many are solved at once leaves no mark. */
+/* solved = (s^2 + A V A')^-1 residual, each state for itself: how many are solved at once leaves no mark. */
 static psld_status solve(restored *r, const moment *at, size_t n, const double *z)
 {
     size_t size = r->op->size;
-    memcpy(r->cg[0], r->solved, n * size * sizeof(double));
+    memcpy(r->cg[0], r->residual, n * size * sizeof(double));
     memset(r->solved, 0, n * size * sizeof(double));
     for (size_t i = 0; i < n; i++) {
         divide_isotropic(r, at, r->cg[0] + i * size, r->cg[1] + i * size);
