@@ -59,30 +59,30 @@ static psld_status fill_in(const inpaint_request *r, inpaint_job *job)
     return status;
 }
 
+static int report(const inpaint_job *job)
+{
+    char what[128];
+    size_t images = job->x->shape[0];
+    snprintf(what, sizeof what, "of %zu %s%s", images, sampling_is_image(&job->sampling) ? "picture" : "vector",
+             images == 1 ? "" : "s");
+    return sampling_report(&job->sampling, job->samples->shape[0], what);
+}
+
 static int inpaint(const cli_command *command, const char *const *words, int count, const inpaint_request *r)
 {
     inpaint_job job = {0};
-    char what[128];
-    int exit_code = EXIT_DONE;
-    psld_status status = sampling_open(words, count, &r->sampling, r->sampling.label != NULL, &job.sampling);
-    if (status == PSLD_OK && !sampling_is_image(&job.sampling) && !cli_ends_in(r->sampling.out, ".npy"))
-        exit_code = cli_wrong_usage(command, "-o %s: vectors are written as .npy", r->sampling.out);
-    if (status == PSLD_OK && exit_code == EXIT_DONE) {
-        status = fill_in(r, &job);
+    int exit_code = sampling_open_restoration(command, words, count, &r->sampling, &job.sampling);
+    if (exit_code == EXIT_DONE) {
+        psld_status status = fill_in(r, &job);
         if (status == PSLD_OK) status = sampling_write_strips(&job.sampling, job.x, job.corrupted, job.samples);
-        if (status == PSLD_OK) {
-            size_t images = job.x->shape[0];
-            snprintf(what, sizeof what, "of %zu %s%s", images, sampling_is_image(&job.sampling) ? "picture" : "vector",
-                     images == 1 ? "" : "s");
-            exit_code = sampling_report(&job.sampling, job.samples->shape[0], what);
-        }
+        exit_code = status == PSLD_OK ? report(&job) : cli_failed(status);
     }
     psld_array_free(job.x);
     psld_array_free(job.known);
     psld_array_free(job.corrupted);
     psld_array_free(job.samples);
     sampling_close(&job.sampling);
-    return status == PSLD_OK ? exit_code : cli_failed(status);
+    return exit_code;
 }
 
 static int check(const cli_command *command, inpaint_request *r)

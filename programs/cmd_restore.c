@@ -146,26 +146,26 @@ static void release(restore_job *job)
     sampling_close(&job->sampling);
 }
 
+static int report(const restore_request *r, const restore_job *job)
+{
+    char what[128];
+    snprintf(what, sizeof what, "of %zu measurement%s by %s", job->images, job->images == 1 ? "" : "s",
+             r->options.method);
+    return sampling_report(&job->sampling, job->samples->shape[0], what);
+}
+
 static int restore(const cli_command *command, const char *const *words, int count, const restore_request *r)
 {
     restore_job job = {0};
-    char what[128];
-    int exit_code = EXIT_DONE;
-    psld_status status = sampling_open(words, count, &r->sampling, r->sampling.label != NULL, &job.sampling);
-    if (status == PSLD_OK && !sampling_is_image(&job.sampling) && !cli_ends_in(r->sampling.out, ".npy"))
-        exit_code = cli_wrong_usage(command, "-o %s: vectors are written as .npy", r->sampling.out);
-    if (status == PSLD_OK && exit_code == EXIT_DONE) {
-        status = restore_all(r, &job);
+    int exit_code = sampling_open_restoration(command, words, count, &r->sampling, &job.sampling);
+    if (exit_code == EXIT_DONE) {
+        psld_status status = restore_all(r, &job);
         if (status == PSLD_OK)
             status = sampling_write_strips(&job.sampling, r->degraded ? NULL : job.x, job.shown, job.samples);
-        if (status == PSLD_OK) {
-            snprintf(what, sizeof what, "of %zu measurement%s by %s", job.images, job.images == 1 ? "" : "s",
-                     r->options.method);
-            exit_code = sampling_report(&job.sampling, job.samples->shape[0], what);
-        }
+        exit_code = status == PSLD_OK ? report(r, &job) : cli_failed(status);
     }
     release(&job);
-    return status == PSLD_OK ? exit_code : cli_failed(status);
+    return exit_code;
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */

@@ -71,6 +71,16 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     return PSLD_OK;
 }
 
+int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
+                              const sampling_request *s, sampling_job *job)
+{
+    psld_status status = sampling_open(words, count, s, s->label != NULL, job);
+    if (status != PSLD_OK) return cli_failed(status);
+    if (!sampling_is_image(job) && !cli_ends_in(s->out, ".npy"))
+        return cli_wrong_usage(command, "-o %s: vectors are written as .npy", s->out);
+    return EXIT_DONE;
+}
+
 void sampling_close(sampling_job *job)
 {
     if (job->classifier != job->model) psld_model_free(job->classifier);

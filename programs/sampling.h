@@ -114,6 +114,9 @@ typedef struct sampling_job {
  * needed. Checks that they fit each other. */
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels,
                           sampling_job *job);
+/* The same for commands with SAMPLING_RESTORATION, with a word where it fails: EXIT_DONE when it does not. */
+int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
+                              const sampling_request *s, sampling_job *job);
 void sampling_close(sampling_job *job);
 int sampling_is_image(const sampling_job *job);
 size_t sampling_classes(const sampling_job *job);

@@ -60,8 +60,9 @@ typedef struct restored {
     double *product;  /* [n][k * dim]: of a vector with the Jacobian */
     double *residual; /* [n][size]: y - A X */
     double *solved;   /* [n][size]: C^-1 (y - A X) */
-    double *cg[4];    /* [n][size] each: residual, residual divided, direction, product with it */
-    double *goals;    /* [n]: see take_step */
+    double *cg[5];    /* [n][size] each: residual, residual divided, direction, product with it, solution */
+    double *least;    /* [n]: square of the least residual so far */
+    double *goals;    /* [n]: what it has to fall to; below 0 when the state is done */
     double *work;     /* [n][room] */
     size_t room;
 } restored;
@@ -91,8 +92,8 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
 
 static void release_rooms(restored *r)
 {
-    double **const rooms[] = {&r->gradient, &r->clean, &r->weight, &r->product, &r->residual, &r->solved,
-                              &r->cg[0],    &r->cg[1], &r->cg[2],  &r->cg[3],   &r->goals,    &r->work};
+    double **const rooms[] = {&r->gradient, &r->clean, &r->weight, &r->product, &r->residual, &r->solved, &r->cg[0],
+                              &r->cg[1],    &r->cg[2], &r->cg[3],  &r->cg[4],   &r->least,    &r->goals,  &r->work};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
         psld_release(*rooms[i]);
         *rooms[i] = NULL;
@@ -112,7 +113,8 @@ static psld_status make_rooms(restored *r, size_t n)
     } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},     {&r->weight, (size_t)r->recipe.predicted * dim},
                        {&r->product, k * dim},  {&r->residual, size}, {&r->solved, size},
                        {&r->cg[0], size},       {&r->cg[1], size},    {&r->cg[2], size},
-                       {&r->cg[3], size},       {&r->goals, 1},       {&r->work, r->room}};
+                       {&r->cg[3], size},       {&r->cg[4], size},    {&r->least, 1},
+                       {&r->goals, 1},          {&r->work, r->room}};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
         *rooms[i].room = psld_alloc(n, rooms[i].width * sizeof(double));
         if (!*rooms[i].room) return PSLD_NO_MEMORY;
@@ -308,13 +310,14 @@ static psld_status multiply_covariance(restored *r, const moment *at, size_t n, 
     return PSLD_OK;
 }
 
-/* One state's part of an iteration of conjugate gradients: x += step p, rest -= step C p. `goal` is what the residual
- * has to fall to; below 0 the state is done. So it is where the curvature is not positive, as a network's may be. */
-static void take_step(const restored *r, const moment *at, size_t i, double *goal)
+/* One state's part of an iteration of conjugate gradients: x += step p, rest -= step C p. A network's V is not quite
+ * symmetric and may not even be a covariance, and the iterations then lead astray: `solved` keeps the x with the least
+ * residual. Ends where the residual is small enough, and where the curvature is not positive. */
+static void take_step(const restored *r, const moment *at, size_t i)
 {
     size_t size = r->op->size;
-    double *x = r->solved + i * size, *rest = r->cg[0] + i * size, *divided = r->cg[1] + i * size;
-    double *p = r->cg[2] + i * size, *cp = r->cg[3] + i * size;
+    double *rest = r->cg[0] + i * size, *divided = r->cg[1] + i * size, *p = r->cg[2] + i * size;
+    double *cp = r->cg[3] + i * size, *x = r->cg[4] + i * size, *goal = &r->goals[i];
     double before = dot(size, rest, divided), curvature = dot(size, p, cp);
     if (!(before > *goal && curvature > 0)) {
         *goal = -1;
@@ -327,6 +330,10 @@ static void take_step(const restored *r, const moment *at, size_t i, double *goa
     divide_isotropic(r, at, rest, divided);
     double after = dot(size, rest, divided);
     for (size_t l = 0; l < size; l++) p[l] = divided[l] + after / before * p[l];
+    if (after < r->least[i]) {
+        r->least[i] = after;
+        memcpy(r->solved + i * size, x, size * sizeof *x);
+    }
     if (after <= *goal) *goal = -1;
 }
 
@@ -336,9 +343,11 @@ static psld_status solve(restored *r, const moment *at, size_t n, const double *
     size_t size = r->op->size;
     memcpy(r->cg[0], r->residual, n * size * sizeof(double));
     memset(r->solved, 0, n * size * sizeof(double));
+    memset(r->cg[4], 0, n * size * sizeof(double));
     for (size_t i = 0; i < n; i++) {
         divide_isotropic(r, at, r->cg[0] + i * size, r->cg[1] + i * size);
-        r->goals[i] = r->options.tolerance * r->options.tolerance * dot(size, r->cg[0] + i * size, r->cg[1] + i * size);
+        r->least[i] = dot(size, r->cg[0] + i * size, r->cg[1] + i * size);
+        r->goals[i] = r->options.tolerance * r->options.tolerance * r->least[i];
     }
     memcpy(r->cg[2], r->cg[1], n * size * sizeof(double));
     for (int iteration = 0; iteration < r->options.iterations; iteration++) {
@@ -346,7 +355,7 @@ static psld_status solve(restored *r, const moment *at, size_t n, const double *
         PSLD_TRY(multiply_covariance(r, at, n, z, r->cg[2], r->cg[3]));
         for (size_t i = 0; i < n; i++)
             if (r->goals[i] >= 0) {
-                take_step(r, at, i, &r->goals[i]);
+                take_step(r, at, i);
                 open += r->goals[i] >= 0;
             }
         if (!open) break;
