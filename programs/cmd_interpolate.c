@@ -31,15 +31,14 @@ static void walk_arc(size_t width, const float *a, const float *b, size_t n, flo
     }
 }
 
-static psld_status write_strip(const latent_job *job, const char *path, psld_array *strip)
+static psld_status write_strip(const psld_array *strip, const char *path)
 {
     psld_array *pixels = NULL;
     if (cli_ends_in(path, ".npy")) return psld_array_save(strip, path);
     if (strip->rank != 4) return cli_bad_input("-o %s: a picture needs a model of images; write .npy", path);
     psld_status status = psld_images_from_data(strip, 0, &pixels);
-    if (status == PSLD_OK) status = psld_image_grid(pixels, (size_t)strip->shape[0], path);
+    if (status == PSLD_OK) status = psld_image_grid(pixels, strip->shape[0], path);
     psld_array_free(pixels);
-    (void)job;
     return status;
 }
 
@@ -59,7 +58,7 @@ static int interpolate(request *r, const char *const *words)
         if (status == PSLD_OK) walk_arc(width, job.z->data, (const float *)job.z->data + width, n, between->data);
     }
     if (status == PSLD_OK) status = latent_decode(&job, between, &strip);
-    if (status == PSLD_OK) status = write_strip(&job, r->out, strip);
+    if (status == PSLD_OK) status = write_strip(strip, r->out);
     if (status == PSLD_OK) printf("%zu from %s to %s: %s\n", n, words[1], words[2], r->out);
     psld_array_free(between);
     psld_array_free(strip);

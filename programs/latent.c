@@ -81,7 +81,8 @@ psld_status latent_open(latent_request *request, const char *model, const char *
     request->model.options.raw = request->model.use && strcmp(request->model.use, "raw") == 0;
     psld_status status = psld_model_open(model, &request->model.options, &job->model);
     if (status != PSLD_OK) return status;
-    if (psld_model_kind_of(job->model) == PSLD_CLASSIFIER) return cli_bad_input("a classifier has no samples");
+    if (psld_model_kind_of(job->model) == PSLD_CLASSIFIER)
+        return cli_bad_input("%s: a classifier has no samples", model);
     job->request = request;
     job->options = request->options;
     return load_data(files, count, job);

@@ -124,14 +124,22 @@ static void put_value(const json_t *value, int digits, char *text, size_t size)
     if (json_is_real(value)) snprintf(text, size, "%.*g", digits, json_real_value(value));
 }
 
+static void put_quoted(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text; text++) fprintf(file, "%s%c", *text == '"' ? "\"" : "", *text);
+    fputc('"', file);
+}
+
 static void put_cell(FILE *file, const char *text, int csv, size_t width, int first)
 {
+    if (!first) fputs(csv ? "," : "  ", file);
     if (!csv)
-        fprintf(file, "%s%-*s", first ? "" : "  ", (int)width, text);
-    else if (strpbrk(text, ",\" "))
-        fprintf(file, "%s\"%s\"", first ? "" : ",", text);
+        fprintf(file, "%-*s", (int)width, text);
+    else if (strpbrk(text, ",\" \n"))
+        put_quoted(file, text);
     else
-        fprintf(file, "%s%s", first ? "" : ",", text);
+        fputs(text, file);
 }
 
 static size_t width_of(const json_t *rows, const char *name, int digits)
@@ -174,24 +182,39 @@ void sweep_print_table(const json_t *rows)
     write_table(stdout, rows, 0);
 }
 
-psld_status sweep_save_table(const char *path, const json_t *rows)
+static void write_csv(FILE *file, const json_t *rows)
+{
+    write_table(file, rows, 1);
+}
+
+static void write_json(FILE *file, const json_t *rows)
+{
+    json_dumpf(rows, file, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+}
+
+/* All of it or nothing: under another name first. */
+static psld_status save_rows(const char *path, const json_t *rows, void (*write)(FILE *, const json_t *))
 {
     char temporary[PATH + 8];
     snprintf(temporary, sizeof temporary, "%s.part", path);
     FILE *file = fopen(temporary, "w");
     if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
-    write_table(file, rows, 1);
+    write(file, rows);
     int failed = ferror(file);
     failed |= fclose(file) != 0;
-    if (failed || rename(temporary, path) != 0) return cli_bad_input("%s: cannot write", path);
-    return PSLD_OK;
+    if (!failed && rename(temporary, path) == 0) return PSLD_OK;
+    remove(temporary);
+    return cli_bad_input("%s: cannot write", path);
+}
+
+psld_status sweep_save_table(const char *path, const json_t *rows)
+{
+    return save_rows(path, rows, write_csv);
 }
 
 psld_status sweep_save_json(const char *path, const json_t *rows)
 {
-    return json_dump_file(rows, path, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0
-               ? PSLD_OK
-               : cli_bad_input("%s: cannot write", path);
+    return save_rows(path, rows, write_json);
 }
 
 /* ---- The plot ---------------------------------------------------------------------------------------------------- */
