@@ -41,6 +41,11 @@ psld_status psld_map_open(const char *path, psld_map *map)
     return status == PSLD_NO_MEMORY ? psld_fail_in(status, "%s", path) : status;
 }
 
+void psld_map_expect(const psld_map *map, int scattered)
+{
+    if (map->mapping) posix_madvise(map->mapping, map->size, scattered ? POSIX_MADV_RANDOM : POSIX_MADV_NORMAL);
+}
+
 void psld_map_close(psld_map *map)
 {
     if (map->mapping) munmap(map->mapping, map->size);

@@ -18,6 +18,9 @@ typedef struct psld_map {
 } psld_map;
 
 psld_status psld_map_open(const char *path, psld_map *map);
+/* How it will be read from now on: here and there, so that nothing around it should come from the disk as well, or in
+ * order, as is assumed at first. Advice only. */
+void psld_map_expect(const psld_map *map, int scattered);
 /* Harmless on one that is all 0. */
 void psld_map_close(psld_map *map);
 

@@ -358,6 +358,11 @@ psld_status psld_tensors_verify(const psld_tensors *tensors)
     return PSLD_OK;
 }
 
+void psld_tensors_expect(const psld_tensors *tensors, int scattered)
+{
+    psld_map_expect(&tensors->own->map, scattered);
+}
+
 /* Two tensors of one name would make a file that nobody can read. */
 static psld_status check_names(const psld_tensors *tensors, const char *path)
 {

@@ -66,6 +66,8 @@ void psld_tensors_free(psld_tensors *tensors);
 
 /* Compares the checksums that a file has for data used in place (zip), by reading all of it. PSLD_OK if it has none. */
 psld_status psld_tensors_verify(const psld_tensors *tensors);
+/* How the data of a file will be read from now on: see psld_map_expect. */
+void psld_tensors_expect(const psld_tensors *tensors, int scattered);
 
 /* NULL when there is none of that name. */
 const psld_tensor *psld_tensors_find(const psld_tensors *tensors, const char *name);

@@ -56,7 +56,9 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
     const char *prefix = choose_prefix(tensors, network->config.kind, options->raw);
     PSLD_TRY(psld_tensors_verify(tensors));
     PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
+    psld_tensors_expect(tensors, 1); /* small tensors are copied; large ones, between them, can wait on the disk */
     psld_status status = psld_network_borrow(network, selected, "");
+    psld_tensors_expect(tensors, 0);
     psld_tensors_free(selected);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
 }
