@@ -53,4 +53,15 @@ static inline psld_recipe *random_recipe(int k, recipe_kind kind, uint64_t numbe
     return recipe;
 }
 
+/* Presets, and after these random ones. */
+static inline psld_recipe *numbered_recipe(int i)
+{
+    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told", "psld gamma=0.5 factor=upper"};
+    enum { LINES = sizeof lines / sizeof *lines };
+    psld_recipe *recipe = NULL;
+    if (i >= LINES) return random_recipe(2 + i % 3, (recipe_kind)(i % RECIPE_KINDS), (uint64_t)i);
+    if (psld_recipe_open(lines[i], &recipe) != PSLD_OK) fail_msg("%s: %s", lines[i], psld_error_text());
+    return recipe;
+}
+
 #endif

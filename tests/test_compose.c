@@ -89,6 +89,18 @@ static void expect_law(const scene *s, const struct way *way, const psld_sample_
         fail_msg("%s, %s, eta %g: off by %g deviations", s->recipe->spec.name, way->sampler, way->eta, worst);
 }
 
+static psld_operator *open_denoising(void)
+{
+    psld_task task;
+    psld_operator *op;
+    psld_task_defaults(&task);
+    task.name = "denoise";
+    task.rank = 1;
+    task.shape[0] = 2;
+    assert_int_equal(psld_operator_create(&task, &op), PSLD_OK);
+    return op;
+}
+
 /* A Gaussian seen with noise: its posterior is one, and the method `posterior` is exact. */
 static void restoration(void **state)
 {
@@ -96,14 +108,8 @@ static void restoration(void **state)
     const double one = 1, prior[2] = {0.3, -0.4}, width = 0.3, noise = 0.2, y[2] = {0.7, -0.1};
     double gain = width * width / (width * width + noise * noise), mean[2], scale = noise * sqrt(gain);
     static double z[N * WIDTH];
-    psld_task task;
-    psld_operator *op;
+    psld_operator *op = open_denoising();
     psld_restore_options how;
-    psld_task_defaults(&task);
-    task.name = "denoise";
-    task.rank = 1;
-    task.shape[0] = 2;
-    assert_int_equal(psld_operator_create(&task, &op), PSLD_OK);
     psld_restore_defaults(&how);
     how.noise = noise;
     for (int j = 0; j < 2; j++) mean[j] = prior[j] + gain * (y[j] - prior[j]);

@@ -12,16 +12,6 @@
 
 enum { RECIPES = 10 };
 
-static psld_recipe *recipe_number(int i)
-{
-    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told", "psld gamma=0.5 factor=upper"};
-    enum { LINES = sizeof lines / sizeof *lines };
-    psld_recipe *recipe = NULL;
-    if (i >= LINES) return random_recipe(2 + i % 3, (recipe_kind)(i % RECIPE_KINDS), (uint64_t)i);
-    if (psld_recipe_open(lines[i], &recipe) != PSLD_OK) fail_msg("%s: %s", lines[i], psld_error_text());
-    return recipe;
-}
-
 static const double weights[2] = {0.3, 0.7}, means[2] = {-0.8, 0.6}, scales[2] = {0.3, 0.15};
 
 /* E[x_0 | z_t] of a mixture of two in one dimension: each component's own regression, weighed by its density at z. */
@@ -56,7 +46,7 @@ static void exact_sources_give_posterior_means(void **state)
     psld_mixture *mixture;
     assert_int_equal(psld_mixture_create(2, 1, weights, means, scales, &mixture), PSLD_OK);
     for (int i = 0; i < RECIPES; i++) {
-        psld_recipe *recipe = recipe_number(i);
+        psld_recipe *recipe = numbered_recipe(i);
         psld_source *source;
         double worst = 0;
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
@@ -108,7 +98,7 @@ static void learned_sources_belong_to_the_stabilised_kernel(void **state)
 {
     (void)state;
     for (int i = 0; i < RECIPES; i++) {
-        psld_recipe *recipe = recipe_number(i);
+        psld_recipe *recipe = numbered_recipe(i);
         point p = {recipe, 0.37};
         psld_source *source;
         int k = recipe->spec.k, predicted = recipe->predicted;
@@ -140,7 +130,7 @@ static void kernels_of_sources(void **state)
 {
     (void)state;
     for (int i = 0; i < RECIPES; i++) {
-        psld_recipe *recipe = recipe_number(i);
+        psld_recipe *recipe = numbered_recipe(i);
         psld_gaussian exact, learned;
         int k = recipe->spec.k;
         psld_source_kernel(recipe, 1, 1e-3, &exact);

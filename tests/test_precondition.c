@@ -14,16 +14,6 @@
 
 enum { RECIPES = 8, DIM = 3 };
 
-static psld_recipe *recipe_number(int i)
-{
-    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told", "psld gamma=0.5 factor=upper"};
-    enum { LINES = sizeof lines / sizeof *lines };
-    psld_recipe *recipe = NULL;
-    if (i >= LINES) return random_recipe(2 + i % 3, (recipe_kind)(i % RECIPE_KINDS), (uint64_t)i);
-    if (psld_recipe_open(lines[i], &recipe) != PSLD_OK) fail_msg("%s: %s", lines[i], psld_error_text());
-    return recipe;
-}
-
 static const double times[] = {1e-3, 0.1, 0.5, 1};
 enum { TIMES = sizeof times / sizeof *times };
 
@@ -37,7 +27,7 @@ static void eps_is_that_of_the_clean_data(void **state)
 {
     (void)state;
     for (int i = 0; i < RECIPES * TIMES; i++) {
-        psld_recipe *recipe = recipe_number(i / TIMES);
+        psld_recipe *recipe = numbered_recipe(i / TIMES);
         psld_precondition p;
         psld_denoiser denoiser;
         double z[PSLD_MAX_K * DIM], eps[PSLD_MAX_K * DIM], expected[PSLD_MAX_K * DIM], x[DIM], largest = 0;
@@ -75,7 +65,7 @@ static void gradients(void **state)
 {
     (void)state;
     for (int i = 0; i < RECIPES * TIMES; i++) {
-        psld_recipe *recipe = recipe_number(i / TIMES);
+        psld_recipe *recipe = numbered_recipe(i / TIMES);
         psld_precondition p;
         double z[PSLD_MAX_K * DIM], weight[PSLD_MAX_K * DIM], by_z[PSLD_MAX_K * DIM], largest = 0;
         float of_f[DIM], by_u[DIM];
@@ -111,7 +101,7 @@ static void training_is_of_unit_size(void **state)
     psld_random_normal(3, PSLD_FOR_DATA, 0, 0, 0, MANY, normal);
     for (int i = 0; i < MANY; i++) x[i] = (float)(0.7 * normal[i]);
     for (int i = 0; i < 2 * RECIPES; i++) {
-        psld_recipe *recipe = recipe_number(i / 2);
+        psld_recipe *recipe = numbered_recipe(i / 2);
         psld_perturbation how = {.recipe = recipe, .mode = i % 2 ? PSLD_DSM : PSLD_HSM, .dim = 1, .eps = 1e-3};
         psld_perturbed arrays = {x, u, target, metric, time, t};
         how.weighting = PSLD_WEIGH_LIKELIHOOD;
@@ -136,7 +126,7 @@ static void metric_is_that_of_eps(void **state)
 {
     (void)state;
     for (int i = 0; i < RECIPES; i++) {
-        psld_recipe *recipe = recipe_number(i);
+        psld_recipe *recipe = numbered_recipe(i);
         float x = 0.3f, of_eps[PSLD_MATRIX_SIZE], of_data, z[PSLD_MAX_K], target, time;
         double t, sum = 0;
         psld_precondition p;

@@ -16,9 +16,9 @@ static psld_status prepare(const psld_path *path, void *tables)
 const psld_sampler psld_sampler_ancestral = {
     .name = "ancestral",
     .summary = "reverse process by clean data, multistep; noise by eta",
+    .prepare = prepare,
+    PSLD_MULTISTEP_ROW,
     .grid = "log",
     .nfe = 250,
     .order = 2,
-    .prepare = prepare,
-    PSLD_MULTISTEP_ROW,
 };
