@@ -23,7 +23,6 @@ static void read_data(psld_data *data, uint64_t first, size_t n, double *points)
     for (size_t i = 0; i < 2 * n; i++) points[i] = (double)x[i];
 }
 
-/* Drawn with noise, which forgives a score that is not quite right; the flow adds its errors up (docs/training.md). */
 static double distance_to_data(psld_model *model, size_t n, const double *fresh)
 {
     static double drawn[2 * MOST];
@@ -31,7 +30,7 @@ static double distance_to_data(psld_model *model, size_t n, const double *fresh)
     psld_array *x;
     double distance;
     psld_sample_defaults(&options);
-    options.sampler = "em";
+    options.sampler = "sscs";
     options.nfe = 100;
     options.batch = 0;
     assert_int_equal(psld_model_sample(model, &options, 0, n, NULL, 0, &x, NULL), PSLD_OK);
@@ -57,21 +56,20 @@ static void learned(void **state)
     for (int i = 0; i < 4; i++) {
         const char *brief[] = {processes[i],      "model.nf=32",     "model.num_res_blocks=2", "train.batch=128",
                                "train.steps=400", "train.warmup=20", "train.ema=0.95",         "train.lr=3e-3"};
-        const char *full[] = {processes[i],      "model.nf=64",       "model.num_res_blocks=3",
-                              "train.batch=256", "train.steps=20000", "train.warmup=200",
-                              "train.ema=0.999", "train.lr=2e-3",     "train.times=noise"};
+        const char *full[] = {processes[i],        "model.nf=64",      "model.num_res_blocks=3", "train.batch=256",
+                              "train.steps=10000", "train.warmup=200", "train.ema=0.999",        "train.lr=2e-3"};
         psld_training_options options;
         psld_training *training;
         psld_training_defaults(&options);
         options.data = "toy:moons";
         options.overrides = is_long ? full : brief;
-        options.override_count = is_long ? 9 : 8;
+        options.override_count = 8;
         if (psld_training_open(NULL, &options, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
         double before = distance_to_data(psld_training_model(training), n, fresh);
         assert_int_equal(psld_training_run(training, NULL, NULL), PSLD_OK);
         double after = distance_to_data(psld_training_model(training), n, fresh);
         printf("%s: distance %.4f, untrained %.4f, of two data sets %.4f\n", processes[i], after, before, between);
-        assert_true(after < before && after <= (is_long ? 2 : 4) * between);
+        assert_true(after < before && after <= (is_long ? 2 : 3) * between);
         psld_training_free(training);
     }
     psld_data_free(data);
