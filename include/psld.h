@@ -434,7 +434,8 @@ typedef struct psld_model_options {
 PSLD_API void psld_model_defaults(psld_model_options *options);
 
 /* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their
- * metadata; any weights (safetensors, PyTorch checkpoint) with options->config; or the folder of a training run. NULL options are the defaults.
+ * metadata; any weights (safetensors, PyTorch checkpoint) with options->config; or the folder of a training run. NULL
+ * options are the defaults.
  * Evaluating a network changes scratch memory: one thread at a time. Weights are used where they lie in the mapped file:
  * it may be replaced or removed while the model lives, but not written into. */
 PSLD_API psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model);
