@@ -65,6 +65,8 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);
 /* The network of a model on n samples, its own input and time: what it says, or logits, into `out`. */
 psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out);
+/* Makes the weights the model's own, to be changed, and lets go of the file that they came from. */
+psld_status psld_model_own(psld_model *model);
 /* To be told when somebody has changed the weights of model->network. */
 void psld_model_changed(psld_model *model);
 

@@ -173,6 +173,14 @@ psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_mo
     return PSLD_OK;
 }
 
+psld_status psld_model_own(psld_model *model)
+{
+    PSLD_TRY(psld_network_own(model->network));
+    psld_tensors_free(model->file);
+    model->file = NULL;
+    return PSLD_OK;
+}
+
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model)
 {

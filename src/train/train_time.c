@@ -39,7 +39,7 @@ psld_status psld_model_time_training(psld_model *model, size_t batch, int repeti
     options.backend = model->backend;
     options.batch = (int)batch;
     options.ranks = psld_distribution_now();
-    PSLD_TRY(psld_network_own(model->network));
+    PSLD_TRY(psld_model_own(model));
     PSLD_TRY(psld_trainer_create(model->network, &options, &trainer));
     psld_status status = time_steps(trainer, &model->network->config, (int)batch, repetitions, seconds);
     *bytes = psld_trainer_bytes(trainer);
