@@ -50,7 +50,27 @@ static void refusals(void **state)
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 10, ch_mult: [1, 3]}", "30 channels cannot be");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: []}", "at least one level");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, fir: true, fir_kernel: [1, -1]}", "with a sum");
+    expect_refusal("data: {size: 8}\nmodel: {predicts: noise}",
+                   "model.predicts: expected eps or data, found \"noise\"");
+    expect_refusal("data: {size: 8}\nmodel: {name: ncsnpp_clf, in_ch: 2, n_cls: 3, predicts: data}",
+                   "predicts classes");
+    expect_refusal("data: {size: 8}\nmodel: {data_deviation: 0}", "model.data_deviation: expected a number from");
     expect_refusal("data: {size: 8, channels: 3}\nprocess: nothing\nmodel: {nf: 8}", "nothing");
+}
+
+/* What goes in and comes out follows from the process, but not for networks of clean data. */
+static void channels(void **state)
+{
+    (void)state;
+    psld_network_config config;
+    assert_int_equal(read_text("data: {size: 8, channels: 3}\nprocess: told\nmodel: {nf: 8}", NULL, &config), PSLD_OK);
+    assert_int_equal(config.in_ch, 9);
+    assert_int_equal(config.out_ch, 3);
+    assert_int_equal(
+        read_text("data: {size: 8, channels: 3}\nprocess: told\nmodel: {nf: 8, predicts: data}", NULL, &config),
+        PSLD_OK);
+    assert_int_equal(config.in_ch, 3);
+    assert_int_equal(config.out_ch, 3);
 }
 
 static void published(void **state)
@@ -291,9 +311,9 @@ static void labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals), cmocka_unit_test(published), cmocka_unit_test(from_process),
-        cmocka_unit_test(weights),  cmocka_unit_test(borrowed),  cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(labels),
+        cmocka_unit_test(refusals),      cmocka_unit_test(channels), cmocka_unit_test(published),
+        cmocka_unit_test(from_process),  cmocka_unit_test(weights),  cmocka_unit_test(borrowed),
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

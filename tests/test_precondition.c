@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/precondition.h"
+#include "model/model.h"
 #include "recipes.h"
 #include "sample/denoiser.h"
 #include "train/perturb.h"
@@ -145,6 +145,36 @@ static void metric_is_that_of_eps(void **state)
     }
 }
 
+/* A whole model: the gradient of sum(weight eps) by z against differences, in float. */
+static void models(void **state)
+{
+    (void)state;
+    enum { N = 2, K = 2 };
+    static const char text[] = "process: psld gamma=0.1\ndata: {channels: 3}\n"
+                               "model: {name: mlp, nf: 16, num_res_blocks: 1, predicts: data, init_scale: 1}";
+    psld_yaml *yaml;
+    psld_model *model;
+    assert_int_equal(psld_yaml_parse(text, sizeof text - 1, "text", &yaml), PSLD_OK);
+    assert_int_equal(psld_model_from_config(yaml, 1, &model), PSLD_OK);
+    psld_yaml_free(yaml);
+    double z[N * K * DIM], weight[N * K * DIM], eps[N * K * DIM], by_z[N * K * DIM], t[N] = {0.3, 0.6}, largest = 0;
+    fill(N * K * DIM, 1, z);
+    fill(N * K * DIM, 2, weight);
+    assert_int_equal(psld_model_differentiate(model, N, DIM, z, t, weight, eps, by_z), PSLD_OK);
+    for (int i = 0; i < N * K * DIM; i++) largest = fmax(largest, fabs(by_z[i]));
+    for (int i = 0; i < N * K * DIM; i++) {
+        double middle = z[i], h = 1e-2, difference = 0;
+        for (int side = -1; side <= 1; side += 2) {
+            z[i] = middle + side * h;
+            assert_int_equal(psld_model_predict(model, N, DIM, z, t, eps), PSLD_OK);
+            for (int j = 0; j < N * K * DIM; j++) difference += side * weight[j] * eps[j] / (2 * h);
+        }
+        z[i] = middle;
+        if (!(fabs(difference - by_z[i]) <= 2e-3 * largest)) fail_msg("%d: %g, not %g", i, by_z[i], difference);
+    }
+    psld_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +182,7 @@ int main(void)
         cmocka_unit_test(gradients),
         cmocka_unit_test(training_is_of_unit_size),
         cmocka_unit_test(metric_is_that_of_eps),
+        cmocka_unit_test(models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
