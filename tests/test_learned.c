@@ -54,16 +54,18 @@ static void learned(void **state)
     read_data(data, (uint64_t)1 << 31, n, other);
     assert_int_equal(psld_sliced_wasserstein(2, n, fresh, n, other, 64, 0, &between), PSLD_OK);
     for (int i = 0; i < 4; i++) {
-        const char *brief[] = {processes[i],      "model.nf=32",     "model.num_res_blocks=2", "train.batch=128",
-                               "train.steps=400", "train.warmup=20", "train.ema=0.95",         "train.lr=3e-3"};
-        const char *full[] = {processes[i],        "model.nf=64",      "model.num_res_blocks=3", "train.batch=256",
-                              "train.steps=10000", "train.warmup=200", "train.ema=0.999",        "train.lr=2e-3"};
+        const char *brief[] = {processes[i],      "model.predicts=data",    "train.times=noise", "model.nf=32",
+                               "train.batch=128", "model.num_res_blocks=2", "train.steps=400",   "train.warmup=20",
+                               "train.ema=0.95",  "train.lr=3e-3"};
+        const char *full[] = {processes[i],      "model.predicts=data",    "train.times=noise", "model.nf=64",
+                              "train.batch=256", "model.num_res_blocks=3", "train.steps=10000", "train.warmup=200",
+                              "train.ema=0.999", "train.lr=2e-3"};
         psld_training_options options;
         psld_training *training;
         psld_training_defaults(&options);
         options.data = "toy:moons";
         options.overrides = is_long ? full : brief;
-        options.override_count = 8;
+        options.override_count = sizeof brief / sizeof *brief;
         if (psld_training_open(NULL, &options, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
         double before = distance_to_data(psld_training_model(training), n, fresh);
         assert_int_equal(psld_training_run(training, NULL, NULL), PSLD_OK);
