@@ -349,10 +349,11 @@ static void unreadable_images(void **state)
 static void foreign_formats(void **state)
 {
     (void)state;
+    static const char *const beside[] = {"foreign/samples.json", "foreign/b.gif", "foreign/c.TIFF"};
     mkdir("foreign", 0777);
     save(picture(1, SIDE), "foreign/1.png");
+    for (int i = 0; i < 3; i++) unlink(beside[i]); /* of an earlier run */
     for (int i = 0; i < 3; i++) {
-        static const char *const beside[] = {"foreign/samples.json", "foreign/b.gif", "foreign/c.TIFF"};
         bytes text = {0};
         bytes_text(&text, "not an image");
         save(text, beside[i]);
