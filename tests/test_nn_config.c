@@ -47,6 +47,11 @@ static void refusals(void **state)
     expect_refusal("data: {size: 8}\nmodel: {name: ncsnpp_clf, in_ch: 2}", "n_cls is missing");
     expect_refusal("model: {in_ch: 2, out_ch: 2}", "data.image_size is missing");
     expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: [1, 1, 1, 1]}", "cannot be halved 3 times");
+    expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, patch: 5}", "cannot be cut into patches of 5 x 5");
+    expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, patch: 2, ch_mult: [1, 1, 1]}",
+                   "grids of patches of 6 x 6 cannot be halved 2 times");
+    expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, patch: 2, progressive: output_skip}",
+                   "patch: does not go with progressive");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 10, ch_mult: [1, 3]}", "30 channels cannot be");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: []}", "at least one level");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, fir: true, fir_kernel: [1, -1]}", "with a sum");

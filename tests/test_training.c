@@ -147,7 +147,8 @@ static void times_by_noise(void **state)
     double low, high;
     size_t within = 0;
     assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
-    psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.5, .seed = 5};
+    psld_perturbation how = {
+        .recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.5, .noise_middle = 1, .noise_spread = 1.2, .seed = 5};
     psld_perturbed arrays = {.x = x, .z = z, .time = time, .t = t};
     assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(-1.2), &low), PSLD_OK);

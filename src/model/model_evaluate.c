@@ -159,8 +159,15 @@ psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const dou
 {
     psld_model *model = user;
     psld_rows *rows = &model->rows;
-    score_call call = {rows, dim,   (size_t)model->learned->spec.k, (size_t)model->learned->predicted, z, t, NULL,
-                       eps,  grad_z};
+    score_call call = {.rows = rows,
+                       .dim = dim,
+                       .k = (size_t)model->learned->spec.k,
+                       .predicted = (size_t)model->learned->predicted,
+                       .z = z,
+                       .t = t,
+                       .weight = grad_z ? weight : NULL,
+                       .eps = eps,
+                       .grad_z = grad_z};
     const psld_network_config *config = &model->network->config;
     size_t pixels = (size_t)config->image_size * (size_t)config->image_size;
     int gradient = grad_z != NULL;
@@ -169,7 +176,6 @@ psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const dou
                          psld_model_size(model));
     PSLD_TRY(grow_rows(rows, gradient, n, (size_t)config->in_ch * pixels, (size_t)config->out_ch * pixels));
     PSLD_TRY(psld_model_prepare(model, gradient, n));
-    if (gradient) call.weight = weight;
     PSLD_TRY(give(model, &call, n));
     psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .out = rows->eps};
     if (gradient) {

@@ -52,7 +52,7 @@ static psld_id decode(psld_unet *unet, psld_id h)
         if (level > 0) h = step_up(unet, h);
     }
     if (config->progressive == PSLD_PROGRESSIVE_SKIP) return pyramid;
-    return psld_unet_conv3(unet, psld_unet_norm(unet, h), config->out_ch, config->init_scale);
+    return psld_unet_leave(unet, psld_unet_norm(unet, h), config->out_ch, config->init_scale);
 }
 
 psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)

@@ -21,6 +21,9 @@ typedef enum psld_resize { PSLD_KEEP, PSLD_UP, PSLD_DOWN } psld_resize;
 
 /* Modules: each takes its number and counts on. */
 psld_id psld_unet_conv3(psld_unet *unet, psld_id x, int channels, double scale);
+/* Between pixels and places: the first convolution and the last, which take `patch` pixels each way for one place. */
+psld_id psld_unet_enter(psld_unet *unet, psld_id z, int channels);
+psld_id psld_unet_leave(psld_unet *unet, psld_id h, int channels, double scale);
 psld_id psld_unet_norm(psld_unet *unet, psld_id x);
 psld_id psld_unet_residual(psld_unet *unet, psld_id x, int channels, psld_resize resize);
 psld_id psld_unet_attention(psld_unet *unet, psld_id x);

@@ -165,6 +165,38 @@ psld_id psld_unet_conv3(psld_unet *unet, psld_id x, int channels, double scale)
     return y;
 }
 
+/* Patches overlap by half of one on each side: no seams. */
+typedef struct patches {
+    int stride[2], pad[4], size;
+} patches;
+
+static patches patches_of(const psld_network_config *config)
+{
+    int side = config->patch, more = side / 2;
+    return (patches){{side, side}, {more, more, more, more}, side + 2 * more};
+}
+
+psld_id psld_unet_enter(psld_unet *unet, psld_id z, int channels)
+{
+    if (unet->config->patch == 1) return psld_unet_conv3(unet, z, channels, 1);
+    patches p = patches_of(unet->config);
+    psld_id h = add_bias(unet, convolve(unet, "", z, channels, p.size, 1, p.stride, p.pad), "", "bias");
+    unet->module++;
+    return h;
+}
+
+psld_id psld_unet_leave(psld_unet *unet, psld_id h, int channels, double scale)
+{
+    if (unet->config->patch == 1) return psld_unet_conv3(unet, h, channels, scale);
+    patches p = patches_of(unet->config);
+    psld_shape s = psld_graph_shape(unet->graph, h);
+    int shape[4] = {s.c, channels, p.size, p.size}, pixels[2] = {s.h * p.stride[0], s.w * p.stride[1]};
+    psld_id w = parameter(unet, "", "weight", 4, shape, PSLD_INIT_UNIFORM, scale);
+    h = add_bias(unet, psld_nn_conv_adjoint(unet->graph, h, w, p.stride, p.pad, pixels), "", "bias");
+    unet->module++;
+    return h;
+}
+
 psld_id psld_unet_norm(psld_unet *unet, psld_id x)
 {
     psld_id y = norm(unet, "", x, unet->config->nonlinearity);
@@ -308,7 +340,7 @@ psld_id psld_unet_encode(psld_unet *unet, psld_id z, psld_id t)
     const psld_network_config *config = unet->config;
     psld_id pyramid = z;
     unet->time = embed_time(unet, t);
-    psld_id h = psld_unet_conv3(unet, z, config->nf, 1);
+    psld_id h = psld_unet_enter(unet, z, config->nf);
     push(unet, h);
     for (int level = 0; level < config->levels; level++) {
         for (int block = 0; block < config->num_res_blocks; block++) {

@@ -33,6 +33,7 @@ typedef struct psld_network_config {
     double data_deviation;    /* see precondition.h */
     psld_activation nonlinearity; /* swish, relu, elu, lrelu */
     int nf;                       /* channels of the first level are nf ch_mult[0]; width of an MLP */
+    int patch;                    /* pixels each way that are one place of the first level */
     int levels, ch_mult[PSLD_MAX_LEVELS];
     int num_res_blocks; /* a level; blocks of an MLP */
     int attn_count, attn_resolutions[PSLD_MAX_LEVELS];

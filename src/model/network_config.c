@@ -157,6 +157,7 @@ static void set_defaults(psld_network_config *c)
     memset(c, 0, sizeof *c);
     c->nonlinearity = PSLD_SILU;
     c->nf = 128;
+    c->patch = 1;
     c->levels = 1;
     c->ch_mult[0] = 1;
     c->num_res_blocks = 2;
@@ -205,6 +206,7 @@ static psld_status read_numbers(const psld_node *map, psld_network_config *c)
     PSLD_TRY(read_int(map, "out_ch", 1, MAX_CHANNELS, &c->out_ch));
     if (c->kind == PSLD_NET_CLASSIFIER) PSLD_TRY(read_int(map, "n_cls", 2, MAX_CHANNELS, &c->out_ch));
     PSLD_TRY(read_int(map, "nf", 4, MAX_CHANNELS, &c->nf));
+    PSLD_TRY(read_int(map, "patch", 1, 64, &c->patch));
     PSLD_TRY(read_int(map, "num_res_blocks", 1, PSLD_MAX_BLOCKS, &c->num_res_blocks));
     PSLD_TRY(read_int_list(map, "ch_mult", 64, c->ch_mult, &c->levels));
     PSLD_TRY(read_int_list(map, "attn_resolutions", MAX_IMAGE, c->attn_resolutions, &c->attn_count));
@@ -245,9 +247,15 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
 static psld_status check_levels(const psld_node *map, const psld_network_config *c)
 {
     if (c->levels < 1) return psld_node_fail(map, "ch_mult: expected at least one level");
-    if (c->image_size % (1 << (c->levels - 1)) != 0)
-        return psld_node_fail(map, "images of %d x %d cannot be halved %d times", c->image_size, c->image_size,
-                              c->levels - 1);
+    if (c->image_size % c->patch != 0)
+        return psld_node_fail(map, "images of %d x %d cannot be cut into patches of %d x %d", c->image_size,
+                              c->image_size, c->patch, c->patch);
+    if (c->patch > 1 && (c->progressive || c->progressive_input))
+        return psld_node_fail(map, "patch: does not go with progressive or progressive_input");
+    int size = c->image_size / c->patch;
+    if (size % (1 << (c->levels - 1)) != 0)
+        return psld_node_fail(map, "%s of %d x %d cannot be halved %d times",
+                              c->patch > 1 ? "grids of patches" : "images", size, size, c->levels - 1);
     double sum = 0;
     for (int i = 0; i < c->fir_taps; i++) sum += c->fir_kernel[i];
     if (c->fir && (c->fir_taps < 1 || !(sum != 0)))
@@ -281,6 +289,7 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
                                         "out_ch",
                                         "nonlinearity",
                                         "nf",
+                                        "patch",
                                         "ch_mult",
                                         "num_res_blocks",
                                         "attn_resolutions",

@@ -5,12 +5,6 @@
 
 #include "sample/multistep.h"
 
-/* Networks are made for times from 0 to 1: those of sigma from 1e-7 to 1e7. */
-static double time_of(double sigma)
-{
-    return fmin(fmax(0.5 + log(sigma) / 32, 1e-3), 1);
-}
-
 psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, double t, psld_precondition *p)
 {
     psld_split split;
@@ -21,7 +15,7 @@ psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, 
     memset(p, 0, sizeof *p);
     p->k = denoiser.k;
     p->predicted = denoiser.predicted;
-    p->time = time_of(sigma);
+    p->time = sigma / (sigma + deviation);
     p->keep = deviation * deviation / whole;
     p->scale = sigma * deviation / whole;
     for (int a = 0; a < p->k; a++) p->input[a] = sigma * split.inverse[a] / whole;

@@ -13,6 +13,9 @@
 /* Correlation of x with weights [co][ci][kh][kw], or [ci][co][kh][kw] if `transposed`. pad: top, left, bottom, right.
  * */
 psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4], int transposed);
+/* The adjoint of a convolution, to `size`: of weights [channels of x][channels of the result][kh][kw]. */
+psld_id psld_nn_conv_adjoint(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4],
+                             const int size[2]);
 /* x times a matrix [out][in], or [in][out] if `transposed`: the same for every pixel. */
 psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed);
 /* The product of two matrices of the parameters, or made of them, each as it is or transposed: maps composed. */

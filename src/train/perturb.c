@@ -9,9 +9,6 @@
 
 enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */
 
-/* Images of unit scale take shape between sigma 0.1 and 10: two deviations. */
-#define LOG_SIGMA_DEVIATION 1.2
-
 typedef struct perturb_job {
     const psld_perturbation *how;
     psld_phase phase;
@@ -160,7 +157,7 @@ static psld_status draw_time(const psld_perturbation *how, uint64_t sample, psld
         psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
         PSLD_TRY(psld_recipe_sigma(how->recipe, how->eps, &low));
         PSLD_TRY(psld_recipe_sigma(how->recipe, 1, &high));
-        sigma = exp(LOG_SIGMA_DEVIATION * n);
+        sigma = how->noise_middle * exp(how->noise_spread * n);
         return psld_recipe_time(how->recipe, fmin(fmax(sigma, low), high), t);
     }
     if (how->by_noise > 0) u = (u - how->by_noise) / (1 - how->by_noise);

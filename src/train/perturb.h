@@ -18,7 +18,9 @@ typedef struct psld_perturbation {
     psld_mode mode;
     size_t dim;            /* numbers of x_0 */
     double eps;            /* times are uniform in [eps, 1], */
-    double by_noise;       /* but this part of them such that log sigma is N(0, 1.2^2), where the data take shape */
+    double by_noise;       /* but this part of them where the data take shape: such that sigma is */
+    double noise_middle;   /* this times */
+    double noise_spread;   /* exp of a normal number times this */
     int weighting;         /* psld_weighting */
     double data_deviation; /* networks of clean data: see precondition.h; 0: of eps */
     int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */

@@ -25,7 +25,7 @@ typedef struct psld_settings {
         int l1;        /* norm: l2 or l1 */
         int sum;       /* reduce: mean or sum */
         int by_noise;  /* times: uniform or noise */
-        double noise_part;
+        double noise_part, noise_middle, noise_spread;
         int clean, adamw, cosine;
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, ema;
         int64_t batch, accumulate, steps, warmup, keep;

@@ -178,6 +178,8 @@ static psld_status make_parts(psld_training *t)
                                  .dim = psld_model_size(t->model),
                                  .eps = t->settings.train.eps,
                                  .by_noise = t->settings.train.by_noise ? t->settings.train.noise_part : 0,
+                                 .noise_middle = t->settings.train.noise_middle,
+                                 .noise_spread = t->settings.train.noise_spread,
                                  .weighting = t->settings.train.weighting,
                                  .data_deviation =
                                      psld_model_predicts_data(t->model) ? t->network->config.data_deviation : 0,

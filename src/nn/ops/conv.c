@@ -145,17 +145,29 @@ const psld_op_rule psld_rule_conv = {"conv", 2, 2, conv_shape, conv_gradient, co
 const psld_op_rule psld_rule_conv_dx = {"conv_dx", 2, 2, dx_shape, dx_gradient, dx_flops};
 const psld_op_rule psld_rule_conv_dw = {"conv_dw", 2, 2, dw_shape, dw_gradient, dw_flops};
 
-psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4], int transposed)
+static psld_attributes geometry(psld_shape weights, const int stride[2], const int pad[4])
 {
-    psld_shape weights = psld_graph_shape(graph, w);
     psld_attributes a;
     memset(&a, 0, sizeof a);
     a.conv.kernel[0] = weights.h;
     a.conv.kernel[1] = weights.w;
     memcpy(a.conv.stride, stride, sizeof a.conv.stride);
     memcpy(a.conv.pad, pad, sizeof a.conv.pad);
+    return a;
+}
+
+psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4], int transposed)
+{
+    psld_attributes a = geometry(psld_graph_shape(graph, w), stride, pad);
     a.conv.transposed = transposed;
     return add_conv(graph, x, w, &a);
+}
+
+psld_id psld_nn_conv_adjoint(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4],
+                             const int size[2])
+{
+    psld_attributes a = geometry(psld_graph_shape(graph, w), stride, pad);
+    return add_dx(graph, x, w, &a, (psld_shape){0, 1, size[0], size[1]});
 }
 
 psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed)
