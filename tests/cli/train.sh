@@ -92,6 +92,12 @@ refuses 2 'there is no class named "bird"' guide grey.safetensors --classifier c
 # shellcheck disable=SC2086
 trains --classifier --clean classes -o judge process="psld gamma=0.02" $small train.steps=2
 
+check "arrays of numbers are images of any channels, and patches of them places"
+quietly sample grey.safetensors -n 8 --nfe 2 -o arrays.npy
+trains arrays.npy -o arrays train.steps=2 train.batch=4 train.sample_every=0 model.nf=8 model.ch_mult=[1,1] model.patch=2 model.attn_resolutions=[]
+quietly sample arrays -n 2 --nfe 2 -o again.npy
+refuses 1 "patches of 3 x 3" train arrays.npy -o odd model.patch=3
+
 check "a recipe in a file becomes part of the run"
 cat >mine.yaml <<'EOF'
 name: mine
