@@ -150,6 +150,7 @@ static void times_by_noise(void **state)
     psld_perturbation how = {
         .recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.5, .noise_middle = 1, .noise_spread = 1.2, .seed = 5};
     psld_perturbed arrays = {.x = x, .z = z, .time = time, .t = t};
+    assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
     assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(-1.2), &low), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(1.2), &high), PSLD_OK);
@@ -159,6 +160,29 @@ static void times_by_noise(void **state)
     }
     double part = 0.5 * 0.6827 + 0.5 * (high - low);
     assert_true(fabs((double)within - part * MANY) < 4 * sqrt(MANY * part * (1 - part)));
+    psld_recipe_free(recipe);
+}
+
+/* With no spread every time drawn by noise is that of the middle; beyond what the recipe has, the nearest it has. */
+static void times_of_one_noise(void **state)
+{
+    (void)state;
+    static const double middles[] = {1e-9, 0.01, 0.5, 3, 40, 1e9};
+    psld_recipe *recipe;
+    float x = 0, z[2], time;
+    double t, expected, least, most;
+    assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
+    psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 1};
+    psld_perturbed arrays = {.x = &x, .z = z, .time = &time, .t = &t};
+    assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
+    assert_int_equal(psld_recipe_sigma(recipe, how.eps, &least), PSLD_OK);
+    assert_int_equal(psld_recipe_sigma(recipe, 1, &most), PSLD_OK);
+    for (size_t i = 0; i < sizeof middles / sizeof *middles; i++) {
+        how.noise_middle = middles[i];
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, i, 1, &arrays), PSLD_OK);
+        assert_int_equal(psld_recipe_time(recipe, fmin(fmax(middles[i], least), most), &expected), PSLD_OK);
+        if (!(fabs(t / expected - 1) < 1e-3)) fail_msg("sigma %g: %.9g, not %.9g", middles[i], t, expected);
+    }
     psld_recipe_free(recipe);
 }
 
@@ -453,6 +477,7 @@ int main(void)
         cmocka_unit_test(noise_and_metric),
         cmocka_unit_test(weights_of_data),
         cmocka_unit_test(times_by_noise),
+        cmocka_unit_test(times_of_one_noise),
         cmocka_unit_test(resume_bit_for_bit),
         cmocka_unit_test(log_has_every_step_once),
         cmocka_unit_test(pieces_add_up),

@@ -13,6 +13,8 @@ typedef enum psld_phase { PSLD_PHASE_TRAIN = 0, PSLD_PHASE_HELD_OUT = 1 } psld_p
  * clean data. */
 typedef enum psld_weighting { PSLD_WEIGH_EPS, PSLD_WEIGH_LIKELIHOOD, PSLD_WEIGH_DATA } psld_weighting;
 
+enum { PSLD_NOISE_NODES = 256 };
+
 typedef struct psld_perturbation {
     const psld_recipe *recipe;
     psld_mode mode;
@@ -25,7 +27,11 @@ typedef struct psld_perturbation {
     double data_deviation; /* networks of clean data: see precondition.h; 0: of eps */
     int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
+    double noise_at[PSLD_NOISE_NODES]; /* log sigma at times that are even in log t, from eps to 1 */
 } psld_perturbation;
+
+/* Fills noise_at, which drawing by noise needs. */
+psld_status psld_perturbation_tabulate(psld_perturbation *how);
 
 /* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n] and `time` [n], which is t for the
  * network, and, where not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric

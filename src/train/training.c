@@ -185,6 +185,7 @@ static psld_status make_parts(psld_training *t)
                                      psld_model_predicts_data(t->model) ? t->network->config.data_deviation : 0,
                                  .clean = t->settings.train.clean,
                                  .seed = (uint64_t)t->settings.seed};
+    if (t->how.by_noise > 0) PSLD_TRY(psld_perturbation_tabulate(&t->how));
     PSLD_TRY(make_trainer(t));
     PSLD_TRY(make_batch(t));
     return make_feeds(t);

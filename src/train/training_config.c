@@ -120,7 +120,9 @@ static psld_status look_at_data(psld_training *t, const psld_settings *s, int64_
     if (psld_data_count(t->data) == 0) return psld_fail(PSLD_BAD_INPUT, "%s: has no data", s->data.path);
     int rank = psld_data_shape(t->data, shape);
     if (rank != 1 && rank != 3)
-        return psld_fail(PSLD_BAD_INPUT, "%s: expected images, vectors or arrays [channels, height, width], found rank %d", s->data.path, rank);
+        return psld_fail(PSLD_BAD_INPUT,
+                         "%s: expected images, vectors or arrays [channels, height, width], found rank %d",
+                         s->data.path, rank);
     return PSLD_OK;
 }
 
