@@ -321,6 +321,11 @@ PSLD_API psld_status psld_source_translate(psld_source *base, const psld_recipe 
 PSLD_API psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, double limit, double quantile,
                                       psld_source **source);
 
+/* Guidance by a weaker model of the same data and recipe: eps = eps_weak + scale (eps_base - eps_weak). Both must outlive
+ * it. It has a gradient if both have. */
+PSLD_API psld_status psld_source_contrast(psld_source *base, psld_source *weak, const psld_recipe *recipe, double scale,
+                                          psld_source **source);
+
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
 /* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim
@@ -429,9 +434,14 @@ typedef struct psld_model_options {
     int raw;       /* 1: the raw weights where a file has EMA weights too */
     int reference; /* 1: compute with the reference kernels */
     int blank;     /* psld_model_create: 1 leaves all weights 0, to look at a network */
+    const char
+        *weak; /* a model to be guided by (psld_source_contrast), "" for none, or NULL: what the file brings along */
+    double weak_scale; /* of that guidance; 0: what the file says, or 1.5 */
 } psld_model_options;
 
 PSLD_API void psld_model_defaults(psld_model_options *options);
+
+#define PSLD_WEAK_SCALE 1.5
 
 /* Opens a model: YAML with `mixture` and `process` (exact); weights as .safetensors with our configuration in their
  * metadata; any weights (safetensors, PyTorch checkpoint) with options->config; or the folder of a training run. NULL
@@ -449,6 +459,8 @@ PSLD_API psld_model_kind psld_model_kind_of(const psld_model *model);
 PSLD_API const psld_recipe *psld_model_recipe(const psld_model *model);
 /* NULL for a classifier. */
 PSLD_API psld_source *psld_model_source(psld_model *model);
+/* Of the guidance by a weak model that is part of it; 0: there is none. */
+PSLD_API double psld_model_weak_scale(const psld_model *model);
 /* The classifier network, or for an exact model the exact one of its components; NULL for a score network. */
 PSLD_API psld_classifier *psld_model_classifier(psld_model *model);
 /* The number of a class that is given by its number or, where the configuration lists them (data.classes), by its

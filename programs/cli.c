@@ -452,9 +452,15 @@ int cli_ranks_end(int exit_code)
 
 /* ---- Models ------------------------------------------------------------------------------------------------------ */
 
-psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)
+void cli_model_settle(cli_model *m)
 {
     m->options.raw = m->use && strcmp(m->use, "raw") == 0;
+    m->options.weak = m->weak && strcmp(m->weak, "none") == 0 ? "" : m->weak;
+}
+
+psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)
+{
+    cli_model_settle(m);
     m->options.overrides = words + 1;
     m->options.override_count = (size_t)(count - 1);
     for (int i = 1; i < count; i++)

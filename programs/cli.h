@@ -90,7 +90,7 @@ const char *cli_duration(double seconds, char text[CLI_DURATION]);
  * cli_model m. */
 typedef struct cli_model {
     psld_model_options options;
-    const char *use;
+    const char *use, *weak;
 } cli_model;
 #define CLI_MODEL_OPTIONS(m)                                                                                        \
     {"config",                                                                                                      \
@@ -104,6 +104,23 @@ typedef struct cli_model {
     {                                                                                                               \
         "reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL    \
     }
+/* Of commands that draw, and of convert: guidance by a weaker model. What draws under a condition, or along the flow of
+ * the model itself, sets m.weak to "none" first. */
+#define CLI_WEAK_OPTIONS(m)                                                                                    \
+    {"weak",                                                                                                   \
+     0,                                                                                                        \
+     CLI_FILE,                                                                                                 \
+     "MODEL|none",                                                                                             \
+     "guide by a weaker model of the same data (default: from noise, the one in the model's file; else none)", \
+     &(m).weak,                                                                                                \
+     NULL},                                                                                                    \
+    {                                                                                                          \
+        "weak-scale", 0, CLI_NUMBER, "W",                                                                      \
+            "how far: eps of the weak one plus W times the difference (default 1.5; 1 is no guidance)",        \
+            &(m).options.weak_scale, NULL                                                                      \
+    }
+/* Takes what was given as words into m->options. */
+void cli_model_settle(cli_model *m);
 /* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no
  * exact model is a configuration: its network gets initial weights. */
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model);

@@ -105,6 +105,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[64];
     int count, exit_code;
     psld_model_defaults(&r.model.options);
+    r.model.weak = "none";
     const cli_option options[] = {
         {"batch", 'b', CLI_COUNT, "B", "samples an evaluation (default 1)", &r.batch, NULL},
         {"repetitions", 0, CLI_COUNT, "N", "the best of N is reported (default 5)", &r.repetitions, NULL},

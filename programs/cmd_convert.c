@@ -38,6 +38,7 @@ static int run(const cli_command *command, int argc, char **argv)
     int count, exit_code;
     psld_model_defaults(&m.options);
     const cli_option options[] = {
+        CLI_WEAK_OPTIONS(m),
         CLI_MODEL_OPTIONS(m),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -55,15 +56,19 @@ static int run(const cli_command *command, int argc, char **argv)
 const cli_command command_convert = {
     .name = "convert",
     .summary = "converts weights between PyTorch and safetensors",
-    .usage = "IN OUT [--config C.yaml] [key=value ...]",
+    .usage = "IN OUT [--config C.yaml] [--weak WEAK] [key=value ...]",
     .description = "IN is a safetensors file or a PyTorch checkpoint (zip or legacy; nothing in it is ever run). With "
                    "a configuration, in IN or by\n"
                    "--config (ours, or the layout of published ones), the architecture is checked against the tensors, "
                    "EMA weights are\n"
                    "taken where there are both, and the configuration goes into OUT, so that one file is enough. "
                    "Without, tensors are\n"
-                   "converted as they are. OUT ends in .safetensors, or in .pt, .pth or .ckpt for PyTorch.",
+                   "converted as they are. OUT ends in .safetensors, or in .pt, .pth or .ckpt for PyTorch. With "
+                   "--weak, a safetensors "
+                   "file has a\n"
+                   "weaker model of the same data in it, and what is drawn from the file is guided by it.",
     .examples = "  psld convert model.ckpt model.safetensors --config config.yaml\n"
+                "  psld convert run both.safetensors --weak small-run --weak-scale 1.5\n"
                 "  psld convert model.safetensors model.pt\n",
     .run = run,
 };

@@ -69,6 +69,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {"out", 'o', CLI_FILE, "Z.npy", "where the states go: float32 [n, k * channels, ...]", &r.out, NULL},
         LATENT_OPTIONS(r.latent),
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
+        CLI_WEAK_OPTIONS(r.latent.model),
         CLI_MODEL_OPTIONS(r.latent.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };

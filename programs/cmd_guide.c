@@ -132,6 +132,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(&s);
+    s.model.weak = "none";
     const cli_option options[] = {
         {"label", 0, CLI_TEXT, "L|all", "class by number or by name, or all of them in turn", &s.label, NULL},
         {"number", 'n', CLI_COUNT, "N", "samples of each class (default 8 pictures, 1000 points)", &s.n, NULL},

@@ -105,6 +105,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
+    s->model.weak = "none";
     const cli_option options[] = {
         {"image", 0, CLI_FILE, "I", "a picture, a folder or archive of them, or .npy ([dim] or [n, dim])", &r.image,
          NULL},

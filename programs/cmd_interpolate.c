@@ -76,6 +76,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {"out", 'o', CLI_FILE, "OUT", "a strip of pictures (.png), or the data (.npy)", &r.out, NULL},
         {"number", 'n', CLI_COUNT, "N", "pictures in all, both ends included (default 9)", &r.number, NULL},
         LATENT_OPTIONS(r.latent),
+        CLI_WEAK_OPTIONS(r.latent.model),
         CLI_MODEL_OPTIONS(r.latent.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };

@@ -191,6 +191,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
+    s->model.weak = "none";
     psld_task_defaults(&r.task);
     psld_restore_defaults(&r.options);
     r.task.name = NULL;

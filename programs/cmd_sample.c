@@ -230,6 +230,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (r.z0 && !s->model.weak) s->model.weak = "none"; /* the flow that states were encoded by */
     exit_code = check_request(command, &r);
     if (exit_code != EXIT_DONE || !cli_ranks_begin(&exit_code)) return exit_code;
     return cli_ranks_end(sample_model(command, words, count, &r));
@@ -256,6 +257,12 @@ const cli_command command_sample = {
         "the grid\n"
         "log with 12, 30 or 100 evaluations. em, sscs, euler-ode and heun take the grid quadratic and 250 evaluations "
         "unless told.\n\n"
+        "A file may bring a weaker model of the same data along (psld convert --weak); what is drawn is then guided "
+        "away "
+        "from what\n"
+        "both get wrong, at the price of both: fewer broken samples, and fewer unusual ones. --weak none draws from "
+        "the "
+        "model alone.\n\n"
         "The number of evaluations counts the last denoising step. ode controls its step for groups of "
         "consecutive samples\n"
         "and reports the mean number of evaluations over groups, rounded up.",

@@ -49,6 +49,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[64];
     int count, exit_code;
     psld_model_defaults(&r.model.options);
+    r.model.weak = "none";
     const cli_option options[] = {
         {"z", 0, CLI_FILE, "FILE", "states, .npy [n, channels, height, width]", &r.z, NULL},
         {"t", 0, CLI_FILE, "FILE", "times, .npy [n]", &r.t, NULL},

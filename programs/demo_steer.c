@@ -29,7 +29,10 @@ static struct steered {
 static psld_status open_shipped(const char *name, psld_model **model)
 {
     char path[CLI_PATH];
-    return cli_shipped_model(name, path) ? psld_model_open(path, NULL, model) : PSLD_OK;
+    psld_model_options options;
+    psld_model_defaults(&options);
+    options.weak = "";
+    return cli_shipped_model(name, path) ? psld_model_open(path, &options, model) : PSLD_OK;
 }
 
 /* Whether they are a model of grey pictures and a classifier of its states. */

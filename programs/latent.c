@@ -5,6 +5,7 @@
 void latent_defaults(latent_request *request)
 {
     psld_model_defaults(&request->model.options);
+    request->model.weak = "none";
     psld_sample_defaults(&request->options);
     request->options.sampler = "collapsed";
     request->options.nfe = 200;
@@ -78,7 +79,7 @@ psld_status latent_open(latent_request *request, const char *model, const char *
 {
     if (request->nfe) request->options.nfe = request->nfe > 1000000000 ? 1000000000 : (int)request->nfe;
     request->options.order = request->order > 1000 ? 1000 : (int)request->order;
-    request->model.options.raw = request->model.use && strcmp(request->model.use, "raw") == 0;
+    cli_model_settle(&request->model);
     psld_status status = psld_model_open(model, &request->model.options, &job->model);
     if (status != PSLD_OK) return status;
     if (psld_model_kind_of(job->model) == PSLD_CLASSIFIER)

@@ -45,11 +45,10 @@ psld_status sampling_choose(const sampling_request *s, const psld_model *model, 
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels, sampling_job *job)
 {
     cli_model model = s->model;
-    psld_model_options options = model.options;
-    options.raw = model.use && strcmp(model.use, "raw") == 0;
-    options.overrides = words + 1;
-    options.override_count = (size_t)(count - 1);
-    psld_status status = psld_model_open(words[0], &options, &job->model);
+    cli_model_settle(&model);
+    model.options.overrides = words + 1;
+    model.options.override_count = (size_t)(count - 1);
+    psld_status status = psld_model_open(words[0], &model.options, &job->model);
     if (status != PSLD_OK) return status;
     if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", words[0]);
     job->request = s;
@@ -176,7 +175,9 @@ int sampling_report(const sampling_job *job, size_t n, const char *what)
 {
     const sampling_request *s = job->request;
     if (!s->json) {
+        double guided = psld_model_weak_scale(job->model);
         printf("%zu samples %s", n, what);
+        if (guided != 0) printf(", guided by a weak model at %g", guided);
         if (job->nfe) printf(", %llu evaluations each, %.2f s", (unsigned long long)job->nfe, job->seconds);
         printf(": %s%s\n", s->out, job->nfe ? "" : " has them all");
         return EXIT_DONE;
@@ -188,6 +189,8 @@ int sampling_report(const sampling_job *job, size_t n, const char *what)
     json_object_set_new(object, "sampler", json_string(job->options.sampler));
     json_object_set_new(object, "process", json_string(psld_recipe_get(psld_model_recipe(job->model))->name));
     json_object_set_new(object, "seed", json_integer((json_int_t)job->options.seed));
+    if (psld_model_weak_scale(job->model) != 0)
+        json_object_set_new(object, "weak_scale", cli_json_number(psld_model_weak_scale(job->model)));
     json_object_set_new(object, "out", json_string(s->out));
     return cli_json_print(object);
 }

@@ -28,6 +28,7 @@ const char *sampling_qualities(void);
 #define SAMPLING_WALK(s) \
     {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)", \
      &(s).model.options.process, NULL}, \
+    CLI_WEAK_OPTIONS((s).model), \
     {"quality", 0, CLI_TEXT, sampling_qualities(), "what costs least for a quality (default normal)", &(s).quality, \
      sampling_qualities()}, \
     {"sampler", 0, CLI_TEXT, "NAME", sampling_samplers_help(), &(s).sampler, sampling_samplers()}, \

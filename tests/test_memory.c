@@ -309,6 +309,21 @@ static psld_status differentiate_network(void)
     return status;
 }
 
+static psld_status contrast_network(void)
+{
+    psld_model_options options = {.weak = "memory-network.safetensors"};
+    psld_model *made, *both = NULL;
+    double z[32] = {0}, weight[32] = {1}, t = 0.5, gradient[32], eps[32];
+    psld_status status = psld_model_open("memory-network.safetensors", &options, &made);
+    if (status == PSLD_OK) status = psld_source_gradient(psld_model_source(made), 1, 16, z, &t, weight, NULL, gradient);
+    if (status == PSLD_OK) status = psld_model_save(made, "memory-both.safetensors");
+    if (status == PSLD_OK) status = psld_model_open("memory-both.safetensors", NULL, &both);
+    if (status == PSLD_OK) status = psld_source_predict(psld_model_source(both), 1, 16, z, &t, eps);
+    psld_model_free(both);
+    psld_model_free(made);
+    return status;
+}
+
 static psld_status sample_network(void)
 {
     psld_model *made;
@@ -662,6 +677,7 @@ static void every_call_on_networks(void **state)
     exhaust("model_save, checkpoint", save_checkpoint);
     exhaust("model_evaluate", evaluate_network);
     exhaust("source_gradient, network", differentiate_network);
+    exhaust("source_contrast, models with a weak one", contrast_network);
     exhaust("sample, network", sample_network);
     exhaust("model_plan", plan_network);
     exhaust("model_time", time_network);

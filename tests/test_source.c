@@ -159,9 +159,144 @@ static void callbacks(void **state)
     psld_source_free(source);
 }
 
+/* ---- Guided by a weaker one -------------------------------------------------------------------------------------- */
+
+/* What lies beyond the better of two mixtures as seen from the worse one, for every kind of recipe. */
+static void contrast_of_mixtures(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
+    static const double scales[] = {1, 1.5, 3, 0};
+    const double one = 1, middle[2] = {0, 0}, wide = 0.8;
+    psld_mixture *mixture = three(), *blurred;
+    assert_int_equal(psld_mixture_create(1, 2, &one, middle, &wide, &blurred), PSLD_OK);
+    for (int p = 0; p < 4; p++) {
+        psld_recipe *recipe = open_recipe(lines[p]);
+        psld_source *base, *weak, *source;
+        size_t count = 2 * (size_t)recipe->predicted;
+        assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
+        assert_int_equal(psld_source_mixture(blurred, recipe, &weak), PSLD_OK);
+        for (int s = 0; s < 4; s++) {
+            const double z[2 * PSLD_MAX_K] = {0.3, -0.2, 0.1, 0.4, -0.3, 0.2}, t = 0.2;
+            double eps[2 * PSLD_MAX_K], strong[2 * PSLD_MAX_K], poor[2 * PSLD_MAX_K];
+            assert_int_equal(psld_source_contrast(base, weak, recipe, scales[s], &source), PSLD_OK);
+            assert_int_equal(psld_source_predict(base, 1, 2, z, &t, strong), PSLD_OK);
+            assert_int_equal(psld_source_predict(weak, 1, 2, z, &t, poor), PSLD_OK);
+            assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps), PSLD_OK);
+            for (size_t i = 0; i < count; i++) {
+                double expected = scales[s] * strong[i] + (1 - scales[s]) * poor[i];
+                assert_true(fabs(eps[i] - expected) < 1e-13 * (1 + fabs(strong[i]) + fabs(poor[i])));
+            }
+            check_gradient(recipe, source, t);
+            psld_source_free(source);
+        }
+        assert_int_equal(psld_source_contrast(base, weak, recipe, (double)NAN, &source), PSLD_BAD_ARGUMENT);
+        assert_null(source);
+        psld_source_free(base);
+        psld_source_free(weak);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+    psld_mixture_free(blurred);
+}
+
+static psld_model *make_network(const char *text, uint64_t seed, const char *path)
+{
+    psld_model *model;
+    FILE *file = fopen("contrast.yaml", "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    if (psld_model_create("contrast.yaml", NULL, seed, &model) != PSLD_OK) fail_msg("%s", psld_error_text());
+    if (psld_model_save(model, path) != PSLD_OK) fail_msg("%s", psld_error_text());
+    return model;
+}
+
+static psld_array *draw_from(const char *path, const char *weak, double scale)
+{
+    psld_model_options options;
+    psld_sample_options walk;
+    psld_model *model;
+    psld_array *x;
+    psld_model_defaults(&options);
+    psld_sample_defaults(&walk);
+    options.weak = weak;
+    options.weak_scale = scale;
+    walk.nfe = 4;
+    if (psld_model_open(path, &options, &model) != PSLD_OK) fail_msg("%s", psld_error_text());
+    assert_int_equal(psld_model_sample(model, &walk, 0, 3, NULL, 0, &x, NULL), PSLD_OK);
+    psld_model_free(model);
+    return x;
+}
+
+static void expect_same(psld_array *a, psld_array *b, int same)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(memcmp(a->data, b->data, a->count * sizeof(float)) == 0, same);
+    psld_array_free(a);
+    psld_array_free(b);
+}
+
+/* Two files or one that has both: the same samples, and those of the better one alone when that is asked for. */
+static void weak_model_in_a_file(void **state)
+{
+    (void)state;
+    static const char strong[] = "process: psld\ndata: {size: 4, channels: 1}\n"
+                                 "model: {name: ncsnpp, nf: 8, ch_mult: [1], num_res_blocks: 1, init_scale: 1}\n";
+    static const char weak[] = "process: psld\ndata: {size: 4, channels: 1}\n"
+                               "model: {name: ncsnpp, predicts: data, nf: 4, ch_mult: [1], num_res_blocks: 1}\n";
+    psld_model_options options;
+    psld_model *model;
+    psld_model_free(make_network(strong, 1, "strong.safetensors"));
+    psld_model_free(make_network(weak, 2, "weak.safetensors"));
+    psld_model_defaults(&options);
+    options.weak = "weak.safetensors";
+    options.weak_scale = 2;
+    assert_int_equal(psld_model_open("strong.safetensors", &options, &model), PSLD_OK);
+    assert_int_equal(psld_model_save(model, "both.safetensors"), PSLD_OK);
+    assert_int_equal(psld_model_save(model, "strong.pt"), PSLD_OK);
+    psld_model_free(model);
+    expect_same(draw_from("strong.safetensors", "weak.safetensors", 2), draw_from("both.safetensors", NULL, 0), 1);
+    expect_same(draw_from("strong.safetensors", "weak.safetensors", 0), draw_from("both.safetensors", NULL, 1.5), 1);
+    expect_same(draw_from("strong.safetensors", NULL, 0), draw_from("both.safetensors", "", 0), 1);
+    expect_same(draw_from("strong.safetensors", NULL, 0), draw_from("both.safetensors", NULL, 0), 0);
+    options = (psld_model_options){.config = "contrast.yaml"};
+    psld_model_free(make_network(strong, 1, "strong.safetensors"));
+    assert_int_equal(psld_model_open("strong.pt", &options, &model), PSLD_OK);
+    psld_model_free(model);
+}
+
+static void weak_models_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *why;
+    } rows[] = {
+        {"process: psld\ndata: {size: 8, channels: 1}\nmodel: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
+         "other.safetensors: is a model of data of another shape"},
+        {"process: cld\ndata: {size: 4, channels: 1}\nmodel: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
+         "other.safetensors: is a model of recipe cld, not of psld"},
+        {"process: psld\ndata: {size: 4, channels: 1}\n"
+         "model: {name: ncsnpp_clf, n_cls: 2, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
+         "other.safetensors: a classifier neither guides so nor is guided"},
+    };
+    psld_model *model;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        psld_model_options options = {.weak = "other.safetensors"};
+        psld_model_free(make_network(rows[i].config, 1, "other.safetensors"));
+        assert_int_equal(psld_model_open("strong.safetensors", &options, &model), PSLD_BAD_INPUT);
+        assert_null(model);
+        if (!strstr(psld_error_text(), rows[i].why)) fail_msg("%s", psld_error_text());
+    }
+    psld_model_options absent = {.weak = "absent.safetensors"};
+    assert_int_not_equal(psld_model_open("strong.safetensors", &absent, &model), PSLD_OK);
+    assert_non_null(strstr(psld_error_text(), "absent.safetensors"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_of_a_mixture), cmocka_unit_test(gradient_of_a_network),
-                                       cmocka_unit_test(callbacks)};
+                                       cmocka_unit_test(contrast_of_mixtures),  cmocka_unit_test(weak_model_in_a_file),
+                                       cmocka_unit_test(weak_models_refused),   cmocka_unit_test(callbacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

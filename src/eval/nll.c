@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "eval/set.h"
+#include "model/model.h"
 
 enum { PIECE = 1024, CHEAP_PRODUCTS = 16 };
 
@@ -62,7 +63,7 @@ static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_
         if (options->progress) now.progress = report_share, now.progress_user = &part;
         PSLD_TRY(read_points(set, first, n, options->seed, room, x));
         PSLD_TRY(
-            psld_likelihood(psld_model_recipe(model), psld_model_source(model), &now, first, n, dim, x, log_p, &nfe));
+            psld_likelihood(psld_model_recipe(model), psld_model_alone(model), &now, first, n, dim, x, log_p, &nfe));
         for (size_t i = 0; i < n; i++) {
             t->sum -= log_p[i];
             t->square += log_p[i] * log_p[i];

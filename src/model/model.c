@@ -32,6 +32,40 @@ static psld_status open_exact(const char *path, const char *process, psld_model 
     return status;
 }
 
+/* Guides a model by its weak one, which it has taken over. */
+static psld_status contrast(psld_model *model)
+{
+    const psld_model *weak = model->weak;
+    if (!model->source || !weak->source)
+        return psld_fail(PSLD_BAD_INPUT, "a classifier neither guides so nor is guided");
+    if (weak->rank != model->rank || memcmp(weak->shape, model->shape, (size_t)model->rank * sizeof *model->shape) != 0)
+        return psld_fail(PSLD_BAD_INPUT, "is a model of data of another shape");
+    if (!psld_recipe_same(weak->recipe, model->recipe))
+        return psld_fail(PSLD_BAD_INPUT, "is a model of recipe %s, not of %s or not with its parameters",
+                         weak->recipe->spec.name, model->recipe->spec.name);
+    psld_source *guided;
+    PSLD_TRY(psld_source_contrast(model->source, weak->source, model->recipe, model->weak_scale, &guided));
+    model->alone = model->source;
+    model->source = guided;
+    return PSLD_OK;
+}
+
+/* The weak model that is asked for or that the file brings along. */
+static psld_status find_weak(const char *path, const psld_model_options *options, psld_model *model)
+{
+    psld_model_options its = {.process = options->process, .reference = options->reference, .weak = ""};
+    if (options->weak && !*options->weak) return PSLD_OK;
+    model->weak_scale = PSLD_WEAK_SCALE;
+    if (options->weak)
+        PSLD_TRY(psld_model_open(options->weak, &its, &model->weak));
+    else if (model->file)
+        PSLD_TRY(psld_model_read_weak(path, model->file, &its, &model->weak, &model->weak_scale));
+    if (!model->weak) return PSLD_OK;
+    if (options->weak_scale != 0) model->weak_scale = options->weak_scale;
+    psld_status status = contrast(model);
+    return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", options->weak ? options->weak : path) : status;
+}
+
 static psld_status open_or_create(const char *path, int exact, const psld_model_options *options, uint64_t seed,
                                   psld_model **model)
 {
@@ -40,6 +74,7 @@ static psld_status open_or_create(const char *path, int exact, const psld_model_
     if (!made) return PSLD_NO_MEMORY;
     psld_status status =
         exact ? open_exact(path, options->process, made) : psld_model_read_network(path, options, seed, made);
+    if (status == PSLD_OK) status = find_weak(path, options, made);
     if (status != PSLD_OK)
         psld_model_free(made);
     else
@@ -107,6 +142,8 @@ void psld_model_free(psld_model *model)
 {
     if (!model) return;
     psld_source_free(model->source);
+    psld_source_free(model->alone);
+    psld_model_free(model->weak);
     psld_classifier_free(model->classifier);
     psld_mixture_free(model->mixture);
     psld_source_free(model->native);
@@ -133,6 +170,16 @@ psld_model_kind psld_model_kind_of(const psld_model *model)
 const psld_recipe *psld_model_recipe(const psld_model *model)
 {
     return model->recipe;
+}
+
+psld_source *psld_model_alone(psld_model *model)
+{
+    return model->alone ? model->alone : model->source;
+}
+
+double psld_model_weak_scale(const psld_model *model)
+{
+    return model->weak ? model->weak_scale : 0;
 }
 
 psld_source *psld_model_source(psld_model *model)

@@ -19,9 +19,12 @@ typedef struct psld_rows {
 struct psld_model {
     psld_model_kind kind;
     psld_recipe *recipe;
-    psld_recipe *learned;        /* a network's own: the same, unless another was asked for; */
-    psld_source *native;         /* then the source for `learned`, which `source` translates */
-    psld_source *source;         /* NULL: a classifier */
+    psld_recipe *learned; /* a network's own: the same, unless another was asked for; */
+    psld_source *native;  /* then the source for `learned`, which `source` translates */
+    psld_source *alone;   /* what `source` guides by the weak model, if there is one */
+    psld_source *source;  /* NULL: a classifier */
+    psld_model *weak;     /* or NULL */
+    double weak_scale;
     psld_mixture *mixture;       /* exact models */
     psld_classifier *classifier; /* NULL: a score network */
     int rank;
@@ -37,7 +40,11 @@ struct psld_model {
 };
 
 enum { PSLD_LARGEST_BATCH = 4096 };
-#define PSLD_CONFIG_NOTE "psld.config" /* where model files carry their configuration */
+#define PSLD_CONFIG_NOTE     "psld.config" /* where model files carry their configuration, */
+#define PSLD_WEAK_NOTE       "psld.weak"   /* that of a weak model, */
+#define PSLD_WEAK_SCALE_NOTE "psld.weak_scale"
+#define PSLD_WEAK_PREFIX     "weak."         /* whose tensors are named so, */
+#define PSLD_STRONG_PREFIX   "ema_score_fn." /* and then those of the model so */
 
 /* Makes model->runners[gradient] for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
@@ -60,6 +67,12 @@ psld_status psld_model_read_exact(const psld_node *root, const char *process, ps
 /* The same from weights, or (path NULL) with initial weights of `seed`. */
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model);
+
+/* The weak network that a file of weights brings along; NULL: none. It lives in the file, which must outlive it. */
+psld_status psld_model_read_weak(const char *path, const psld_tensors *file, const psld_model_options *options,
+                                 psld_model **weak, double *scale);
+/* The source without guidance by a weak model. */
+psld_source *psld_model_alone(psld_model *model);
 
 /* The network of a configuration with initial weights of `seed`. */
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);

@@ -1,4 +1,5 @@
 /* Models and sets of tensors as files. */
+#include <stdio.h>
 #include <string.h>
 
 #include "model/model.h"
@@ -21,16 +22,35 @@ static psld_status format_of(const char *path, psld_tensor_format *format)
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected a name that ends in .safetensors, .pt, .pth or .ckpt", path);
 }
 
-static psld_status collect(const psld_network *network, const char *config, psld_tensors *tensors)
+static psld_status collect(const psld_network *network, const char *prefix, psld_tensors *tensors)
 {
-    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, config));
     for (size_t i = 0; i < network->graph->parameter_count; i++) {
         const psld_parameter *p = &network->graph->parameters[i];
         size_t shape[4];
+        char name[sizeof PSLD_STRONG_PREFIX + PSLD_PARAMETER_NAME];
+        snprintf(name, sizeof name, "%s%s", prefix, p->name);
         for (int d = 0; d < p->rank; d++) shape[d] = (size_t)p->shape[d];
-        PSLD_TRY(psld_tensors_add(tensors, p->name, PSLD_ELEMENT_F32, p->rank, shape, network->at[i]));
+        PSLD_TRY(psld_tensors_add(tensors, name, PSLD_ELEMENT_F32, p->rank, shape, network->at[i]));
     }
     return PSLD_OK;
+}
+
+static psld_status collect_weak(const psld_model *model, psld_tensors *tensors)
+{
+    char scale[32];
+    snprintf(scale, sizeof scale, "%.17g", model->weak_scale);
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_NOTE, model->weak->config));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_SCALE_NOTE, scale));
+    return collect(model->weak->network, PSLD_WEAK_PREFIX, tensors);
+}
+
+/* Notes, without which a weak network would be but tensors too many, are in safetensors files alone. */
+static psld_status collect_all(const psld_model *model, psld_tensor_format format, psld_tensors *tensors)
+{
+    int with_weak = model->weak && model->weak->network && format == PSLD_SAFETENSORS;
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, model->config));
+    PSLD_TRY(collect(model->network, with_weak ? PSLD_STRONG_PREFIX : "", tensors));
+    return with_weak ? collect_weak(model, tensors) : PSLD_OK;
 }
 
 psld_status psld_model_save(const psld_model *model, const char *path)
@@ -40,7 +60,7 @@ psld_status psld_model_save(const psld_model *model, const char *path)
     if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "save: this model is no network");
     PSLD_TRY(format_of(path, &format));
     PSLD_TRY(psld_tensors_create(&tensors));
-    psld_status status = collect(model->network, model->config, tensors);
+    psld_status status = collect_all(model, format, tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, format, path);
     psld_tensors_free(tensors);
     return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "kernels/backend.h"
 #include "model/model.h"
 #include "model/process_read.h"
@@ -173,9 +174,41 @@ psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_mo
     return PSLD_OK;
 }
 
+static psld_status build_weak(const char *path, const psld_tensors *tensors, const char *config,
+                              const psld_model_options *options, psld_model *weak)
+{
+    psld_yaml *yaml;
+    PSLD_TRY(psld_yaml_parse(config, strlen(config), path, &yaml));
+    psld_status status = build(path, tensors, yaml, options, 0, weak);
+    psld_yaml_free(yaml);
+    return status;
+}
+
+psld_status psld_model_read_weak(const char *path, const psld_tensors *file, const psld_model_options *options,
+                                 psld_model **weak, double *scale)
+{
+    const char *config = psld_tensors_note(file, PSLD_WEAK_NOTE), *by = psld_tensors_note(file, PSLD_WEAK_SCALE_NOTE);
+    psld_tensors *tensors;
+    *weak = NULL;
+    if (!config) return PSLD_OK;
+    if (by && !psld_text_number(by, scale))
+        return psld_fail(PSLD_BAD_INPUT, "%s: " PSLD_WEAK_SCALE_NOTE ": expected a number, found \"%.40s\"", path, by);
+    PSLD_TRY(psld_tensors_select(file, PSLD_WEAK_PREFIX, &tensors));
+    psld_model *made = psld_alloc(1, sizeof *made);
+    psld_status status = made ? build_weak(path, tensors, config, options, made) : PSLD_NO_MEMORY;
+    psld_tensors_free(tensors);
+    if (status != PSLD_OK) {
+        psld_model_free(made);
+        return status;
+    }
+    *weak = made;
+    return PSLD_OK;
+}
+
 psld_status psld_model_own(psld_model *model)
 {
     PSLD_TRY(psld_network_own(model->network));
+    if (model->weak && model->weak->network) PSLD_TRY(psld_network_own(model->weak->network));
     psld_tensors_free(model->file);
     model->file = NULL;
     return PSLD_OK;

@@ -165,6 +165,10 @@ uint64_t psld_model_fingerprint(const psld_model *model)
 {
     uint64_t hash = mix(0xcbf29ce484222325u, model->config, strlen(model->config));
     if (model->network) hash = mix_weights(hash, model->network);
+    if (model->weak) {
+        uint64_t weak = psld_model_fingerprint(model->weak);
+        hash = mix(mix(hash, &weak, sizeof weak), &model->weak_scale, sizeof model->weak_scale);
+    }
     if (!model->recipe) return hash;
     const psld_recipe_spec *r = &model->recipe->spec;
     size_t k = (size_t)r->k, aux = k - 1;

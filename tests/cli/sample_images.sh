@@ -37,6 +37,27 @@ for model in grey colour; do
     done
 done
 
+check "guided by a weaker model, in a file of its own or in that of the model"
+quietly convert grey.yaml weak.safetensors model.nf=16
+quietly convert grey.safetensors both.safetensors --weak weak.safetensors --weak-scale 2
+quietly sample grey.safetensors --weak weak.safetensors --weak-scale 2 --nfe 5 -n 3 -o two.npy
+for how in "--batch 1 --threads 1" "--batch 1000"; do
+    # shellcheck disable=SC2086
+    quietly sample both.safetensors $how --nfe 5 -n 3 -o one.npy
+    cmp one.npy two.npy || fail "one file for both: other bits"
+done
+quietly sample both.safetensors --nfe 5 -n 3 -o one.npy --json
+python 'assert j["weak_scale"] == 2'
+quietly sample both.safetensors --weak none --nfe 5 -n 3 -o alone.npy
+quietly sample grey.safetensors --nfe 5 -n 3 -o plain.npy
+cmp alone.npy plain.npy || fail "--weak none: not the model alone"
+quietly sample both.safetensors --process vp --nfe 5 -n 3 -o vp.npy
+quietly encode both.safetensors plain.npy --nfe 5 -o states.npy
+refuses 1 "weak.pt" sample grey.safetensors --weak weak.pt -n 3 -o none.npy
+refuses 1 "colour.safetensors: is a model of data of another shape" sample grey.safetensors --weak colour.safetensors -n 3 -o none.npy
+[ ! -e none.npy ] || fail "refused, and written"
+rm both.safetensors weak.safetensors
+
 check "a grid"
 quietly sample colour.safetensors --nfe 4 -n 9 -o grid.png
 says "9 samples of 3 x 8 x 8, 4 evaluations each"

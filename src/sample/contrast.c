@@ -1,0 +1,74 @@
+/* Guidance by a weaker model of the same data (Karras et al. 2024, "Guiding a diffusion model with a bad version of
+ * itself"): eps = weak + scale (base - weak). Where both err they err alike, the weaker one more: going on from it through
+ * the better one leads away from what both get wrong. Scale 1 is the base alone. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "sample/source.h"
+
+typedef struct contrast {
+    psld_source *base, *weak;
+    double scale;
+    size_t k, predicted;  /* variables of states and of eps */
+    double *eps, *grad_z; /* of the weak one */
+    size_t eps_room, grad_room;
+} contrast;
+
+static void release_contrast(void *user)
+{
+    contrast *c = user;
+    psld_release(c->eps);
+    psld_release(c->grad_z);
+    psld_release(c);
+}
+
+static void mix(double scale, size_t count, const double *weak, double *strong)
+{
+    for (size_t i = 0; i < count; i++) strong[i] = weak[i] + scale * (strong[i] - weak[i]);
+}
+
+static psld_status predict_contrast(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    contrast *c = user;
+    size_t count = n * c->predicted * dim;
+    PSLD_TRY(psld_grow((void **)&c->eps, &c->eps_room, count, sizeof *c->eps));
+    PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
+    PSLD_TRY(psld_source_predict(c->weak, n, dim, z, t, c->eps));
+    mix(c->scale, count, c->eps, eps);
+    return PSLD_OK;
+}
+
+static psld_status differentiate_contrast(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                          const double *weight, double *eps, double *grad_z)
+{
+    contrast *c = user;
+    size_t count = n * c->predicted * dim, state = n * c->k * dim;
+    PSLD_TRY(psld_grow((void **)&c->eps, &c->eps_room, count, sizeof *c->eps));
+    PSLD_TRY(psld_grow((void **)&c->grad_z, &c->grad_room, state, sizeof *c->grad_z));
+    PSLD_TRY(psld_source_gradient(c->base, n, dim, z, t, weight, eps, grad_z));
+    PSLD_TRY(psld_source_gradient(c->weak, n, dim, z, t, weight, c->eps, c->grad_z));
+    if (eps) mix(c->scale, count, c->eps, eps);
+    mix(c->scale, state, c->grad_z, grad_z);
+    return PSLD_OK;
+}
+
+psld_status psld_source_contrast(psld_source *base, psld_source *weak, const psld_recipe *recipe, double scale,
+                                 psld_source **source)
+{
+    *source = NULL;
+    if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "weak scale: expected a finite number, found %g", scale);
+    if (base->exact != weak->exact)
+        return psld_fail(PSLD_BAD_ARGUMENT, "an exact score and that of a network have different units of eps");
+    contrast *c = psld_alloc(1, sizeof *c);
+    if (!c) return PSLD_NO_MEMORY;
+    int order[PSLD_MAX_K];
+    *c = (contrast){.base = base,
+                    .weak = weak,
+                    .scale = scale,
+                    .predicted = (size_t)psld_recipe_order(recipe, order),
+                    .k = (size_t)psld_recipe_get(recipe)->k};
+    PSLD_TRY(psld_source_wrap(base, predict_contrast, release_contrast, c, source));
+    (*source)->earliest = fmax(base->earliest, weak->earliest);
+    if (base->gradient && weak->gradient) (*source)->gradient = differentiate_contrast;
+    return PSLD_OK;
+}
