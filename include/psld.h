@@ -434,8 +434,8 @@ typedef struct psld_model_options {
     int raw;       /* 1: the raw weights where a file has EMA weights too */
     int reference; /* 1: compute with the reference kernels */
     int blank;     /* psld_model_create: 1 leaves all weights 0, to look at a network */
-    const char
-        *weak; /* a model to be guided by (psld_source_contrast), "" for none, or NULL: what the file brings along */
+    /* A model to be guided by (psld_source_contrast); "": none; NULL: the one that the file brings along, if any. */
+    const char *weak;
     double weak_scale; /* of that guidance; 0: what the file says, or 1.5 */
 } psld_model_options;
 
