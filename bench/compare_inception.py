@@ -3,10 +3,11 @@
 
 Both have the same (random) weights, resize to 299 x 299 as TensorFlow 1 does, and the same threads. PyTorch runs the
 network as published: convolution, batch normalisation and ReLU one after the other, batches of 50. Prints images a second of
-each round, the ratio of the best, and the largest difference of features against the largest value."""
+each round, the ratio of the best, psld's most memory, and the largest difference of features against the largest value."""
 import argparse
 import json
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -159,9 +160,10 @@ def main():
                     parts.append(net(resize(x)).numpy())
             best['torch'] = max(best['torch'], options.images / (time.perf_counter() - began))
             print(f"psld {options.images / seconds:.2f}, PyTorch best so far {best['torch']:.2f} images a second", flush=True)
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         ours, theirs = np.load(out), np.concatenate(parts)
     print(f"{torch.get_num_threads()} threads: psld {best['psld']:.2f}, PyTorch {torch.__version__} {best['torch']:.2f} images a "
-          f"second, ratio {best['psld'] / best['torch']:.2f}; features differ by {abs(ours - theirs).max() / abs(theirs).max():.1e}")
+          f"second, ratio {best['psld'] / best['torch']:.2f}; psld needed {memory:.0f} MB; features differ by {abs(ours - theirs).max() / abs(theirs).max():.1e}")
 
 
 if __name__ == '__main__':

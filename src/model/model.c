@@ -40,7 +40,7 @@ static psld_status contrast(psld_model *model)
         return psld_fail(PSLD_BAD_INPUT, "a classifier neither guides so nor is guided");
     if (weak->rank != model->rank || memcmp(weak->shape, model->shape, (size_t)model->rank * sizeof *model->shape) != 0)
         return psld_fail(PSLD_BAD_INPUT, "is a model of data of another shape");
-    if (!psld_recipe_same(weak->recipe, model->recipe))
+    if (!psld_recipe_same_eps(weak->recipe, model->recipe))
         return psld_fail(PSLD_BAD_INPUT, "is a model of recipe %s, not of %s or not with its parameters",
                          weak->recipe->spec.name, model->recipe->spec.name);
     psld_source *guided;

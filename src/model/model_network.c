@@ -75,16 +75,6 @@ static psld_status read_process(const psld_node *root, const psld_model_options 
     return psld_process_read(root, &model->recipe);
 }
 
-static int same_process(const psld_recipe *a, const psld_recipe *b)
-{
-    size_t k = (size_t)a->spec.k, square = k * k * sizeof(double), aux = (k - 1) * sizeof(double);
-    return a->spec.k == b->spec.k && memcmp(a->spec.D, b->spec.D, square) == 0 &&
-           memcmp(a->spec.Q, b->spec.Q, square) == 0 && memcmp(a->spec.mass, b->spec.mass, aux) == 0 &&
-           memcmp(a->spec.init, b->spec.init, aux) == 0 && a->spec.beta_min == b->spec.beta_min &&
-           a->spec.beta_max == b->spec.beta_max && a->spec.stabiliser == b->spec.stabiliser &&
-           a->spec.upper == b->spec.upper;
-}
-
 /* Makes a score network of one process one of another, where that is asked for. */
 static psld_status change_process(const psld_model_options *options, psld_model *model)
 {
@@ -92,10 +82,9 @@ static psld_status change_process(const psld_model_options *options, psld_model 
     psld_source *translated;
     if (!options->process) return PSLD_OK;
     PSLD_TRY(psld_recipe_open(options->process, &wanted));
-    psld_status status = same_process(wanted, model->recipe)
-                             ? PSLD_OK
-                             : psld_source_translate(model->source, model->recipe, wanted, &translated);
-    if (status != PSLD_OK || same_process(wanted, model->recipe)) {
+    int same = psld_recipe_same_eps(wanted, model->recipe);
+    psld_status status = same ? PSLD_OK : psld_source_translate(model->source, model->recipe, wanted, &translated);
+    if (status != PSLD_OK || same) {
         psld_recipe_free(wanted);
         return status;
     }

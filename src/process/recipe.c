@@ -237,3 +237,8 @@ int psld_recipe_same(const psld_recipe *a, const psld_recipe *b)
            same_numbers(x->mass, y->mass, x->k - 1) && same_numbers(x->init, y->init, x->k - 1) &&
            same_numbers(&x->beta_min, &y->beta_min, 1) && same_numbers(&x->beta_max, &y->beta_max, 1);
 }
+
+int psld_recipe_same_eps(const psld_recipe *a, const psld_recipe *b)
+{
+    return psld_recipe_same(a, b) && a->spec.stabiliser == b->spec.stabiliser && a->spec.upper == b->spec.upper;
+}

@@ -33,6 +33,9 @@ int psld_preset_exists(const char *name);
 /* All names in one line, for messages. */
 const char *psld_preset_names(void);
 
+/* Whether eps of one recipe is eps of the other: the same process and the same factors. */
+int psld_recipe_same_eps(const psld_recipe *a, const psld_recipe *b);
+
 /* beta at t, and its integral from u to t. */
 double psld_beta(const psld_recipe *recipe, double t);
 psld_wide psld_beta_integral(const psld_recipe *recipe, double u, double t);
