@@ -83,8 +83,11 @@ static psld_status check(const psld_model *model, const psld_set *set)
         return psld_fail(PSLD_BAD_INPUT, "%s: nll needs data, not their mean and covariance", set->name);
     int rank = psld_model_shape(model, shape);
     for (int i = 0; i < rank; i++) dim *= shape[i];
-    if (dim != set->size ||
-        (rank == 3 && set->kind == PSLD_SET_IMAGES && memcmp(shape, set->shape, 3 * sizeof *shape) != 0))
+    if (rank == 3 && set->kind == PSLD_SET_IMAGES && memcmp(shape, set->shape, 3 * sizeof *shape) != 0)
+        return psld_fail(PSLD_BAD_INPUT,
+                         "%s: its images have %zu x %zu x %zu, the model's %zu x %zu x %zu (channels, height, width)",
+                         set->name, set->shape[0], set->shape[1], set->shape[2], shape[0], shape[1], shape[2]);
+    if (dim != set->size)
         return psld_fail(PSLD_BAD_INPUT, "%s: its items have %zu numbers, the model's %zu", set->name, set->size, dim);
     return PSLD_OK;
 }

@@ -111,6 +111,7 @@ refuses 2 "order: em has no choice" eval m.yaml b.npy --sampler em --order 2
 refuses 2 "ode chooses its steps itself" eval m.yaml b.npy --sampler ode --nfe 5
 refuses 1 "a classifier has no samples" eval c.safetensors b.npy
 refuses 1 "nll: a classifier has no likelihood" eval c.safetensors one --metric nll
+refuses 1 "large: its images have 1 x 16 x 16, the model's 1 x 8 x 8" eval net.safetensors large --metric nll
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 - <<'PY'
 import numpy as np
