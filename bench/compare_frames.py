@@ -78,6 +78,8 @@ class IntegratedFrame:
 
         solved = solve_ivp(slope, (1.0, self.times[-1]), self.factor[0].ravel(), method='DOP853', rtol=tolerance,
                            atol=tolerance / 100, t_eval=self.times)
+        if not solved.success:
+            raise SystemExit(f'{process.line}: {solved.message}')
         self.R = solved.y.T.reshape(-1, k, k)
         self.rho = np.linalg.solve(self.R, self.mu[:, :, None])[:, :, 0]
         self.lam = np.log(np.linalg.norm(self.rho, axis=1))

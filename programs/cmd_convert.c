@@ -63,10 +63,10 @@ const cli_command command_convert = {
                    "EMA weights are\n"
                    "taken where there are both, and the configuration goes into OUT, so that one file is enough. "
                    "Without, tensors are\n"
-                   "converted as they are. OUT ends in .safetensors, or in .pt, .pth or .ckpt for PyTorch. With "
-                   "--weak, a safetensors "
-                   "file has a\n"
-                   "weaker model of the same data in it, and what is drawn from the file is guided by it.",
+                   "converted as they are. OUT ends in .safetensors, or in .pt, .pth or .ckpt for PyTorch.\n"
+                   "With --weak, a safetensors file has a weaker model of the same data in it, and what is drawn from "
+                   "the file is guided\n"
+                   "by it.",
     .examples = "  psld convert model.ckpt model.safetensors --config config.yaml\n"
                 "  psld convert run both.safetensors --weak small-run --weak-scale 1.5\n"
                 "  psld convert model.safetensors model.pt\n",
