@@ -21,22 +21,24 @@ static const char *const presets[] = {"vp", "cld", "psld gamma=0.02", "told"};
 
 static const struct way {
     const char *sampler, *grid;
-    int order;
+    int order, plain;  /* plain: with detail 0 */
     const char *truth; /* the sampler whose flow it follows, NULL: none */
 } ways[] = {
-    {"em", "quadratic", 0, NULL},
-    {"sscs", "quadratic", 0, NULL},
-    {"euler-ode", "quadratic", 0, "ode"},
-    {"heun", "quadratic", 0, "ode"},
-    {"dpm", "log", 1, "ode"},
-    {"dpm", "log", 2, "ode"},
-    {"dpm", "log", 3, "ode"},
-    {"dpm", "sqrt", 3, "ode"},
-    {"collapsed", "log", 2, "collapsed"},
-    {"collapsed", "log", 3, "collapsed"},
-    {"collapsed-heun", "rho", 0, "collapsed"},
-    {"ancestral", "log", 1, NULL},
-    {"ancestral", "log", 2, NULL},
+    {"em", "quadratic", 0, 0, NULL},
+    {"sscs", "quadratic", 0, 0, NULL},
+    {"euler-ode", "quadratic", 0, 0, "ode"},
+    {"heun", "quadratic", 0, 0, "ode"},
+    {"dpm", "sqrt", 1, 0, "ode"},
+    {"dpm", "sqrt", 2, 0, "ode"},
+    {"dpm", "sqrt", 3, 0, "ode"},
+    {"dpm", "sqrt", 3, 1, "ode"},
+    {"dpm", "log", 3, 0, "ode"},
+    {"collapsed", "log", 2, 0, "collapsed"},
+    {"collapsed", "log", 3, 0, "collapsed"},
+    {"collapsed-heun", "rho", 0, 0, "collapsed"},
+    {"ancestral", "log", 1, 0, NULL},
+    {"ancestral", "log", 2, 0, NULL},
+    {"ancestral", "log", 2, 1, NULL},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -100,13 +102,14 @@ static double spread(const field *f, const double *z)
     return sqrt(sum / (2 * SAMPLES));
 }
 
-static void walk(const field *f, const char *sampler, const char *grid, int order, int nfe, size_t n, double *z)
+static void walk(const field *f, const struct way *way, int nfe, size_t n, double *z)
 {
     psld_sample_options o;
     psld_sample_defaults(&o);
-    o.sampler = sampler;
-    o.grid = grid;
-    o.order = order;
+    o.sampler = way->sampler;
+    o.grid = way->grid;
+    o.order = way->order;
+    if (way->plain) o.detail = 0;
     o.nfe = nfe;
     o.denoise = 0;
     o.tolerance = 1e-7;
@@ -116,6 +119,7 @@ static void walk(const field *f, const char *sampler, const char *grid, int orde
 
 static void open_field(const char *preset, field *f)
 {
+    static const struct way truths[] = {{.sampler = "ode"}, {.sampler = "collapsed", .grid = "log", .order = 3}};
     must(psld_recipe_open(preset, &f->recipe));
     must(psld_source_mixture(mixture, f->recipe, &f->source));
     f->state = 2 * (size_t)psld_recipe_get(f->recipe)->k;
@@ -126,8 +130,8 @@ static void open_field(const char *preset, field *f)
     must(psld_mixture_draw(mixture, f->recipe, 1e-3, 2, 0, SAMPLES, f->exact));
     must(psld_mixture_draw(mixture, f->recipe, 1e-3, 3, 0, SAMPLES, f->other));
     f->floor = distance(f, f->exact, f->other);
-    walk(f, "ode", NULL, 0, 0, FLOW_SAMPLES, f->flow[0]);
-    walk(f, "collapsed", "log", 3, 1000, FLOW_SAMPLES, f->flow[1]);
+    walk(f, &truths[0], 0, FLOW_SAMPLES, f->flow[0]);
+    walk(f, &truths[1], 1000, FLOW_SAMPLES, f->flow[1]);
 }
 
 static void close_field(field *f)
@@ -160,7 +164,7 @@ static const char *label(const struct way *w)
 {
     static char text[WAYS][48];
     char *out = text[w - ways];
-    snprintf(out, sizeof text[0], w->order ? "%s %d" : "%s", w->sampler, w->order);
+    snprintf(out, sizeof text[0], w->plain ? "%s %d, detail 0" : w->order ? "%s %d" : "%s", w->sampler, w->order);
     return out;
 }
 
@@ -186,7 +190,7 @@ static void measure(const char *preset, double blur[WAYS][BUDGETS])
     double exact = spread(&f, f.exact);
     for (int w = 0; w < WAYS; w++)
         for (int b = 0; b < BUDGETS; b++) {
-            walk(&f, ways[w].sampler, ways[w].grid, ways[w].order, budgets[b], SAMPLES, f.z);
+            walk(&f, &ways[w], budgets[b], SAMPLES, f.z);
             distances[w][b] = fmax(distance(&f, f.z, f.exact) - f.floor, 0);
             blur[w][b] = fabs(spread(&f, f.z) / exact - 1);
             if (ways[w].truth) errors[w][b] = flow_error(&f, &ways[w]);
@@ -201,7 +205,7 @@ static void measure(const char *preset, double blur[WAYS][BUDGETS])
 
 static void plot(double blur[WAYS][BUDGETS], const char *path)
 {
-    static const int shown[] = {0, 1, 3, 6, 9, 10, 12};
+    static const int shown[] = {0, 1, 3, 6, 10, 11, 13};
     enum { SHOWN = sizeof shown / sizeof *shown };
     psld_curve curves[SHOWN];
     double x[BUDGETS];

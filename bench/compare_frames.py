@@ -4,7 +4,8 @@
 The probability flow is dw = X d rho in the frame w = R^-1 z, rho = R^-1 mu, R R' = Sigma. psld makes the frame of Sigma at each time;
 here dR/dt = beta (A R + D R^-T) is integrated from the Cholesky factor at t = 1 downwards (DOP853), where errors grow. Eight Gaussians
 on a ring, exact scores, grid sqrt to t = 1e-3: root mean square distance of x from the converged flow, median and 95 % range over S sets
-of N samples, of psld's dpm and of the same multistep method in the integrated frame (docs/samplers.md, few steps). Needs SciPy."""
+of N samples, of psld's dpm, of dpm with detail 0 and of that same method in the integrated frame (docs/samplers.md, few steps). Needs
+SciPy."""
 import argparse
 import json
 import os
@@ -118,7 +119,7 @@ def main():
         errors = np.sqrt(((x - truth) ** 2).reshape(options.sets, -1).mean(1))
         return '{:.2g} [{:.2g}, {:.2g}]'.format(np.median(errors), *np.quantile(errors, [0.025, 0.975]))
 
-    print('| recipe | N | order | psld | integrated frame |\n|---|---|---|---|---|')
+    print('| recipe | N | order | dpm | detail 0 | integrated frame |\n|---|---|---|---|---|---|')
     for line in options.recipes.split(','):
         process = Process(options.psld, line)
         frame = IntegratedFrame(process, options.tolerance)
@@ -127,8 +128,9 @@ def main():
         truth = process.walk(start, '--sampler', 'dpm', '--order', '3', '--nfe', '1500')
         for n in BUDGETS:
             for order in (1, 2, 3):
-                ours = process.walk(start, '--sampler', 'dpm', '--order', str(order), '--nfe', str(n))
-                print(f'| {line} | {n} | {order} | {spread(ours, truth)} | {spread(frame.walk(start, n, order), truth)} |', flush=True)
+                dpm = ['--sampler', 'dpm', '--order', str(order), '--nfe', str(n)]
+                ends = [process.walk(start, *dpm), process.walk(start, *dpm, '--detail', '0'), frame.walk(start, n, order)]
+                print('|', ' | '.join([line, str(n), str(order)] + [spread(x, truth) for x in ends]), '|', flush=True)
 
 
 if __name__ == '__main__':

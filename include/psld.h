@@ -363,6 +363,8 @@ typedef struct psld_sample_options {
     int nfe;             /* evaluations of the score a sample, the last denoising step included; 0: what suits */
     int order;           /* of samplers that have a choice; 0: what suits */
     double eta;          /* ancestral: its noise, from 0 (none) to 1 (that of the reverse process) */
+    double detail;       /* samplers that extrapolate clean data: noise far below this does not change them any more, in
+                              the units of the data; below 0: what suits */
     double tolerance;    /* adaptive samplers: relative and absolute */
     double eps;          /* where the walk ends; the denoising step goes from here to 0 */
     double end_sigma;    /* if above 0: end where the effective noise is this, whatever eps is */
@@ -391,8 +393,8 @@ PSLD_API const char *psld_quality_summary(int index);
 /* What costs least for a quality: sets the sampler, and grid, nfe, order and eps where they are open (NULL or 0). The
  * walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
 PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
-/* Checks options and fills in those that are left open (grid, nfe, order, and eps by end_sigma), as sampling itself does:
- * to know them before. */
+/* Checks options and fills in those that are left open (grid, nfe, order, detail, and eps by end_sigma), as sampling
+ * itself does: to know them before. */
 PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);
 
 /* Names and one-line summaries, 0 <= index; NULL past the last. */

@@ -50,6 +50,7 @@ static json_t *describe(const sample_job *job)
         json_object_set_new(d, "nfe", json_integer(o->nfe));
         json_object_set_new(d, "order", json_integer(o->order));
         json_object_set_new(d, "eta", json_real(o->eta));
+        json_object_set_new(d, "detail", json_real(o->detail));
         json_object_set_new(d, "rho", json_real(o->rho));
     }
     json_object_set_new(d, "eps", json_real(o->eps));

@@ -8,7 +8,7 @@
 typedef struct sampling_request {
     cli_model model;
     psld_sample_options options;
-    const char *out, *quantize, *sampler, *quality, *eta;
+    const char *out, *quantize, *sampler, *quality, *eta, *detail;
     long n, nfe, order, batch, corrector, ode_group;
     double tolerance, eps;
     int state, json, fit;
@@ -34,8 +34,11 @@ const char *sampling_qualities(void);
     {"sampler", 0, CLI_TEXT, "NAME", sampling_samplers_help(), &(s).sampler, sampling_samplers()}, \
     {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &(s).order, NULL}, \
     {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &(s).eta, NULL}, \
+    {"detail", 0, CLI_TEXT, "D", \
+     "noise far below D does not change clean data any more: how the same three extrapolate them (default 0.05; " \
+     "collapsed 0)", &(s).detail, NULL}, \
     {"grid", 0, CLI_TEXT, "NAME", \
-     "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt, log (dpm, collapsed, ancestral), rho, or times: " \
+     "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt (dpm), log (collapsed, ancestral), rho, or times: " \
      "1,0.5,0.1,0.001", &(s).options.grid, NULL}, \
     {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &(s).options.rho, NULL}, \
     {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by quality; em 250)", &(s).nfe, NULL}, \

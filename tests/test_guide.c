@@ -126,7 +126,7 @@ static const struct budget {
     const char *sampler;
     int nfe;
 } budgets[] = {{"em", 300},         {"sscs", 300},          {"ode", 0},
-               {"euler-ode", 2400}, {"heun", 240},          {"dpm", 80},
+               {"euler-ode", 2400}, {"heun", 240},          {"dpm", 240},
                {"collapsed", 40},   {"collapsed-heun", 40}, {"ancestral", 100}};
 
 static size_t samples_asked_for(void)

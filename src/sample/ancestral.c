@@ -21,4 +21,5 @@ const psld_sampler psld_sampler_ancestral = {
     .grid = "log",
     .nfe = 250,
     .order = 2,
+    .detail = PSLD_DETAIL,
 };

@@ -22,7 +22,7 @@ static double integrate(const psld_stretch *stretch, int order, int j, double a,
     for (int i = 0; i < panels; i++)
         for (int n = 0; n < PSLD_NODES; n++) {
             double lambda = a + h * (i + rule->node[n]);
-            sum += h * rule->weight[n] * exp(lambda) * psld_lagrange(order, stretch->lambda, j, lambda);
+            sum += h * rule->weight[n] * exp(lambda) * psld_multistep_share(stretch, order, j, lambda);
         }
     return sum;
 }
@@ -53,4 +53,5 @@ const psld_sampler psld_sampler_collapsed = {
     .summary = "auxiliary variables integrated out, multistep of order 1 to 3",
     .prepare = prepare,
     PSLD_MULTISTEP_FLOW_ROW,
+    .grid = "log",
 };

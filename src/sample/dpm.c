@@ -17,4 +17,6 @@ const psld_sampler psld_sampler_dpm = {
     .summary = "probability flow by clean data, multistep of order 1 to 3",
     .prepare = prepare,
     PSLD_MULTISTEP_FLOW_ROW,
+    .grid = "sqrt",
+    .detail = PSLD_DETAIL,
 };

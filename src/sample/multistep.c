@@ -5,6 +5,19 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "sample/quadrature.h"
+
+/* ---- Extrapolation ------------------------------------------------------------------------------------------------ */
+
+double psld_multistep_clock(double detail, double lambda)
+{
+    return detail > 0 ? -log1p(exp(-2 * lambda) / (detail * detail)) / 2 : lambda;
+}
+
+double psld_multistep_share(const psld_stretch *stretch, int order, int j, double lambda)
+{
+    return psld_lagrange(order, stretch->clock, j, psld_multistep_clock(stretch->detail, lambda));
+}
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
@@ -12,18 +25,18 @@ typedef struct preparation {
     const psld_path *path;
     int exact; /* see psld_source: whose frame the time of the clean data is measured in */
     psld_multistep_fn plan;
-    double *lambda; /* [steps] */
+    double *clock; /* [steps] */
     psld_multistep *tables;
     psld_status *status; /* [steps] */
     psld_status (*prepare)(const struct preparation *p, size_t step);
 } preparation;
 
 /* Where the clean data are known, as psld_multistep says. */
-static psld_status find_lambda(const preparation *p, size_t i)
+static psld_status find_clock(const preparation *p, size_t i)
 {
     psld_split split;
     PSLD_TRY(psld_split_plan(p->path->recipe, p->exact, p->path->times[i], &split));
-    p->lambda[i] = -log(split.sigma);
+    p->clock[i] = psld_multistep_clock(p->path->options->detail, -log(split.sigma));
     return PSLD_OK;
 }
 
@@ -31,9 +44,9 @@ static psld_status prepare_step(const preparation *p, size_t i)
 {
     const psld_path *path = p->path;
     psld_multistep *table = &p->tables[i];
-    psld_stretch stretch = {.t = path->times[i], .u = path->times[i + 1], .order = path->options->order};
+    psld_stretch stretch = {path->times[i], path->times[i + 1], path->options->order, path->options->detail, {0}};
     if (stretch.order > (int)i + 1) stretch.order = (int)i + 1;
-    for (int j = 0; j < stretch.order; j++) stretch.lambda[j] = p->lambda[i - (size_t)j];
+    for (int j = 0; j < stretch.order; j++) stretch.clock[j] = p->clock[i - (size_t)j];
     table->t = stretch.t;
     table->index = (int)i;
     table->order = stretch.order;
@@ -60,19 +73,19 @@ static psld_status for_all_steps(preparation *p, psld_status (*prepare)(const pr
 
 static psld_status prepare_all(preparation *p)
 {
-    PSLD_TRY(for_all_steps(p, find_lambda));
+    PSLD_TRY(for_all_steps(p, find_clock));
     return for_all_steps(p, prepare_step);
 }
 
 psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multistep_fn plan, psld_multistep *tables)
 {
     size_t steps = (size_t)path->steps;
-    double *lambda = psld_alloc(steps, sizeof *lambda);
-    psld_status *status = lambda ? psld_alloc(steps, sizeof *status) : NULL;
-    preparation p = {path, exact, plan, lambda, tables, status, NULL};
+    double *clock = psld_alloc(steps, sizeof *clock);
+    psld_status *status = clock ? psld_alloc(steps, sizeof *status) : NULL;
+    preparation p = {path, exact, plan, clock, tables, status, NULL};
     psld_status result = status ? prepare_all(&p) : PSLD_NO_MEMORY;
     psld_release(status);
-    psld_release(lambda);
+    psld_release(clock);
     return result;
 }
 

@@ -13,6 +13,7 @@ void psld_sample_defaults(psld_sample_options *options)
     options->denoise = 1;
     options->rho = 7;
     options->eta = 1;
+    options->detail = -1;
     options->corrector_size = 0.05;
     options->ode_group = 16;
     options->batch = 1024;
@@ -32,6 +33,8 @@ static psld_status check_numbers(const psld_sample_options *o)
         return psld_fail(PSLD_BAD_ARGUMENT, "rho: expected a number from 1 to 1000, found %g", o->rho);
     if (!(o->eta >= 0 && o->eta <= 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
+    if (!isfinite(o->detail))
+        return psld_fail(PSLD_BAD_ARGUMENT, "detail: expected a number from 0 on, found %g", o->detail);
     if (!(o->clip >= 0) || !isfinite(o->clip))
         return psld_fail(PSLD_BAD_ARGUMENT, "clip: expected a positive number, found %g", o->clip);
     if (!(o->threshold >= 0 && o->threshold <= 1))
@@ -56,6 +59,14 @@ static psld_status resolve_order(const psld_sampler *sampler, psld_sample_option
                      o->order);
 }
 
+static psld_status resolve_detail(const psld_sampler *sampler, psld_sample_options *o)
+{
+    if (o->detail > 0 && sampler->most_order == 0)
+        return psld_fail(PSLD_BAD_ARGUMENT, "detail: %s does not extrapolate clean data", sampler->name);
+    if (o->detail < 0) o->detail = sampler->detail;
+    return PSLD_OK;
+}
+
 /* Times given one by one say how many steps there are, and where they end. */
 static psld_status resolve_list(const psld_sampler *sampler, int steps, psld_sample_options *o)
 {
@@ -77,6 +88,7 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
     *sampler = psld_sampler_find(options->sampler);
     if (!*sampler) return PSLD_BAD_ARGUMENT;
     PSLD_TRY(resolve_order(*sampler, resolved));
+    PSLD_TRY(resolve_detail(*sampler, resolved));
     if ((*sampler)->run && options->corrector)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none", (*sampler)->name);
     if (options->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, options->end_sigma, &resolved->eps));

@@ -101,7 +101,7 @@ static void add_panel(passage *p, const psld_quadrature *rule, double h, const r
             for (int q = 1; q <= p->stretch->order; q++)
                 for (int j = 0; j < q; j++)
                     p->pull[q - 1][j][i] +=
-                        h * rule->weight[n] * now * psld_lagrange(q, p->stretch->lambda, j, at[n].lambda);
+                        h * rule->weight[n] * now * psld_multistep_share(p->stretch, q, j, at[n].lambda);
         }
     }
 }

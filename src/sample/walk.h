@@ -87,6 +87,7 @@ typedef struct psld_sampler {
     int nfe;           /* the evaluations it takes when none are asked for */
     int order;         /* and the order, up to */
     int most_order;    /* this; 0: it has no choice */
+    double detail;     /* see psld_sample_options, for those with a choice of order */
     int evaluations;   /* of the score a step */
     int work_states;   /* room for so many more states a sample */
     int deterministic; /* follows the probability flow; so does its last step */
@@ -122,7 +123,8 @@ void psld_sample_warn(const psld_recipe *recipe);
 /* Evaluations a sample: the mean over groups, rounded up. */
 uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost);
 
-/* Checks options and fills in what they leave open: sampler, order, grid, evaluations, and eps by end_sigma. */
+/* Checks options and fills in what they leave open: sampler, order, detail, grid, evaluations, and eps by
+ * end_sigma. */
 psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_options *options,
                                 const psld_sampler **sampler, psld_sample_options *resolved);
 

@@ -13,6 +13,7 @@ static const struct word {
     {"nfe", offsetof(psld_sample_options, nfe), 1},
     {"order", offsetof(psld_sample_options, order), 1},
     {"eta", offsetof(psld_sample_options, eta), 0},
+    {"detail", offsetof(psld_sample_options, detail), 0},
     {"rho", offsetof(psld_sample_options, rho), 0},
     {"eps", offsetof(psld_sample_options, eps), 0},
     {"end_sigma", offsetof(psld_sample_options, end_sigma), 0},

@@ -40,7 +40,7 @@ for how in "--batch 1 --threads 3" "--batch 7" "--threads 1"; do
     [ -e half.npy ] || cp now.npy half.npy
     cmp now.npy half.npy || fail "--eta 0.5 $how: other bits"
 done
-quietly sample m.yaml --sampler ancestral --eta 0 --order 3 --nfe 9 -n 50 --seed 5 --state -o eta.npy
+quietly sample m.yaml --sampler ancestral --eta 0 --order 3 --grid sqrt --nfe 9 -n 50 --seed 5 --state -o eta.npy
 cmp eta.npy dpm.npy || fail "ancestral without noise is not dpm"
 
 check "guide, inpaint and restore with each of them, the same bits too"
@@ -75,6 +75,9 @@ refuses 2 "order: dpm has 1 to 3, found 4" sample m.yaml --sampler dpm --order 4
 refuses 2 "order: em has no choice" sample m.yaml --sampler em --order 2 -o x.npy
 refuses 2 "eta" sample m.yaml --sampler ancestral --eta 2 -o x.npy
 refuses 2 "--eta" sample m.yaml --sampler ancestral --eta much -o x.npy
+refuses 2 "--detail: expected a number from 0 on" sample m.yaml --sampler dpm --detail -0.1 -o x.npy
+refuses 2 "--detail: expected a number from 0 on" sample m.yaml --sampler dpm --detail fine -o x.npy
+refuses 2 "detail: em does not extrapolate clean data" sample m.yaml --sampler em --detail 0.1 -o x.npy
 refuses 2 "eta: expected a number from 0 to 1, found -0.1" sample m.yaml --sampler ancestral --eta -0.1 -o x.npy
 refuses 2 "--end-sigma: expected a positive number" sample m.yaml --sampler dpm --end-sigma -1 -o x.npy
 refuses 2 "--end-sigma" sample m.yaml --sampler dpm --end-sigma little -o x.npy
