@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "sample/multistep.h"
+#include "sample/quadrature.h"
 #include "sanitized.h"
 #include "targets.h"
 
@@ -221,15 +222,15 @@ static void clocks(void **state)
     (void)state;
     const double s = 0.3;
     for (double sigma = 100; sigma > 1e-12; sigma *= 0.7) {
-        psld_stretch stretch = {.order = 3, .detail = s};
+        double known[3];
         double clock = psld_multistep_clock(s, -log(sigma)), ahead = psld_multistep_clock(s, -log(0.6 * sigma));
         double ones = 0, clocks = 0;
         assert_true(fabs(exp(clock) * sqrt(s * s + sigma * sigma) / s - 1) < 1e-13);
-        for (int j = 0; j < 3; j++) stretch.clock[j] = psld_multistep_clock(s, -log(sigma * pow(1.5, j)));
+        for (int j = 0; j < 3; j++) known[j] = psld_multistep_clock(s, -log(sigma * pow(1.5, j)));
         for (int j = 0; j < 3; j++) {
-            double share = psld_multistep_share(&stretch, 3, j, -log(0.6 * sigma));
+            double share = psld_lagrange(3, known, j, ahead);
             ones += share;
-            clocks += share * stretch.clock[j];
+            clocks += share * known[j];
         }
         assert_true(fabs(ones - 1) < 1e-12);
         assert_true(fabs(clocks - ahead) < 1e-9 * fabs(ahead));
@@ -473,6 +474,8 @@ static void options_are_checked(void **state)
     REFUSED("em", order, 2, "no choice");
     REFUSED("ancestral", eta, 1.5, "eta");
     REFUSED("dpm", detail, NAN, "detail");
+    REFUSED("dpm", detail, 1e-200, "from 1e-06 to 1e+06");
+    REFUSED("ancestral", detail, 1e200, "detail");
     REFUSED("sscs", detail, 0.1, "does not extrapolate");
     REFUSED("dpm", rho, 0, "rho");
     REFUSED("dpm", end_sigma, -1, "end_sigma");

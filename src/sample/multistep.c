@@ -5,21 +5,13 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
-#include "sample/quadrature.h"
 
-/* ---- Extrapolation ------------------------------------------------------------------------------------------------ */
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 double psld_multistep_clock(double detail, double lambda)
 {
     return detail > 0 ? -log1p(exp(-2 * lambda) / (detail * detail)) / 2 : lambda;
 }
-
-double psld_multistep_share(const psld_stretch *stretch, int order, int j, double lambda)
-{
-    return psld_lagrange(order, stretch->clock, j, psld_multistep_clock(stretch->detail, lambda));
-}
-
-/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 typedef struct preparation {
     const psld_path *path;

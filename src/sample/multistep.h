@@ -38,8 +38,6 @@ typedef struct psld_stretch {
 
 /* The clock where -log sigma is lambda, but for a constant. */
 double psld_multistep_clock(double detail, double lambda);
-/* How much of evaluation j of the newest `order` there is in X where -log sigma is lambda. */
-double psld_multistep_share(const psld_stretch *stretch, int order, int j, double lambda);
 
 /* Fills the constants of step `index`: weight and move, all else being there already. */
 typedef psld_status (*psld_multistep_fn)(const psld_path *path, const psld_stretch *stretch, psld_multistep *table);
@@ -54,7 +52,7 @@ enum { PSLD_MULTISTEP_ROOM = PSLD_MOST_ORDER + 1 };
 #define PSLD_MULTISTEP_ROW                                                                                   \
     .most_order = PSLD_MOST_ORDER, .evaluations = 1, .work_states = PSLD_MULTISTEP_ROOM, .predicts_data = 1, \
     .table_size = sizeof(psld_multistep), .step = psld_multistep_take
-/* The detail that measured best of 0.02 to 0.5, in pictures and mixtures (docs/samplers.md). */
+/* What suits pictures and mixtures (docs/samplers.md). */
 #define PSLD_DETAIL 0.05
 /* And of those that follow a flow, without noise. */
 #define PSLD_MULTISTEP_FLOW_ROW .nfe = 50, .order = 3, .deterministic = 1, .reversible = 1, PSLD_MULTISTEP_ROW

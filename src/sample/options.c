@@ -20,6 +20,8 @@ void psld_sample_defaults(psld_sample_options *options)
 }
 
 enum { MOST_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
+#define LEAST_DETAIL 1e-6
+#define MOST_DETAIL  1e6
 
 static psld_status check_numbers(const psld_sample_options *o)
 {
@@ -33,8 +35,9 @@ static psld_status check_numbers(const psld_sample_options *o)
         return psld_fail(PSLD_BAD_ARGUMENT, "rho: expected a number from 1 to 1000, found %g", o->rho);
     if (!(o->eta >= 0 && o->eta <= 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
-    if (!isfinite(o->detail))
-        return psld_fail(PSLD_BAD_ARGUMENT, "detail: expected a number from 0 on, found %g", o->detail);
+    if (!(o->detail <= 0 || (o->detail >= LEAST_DETAIL && o->detail <= MOST_DETAIL)))
+        return psld_fail(PSLD_BAD_ARGUMENT, "detail: expected 0, or a number from %g to %g, found %g", LEAST_DETAIL,
+                         MOST_DETAIL, o->detail);
     if (!(o->clip >= 0) || !isfinite(o->clip))
         return psld_fail(PSLD_BAD_ARGUMENT, "clip: expected a positive number, found %g", o->clip);
     if (!(o->threshold >= 0 && o->threshold <= 1))

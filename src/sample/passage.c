@@ -35,7 +35,7 @@ typedef struct passage {
 typedef struct rates {
     double omega[PSLD_MATRIX_SIZE];
     double source[PSLD_MAX_K];
-    double lambda;
+    double clock;
 } rates;
 
 static void find_rates(const passage *p, double tau, rates *out)
@@ -54,7 +54,7 @@ static void find_rates(const passage *p, double tau, rates *out)
         for (int j = 0; j <= i; j++) mu[i] += inverse[i * k + j] * kernel.mean[j * k];
         square += mu[i] * mu[i];
     }
-    out->lambda = log(square) / 2;
+    out->clock = psld_multistep_clock(p->stretch->detail, log(square) / 2);
     for (int i = 0; i < k; i++) {
         out->source[i] = 0;
         for (int j = 0; j < k; j++) {
@@ -101,7 +101,7 @@ static void add_panel(passage *p, const psld_quadrature *rule, double h, const r
             for (int q = 1; q <= p->stretch->order; q++)
                 for (int j = 0; j < q; j++)
                     p->pull[q - 1][j][i] +=
-                        h * rule->weight[n] * now * psld_multistep_share(p->stretch, q, j, at[n].lambda);
+                        h * rule->weight[n] * now * psld_lagrange(q, p->stretch->clock, j, at[n].clock);
         }
     }
 }
