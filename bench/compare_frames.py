@@ -8,15 +8,13 @@ of N samples, of psld's dpm, of dpm with detail 0 and of that same method in the
 SciPy."""
 import argparse
 import json
-import os
 import subprocess
-import tempfile
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-MEANS = 1.2 * np.stack([np.cos(np.arange(8) * np.pi / 4), np.sin(np.arange(8) * np.pi / 4)], 1)
-DEVIATION = 0.12
+from few_steps import DEVIATION, MEANS, walk
+
 BUDGETS = (20, 50)
 
 
@@ -55,15 +53,7 @@ class Process:
 
     def walk(self, start, *options):
         """x at the end of a walk of psld's."""
-        with tempfile.TemporaryDirectory() as folder:
-            model, z, out = (os.path.join(folder, name) for name in ('ring.yaml', 'z.npy', 'out.npy'))
-            with open(model, 'w') as file:
-                file.write(f'mixture: {{weights: {[0.125] * 8}, means: {MEANS.tolist()}, scales: {[DEVIATION] * 8}}}\n'
-                           f'process: {self.line}\n')
-            np.save(z, start.reshape(len(start), -1))
-            subprocess.run([self.psld, 'sample', model, '-n', str(len(start)), '--z0', z, '--no-denoise', '--grid', 'sqrt', '-o', out,
-                            *options], check=True, stdout=subprocess.DEVNULL)
-            return np.load(out).astype(float).reshape(len(start), -1)[:, :2]
+        return walk(self.psld, self.line, len(start), '--grid', 'sqrt', *options, start=start)
 
 
 class IntegratedFrame:
