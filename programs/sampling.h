@@ -33,10 +33,10 @@ const char *sampling_qualities(void);
      sampling_qualities()}, \
     {"sampler", 0, CLI_TEXT, "NAME", sampling_samplers_help(), &(s).sampler, sampling_samplers()}, \
     {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &(s).order, NULL}, \
-    {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &(s).eta, NULL}, \
     {"detail", 0, CLI_TEXT, "D", \
-     "noise far below D does not change clean data any more: how the same three extrapolate them (default 0.05; " \
-     "collapsed 0)", &(s).detail, NULL}, \
+     "of the same three: noise far below D no longer changes the clean data they extrapolate (default 0.05; collapsed 0)", \
+     &(s).detail, NULL}, \
+    {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &(s).eta, NULL}, \
     {"grid", 0, CLI_TEXT, "NAME", \
      "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt (dpm), log (collapsed, ancestral), rho, or times: " \
      "1,0.5,0.1,0.001", &(s).options.grid, NULL}, \
