@@ -125,8 +125,7 @@ enum { SAMPLES = PSLD_SANITIZED ? 60 : 400 };
 static const struct budget {
     const char *sampler;
     int nfe;
-    const char
-        *grid; /* NULL: its own. That of dpm suits x; the last variable of told takes three times as many on it */
+    const char *grid; /* NULL: its own; that of dpm suits x, not the last variable of told */
 } budgets[] = {{"em", 300, NULL},         {"sscs", 300, NULL},          {"ode", 0, NULL},
                {"euler-ode", 2400, NULL}, {"heun", 240, NULL},          {"dpm", 80, "log"},
                {"collapsed", 40, NULL},   {"collapsed-heun", 40, NULL}, {"ancestral", 100, NULL}};
