@@ -187,8 +187,63 @@ static void golden_steps(void **state)
     json_decref(golden);
 }
 
+/* ---- Ranks ------------------------------------------------------------------------------------------------------- */
+
+/* The sum over two ranks that have the same numbers. */
+static void begin_double(float *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) numbers[i] *= 2;
+}
+
+static void nothing(void) {}
+
+/* The norm of the gradient and the weights that a step leaves. */
+static double step_among(const psld_distribution *ranks, float *weights, size_t room)
+{
+    enum { SIZE = 8, BATCH = 3 };
+    const char *text = "data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 8, ch_mult: [1, 2], num_res_blocks: 1}";
+    psld_yaml *yaml;
+    psld_network_config config;
+    psld_network *network;
+    psld_trainer_options options;
+    psld_trainer *trainer;
+    float z[BATCH * 2 * SIZE * SIZE], target[BATCH * 2 * SIZE * SIZE], t[BATCH] = {0.1f, 0.5f, 0.9f};
+    double loss, norm;
+    for (int i = 0; i < BATCH * 2 * SIZE * SIZE; i++) z[i] = sinf((float)i), target[i] = cosf((float)(3 * i));
+    assert_int_equal(psld_yaml_parse(text, strlen(text), "small", &yaml), PSLD_OK);
+    assert_int_equal(psld_network_config_read(psld_yaml_root(yaml), NULL, &config), PSLD_OK);
+    psld_yaml_free(yaml);
+    assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
+    psld_network_initialise(network, 4);
+    psld_trainer_defaults(&options);
+    options.backend = psld_backend_fastest();
+    options.batch = BATCH;
+    options.ranks = ranks;
+    assert_int_equal(psld_trainer_create(network, &options, &trainer), PSLD_OK);
+    assert_int_equal(psld_trainer_step(trainer, BATCH, 0, z, t, target, &loss, &norm), PSLD_OK);
+    assert_true(network->graph->parameter_elements <= room);
+    memcpy(weights, network->weights, network->graph->parameter_elements * sizeof *weights);
+    psld_trainer_free(trainer);
+    psld_network_free(network);
+    return norm;
+}
+
+static void equal_ranks(void **state)
+{
+    (void)state;
+    enum { ROOM = 100000 };
+    const psld_distribution two = {.count = 2, .begin_sum = begin_double, .poke = nothing, .finish = nothing};
+    float *alone = calloc(ROOM, sizeof *alone), *together = calloc(ROOM, sizeof *together);
+    double norm = step_among(NULL, alone, ROOM);
+    assert_true(norm > 0 && step_among(&two, together, ROOM) == norm); /* twice a half, to the bit */
+    assert_memory_equal(alone, together, ROOM * sizeof *alone);
+    free(alone);
+    free(together);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(adam_formula), cmocka_unit_test(golden_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(adam_formula), cmocka_unit_test(golden_steps),
+                                       cmocka_unit_test(equal_ranks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

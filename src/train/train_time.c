@@ -44,5 +44,6 @@ psld_status psld_model_time_training(psld_model *model, size_t batch, int repeti
     psld_status status = time_steps(trainer, &model->network->config, (int)batch, repetitions, seconds);
     *bytes = psld_trainer_bytes(trainer);
     psld_trainer_free(trainer);
+    psld_model_changed(model);
     return status;
 }

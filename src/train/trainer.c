@@ -306,8 +306,9 @@ psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, const floa
                               const float *target, double *loss, double *norm)
 {
     psld_piece piece = {
-        .n = n, .first = first, .z = z, .t = t, .target = target, .weight = r->seeds, .loss = r->losses};
-    for (int i = 0; i < n; i++) r->seeds[i] = 1 / (float)n;
+        .n = n, .first = first, .z = z, .t = t, .target = target, .weight = r->seeds, .loss = r->losses, .last = 1};
+    int ranks = r->buckets ? r->options.ranks->count : 1;
+    for (int i = 0; i < n; i++) r->seeds[i] = 1 / (float)(n * ranks);
     psld_trainer_add(r, &piece);
     *loss = 0;
     for (int i = 0; i < n; i++) *loss += (double)r->losses[i] / n;

@@ -56,7 +56,8 @@ const float *psld_trainer_gradient(psld_trainer *trainer);
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
 
-/* A step of one piece with equal weights: its mean loss, and the norm. */
+/* A step of one piece, as large on every rank, with equal weights: the piece's mean loss, and the norm of the gradient
+ * over all. */
 psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, const float *z, const float *t,
                               const float *target, double *loss, double *norm);
 
