@@ -13,13 +13,11 @@ typedef struct guide_job {
 } guide_job;
 
 /* Sample i of a class of a seed is always the same, whichever classes are drawn beside it. */
-static psld_status draw_class(guide_job *g, size_t row, const char *label)
+static psld_status draw_class(guide_job *g, size_t row, size_t number)
 {
     sampling_job *job = &g->sampling;
     psld_source *guided = NULL;
-    size_t number = 0;
-    psld_status status = psld_model_label(job->classifier, label, &number);
-    if (status == PSLD_OK) status = sampling_guide(job, psld_model_source(job->model), label, &guided);
+    psld_status status = sampling_guide_class(job, psld_model_source(job->model), number, &guided);
     if (status == PSLD_OK)
         status = sampling_draw(job, guided, (uint64_t)number << 32, g->n, (float *)g->x->data + row * g->n * job->kept);
     psld_source_free(guided);
@@ -29,13 +27,13 @@ static psld_status draw_class(guide_job *g, size_t row, const char *label)
 static psld_status draw_classes(guide_job *g)
 {
     psld_status status = PSLD_OK;
+    size_t number = 0;
     g->sampling.parts = g->labels;
-    if (strcmp(g->label, "all") != 0) return draw_class(g, 0, g->label);
-    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) {
-        char number[32];
-        snprintf(number, sizeof number, "%zu", c);
-        status = draw_class(g, c, number);
+    if (strcmp(g->label, "all") != 0) {
+        status = psld_model_label(g->sampling.classifier, g->label, &number);
+        return status == PSLD_OK ? draw_class(g, 0, number) : status;
     }
+    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) status = draw_class(g, c, c);
     return status;
 }
 

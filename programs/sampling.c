@@ -96,14 +96,19 @@ size_t sampling_classes(const sampling_job *job)
     return psld_classifier_classes(psld_model_classifier(job->classifier));
 }
 
+psld_status sampling_guide_class(sampling_job *job, psld_source *base, size_t number, psld_source **owned)
+{
+    *owned = NULL;
+    return psld_source_guide(base, psld_model_recipe(job->model), psld_model_classifier(job->classifier), number,
+                             job->scale, owned);
+}
+
 psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned)
 {
     size_t number = 0;
     *owned = NULL;
     psld_status status = psld_model_label(job->classifier, label, &number);
-    if (status != PSLD_OK) return status;
-    return psld_source_guide(base, psld_model_recipe(job->model), psld_model_classifier(job->classifier), number,
-                             job->scale, owned);
+    return status == PSLD_OK ? sampling_guide_class(job, base, number, owned) : status;
 }
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------- */

@@ -125,7 +125,8 @@ void sampling_close(sampling_job *job);
 int sampling_is_image(const sampling_job *job);
 size_t sampling_classes(const sampling_job *job);
 
-/* The model's source, guided to request->label where there is one. *owned, which may be NULL, has to be freed. */
+/* A source guided to a class, by its number or by what the user calls it; *owned has to be freed. */
+psld_status sampling_guide_class(sampling_job *job, psld_source *base, size_t number, psld_source **owned);
 psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned);
 
 /* An array for n samples, [n, channels, ...]. */

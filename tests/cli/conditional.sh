@@ -55,6 +55,15 @@ cmp dog.npy one.npy || fail "dog is not class 1"
 quietly guide net.safetensors --classifier c.safetensors --label all -n 2 --nfe 3 -o rows
 [ "$(find rows -name '*.png' | wc -l)" -eq 4 ] || fail "rows: $(find rows)"
 
+check "classes whose names are numbers of others"
+quietly convert c.yaml swapped.safetensors 'data.classes=["1", "0"]'
+for classifier in c swapped; do
+    quietly guide net.safetensors --classifier $classifier.safetensors --label all -n 2 --nfe 3 -o $classifier-all.npy
+done
+cmp c-all.npy swapped-all.npy || fail "all classes depend on their names"
+quietly guide net.safetensors --classifier swapped.safetensors --label 0 -n 2 --nfe 3 -o named.npy
+cmp named.npy one.npy || fail "the name 0 is not class 1"
+
 check "guide refuses"
 refuses 2 "which class?" guide m.yaml -o a.npy
 refuses 2 "where to?" guide m.yaml --label 0
