@@ -400,6 +400,8 @@ PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample
 /* Names and one-line summaries, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_sampler_name(int index);
 PSLD_API const char *psld_sampler_summary(int index);
+/* Whether a sampler chooses its steps by itself, for groups of samples, instead of taking nfe. */
+PSLD_API int psld_sampler_is_adaptive(const char *name);
 PSLD_API const char *psld_grid_name(int index);
 PSLD_API const char *psld_grid_summary(int index);
 

@@ -345,6 +345,7 @@ static void configurations(void **state)
         {"process=nonsense", "nonsense"},
         {"train.init=absent.safetensors", "absent.safetensors"},
         {"data.classes=3", "expected a list of names"},
+        {"train.sampler=foo", "train.sampler, train.sample_nfe: sampler: expected one of em"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) expect_refusal(NULL, wrong[i][0], wrong[i][1]);
 }

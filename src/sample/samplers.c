@@ -22,6 +22,13 @@ const psld_sampler *psld_sampler_find(const char *name)
     return NULL;
 }
 
+int psld_sampler_is_adaptive(const char *name)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(table[i]->name, name) == 0) return table[i]->run != NULL;
+    return 0;
+}
+
 const char *psld_sampler_name(int index)
 {
     return index >= 0 && index < ROWS ? table[index]->name : NULL;

@@ -38,20 +38,43 @@ static psld_status save_points(const psld_array *x, const char *title, const cha
     return status;
 }
 
-psld_status psld_training_picture(psld_training *t)
+static int shows_images(const psld_model *model)
+{
+    return model->kind == PSLD_SCORE_MODEL && model->rank == 3 && (model->shape[0] == 1 || model->shape[0] == 3);
+}
+
+static int shows_points(const psld_model *model)
+{
+    return model->kind == PSLD_SCORE_MODEL && model->rank == 1 && model->shape[0] == 2;
+}
+
+static psld_sample_options picture_options(const psld_training *t)
 {
     psld_sample_options options;
+    psld_sample_defaults(&options);
+    options.sampler = t->settings.train.sampler;
+    if (!psld_sampler_is_adaptive(options.sampler)) options.nfe = (int)t->settings.train.sample_nfe;
+    options.seed = (uint64_t)t->settings.seed;
+    return options;
+}
+
+psld_status psld_training_check_picture(const psld_training *t)
+{
+    psld_sample_options options = picture_options(t);
+    if (!shows_images(t->model) && !shows_points(t->model)) return PSLD_OK;
+    psld_status status = psld_sample_complete(t->model->recipe, &options);
+    return status == PSLD_OK ? PSLD_OK : psld_fail_in(PSLD_BAD_INPUT, "train.sampler, train.sample_nfe");
+}
+
+psld_status psld_training_picture(psld_training *t)
+{
+    psld_sample_options options = picture_options(t);
     psld_array *x;
     char name[64], title[64];
     unsigned long long step = (unsigned long long)psld_training_steps(t);
-    int images = t->model->rank == 3 && (t->model->shape[0] == 1 || t->model->shape[0] == 3);
-    int points = t->model->rank == 1 && t->model->shape[0] == 2;
-    if (t->model->kind != PSLD_SCORE_MODEL || (!images && !points)) return PSLD_OK;
-    psld_sample_defaults(&options);
-    options.sampler = t->settings.train.sampler;
-    options.nfe = (int)t->settings.train.sample_nfe;
+    int images = shows_images(t->model);
+    if (!images && !shows_points(t->model)) return PSLD_OK;
     options.batch = 0;
-    options.seed = (uint64_t)t->settings.seed;
     psld_model_changed(t->model);
     PSLD_TRY(psld_model_sample(t->model, &options, 0, (size_t)t->settings.train.sample_count, NULL, 0, &x, NULL));
     snprintf(name, sizeof name, "samples/step-%09llu.png", step);

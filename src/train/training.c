@@ -23,6 +23,7 @@ static psld_status check_objective(psld_training *t)
 {
     int classifier = t->model->kind == PSLD_CLASSIFIER;
     const psld_settings *s = &t->settings;
+    const psld_network_config *config = &t->network->config;
     t->objective = classifier ? &psld_objective_classifier : &psld_objective_score;
     if (classifier != (s->train.loss == PSLD_LOSS_ENTROPY))
         return psld_fail(PSLD_BAD_INPUT, "train.loss: expected %s for a %s",
@@ -30,6 +31,9 @@ static psld_status check_objective(psld_training *t)
     if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
     if (s->train.l1 && s->train.weighting != PSLD_WEIGH_EPS)
         return psld_fail(PSLD_BAD_INPUT, "train.norm: only the weighting fid has l1; expected l2");
+    if (s->train.clean && config->noise_cond && config->embedding_type == PSLD_EMBED_FOURIER)
+        return psld_fail(PSLD_BAD_INPUT, "model.embedding_type: fourier has no time 0, at which clean data stand; "
+                                         "expected positional");
     if (classifier && psld_data_classes(t->data) != psld_model_classes(t->model))
         return psld_fail(PSLD_BAD_INPUT, "model.n_cls: the data have %zu classes, the classifier %zu",
                          psld_data_classes(t->data), psld_model_classes(t->model));
@@ -173,6 +177,7 @@ static psld_status make_parts(psld_training *t)
 {
     PSLD_TRY(make_networks(t));
     PSLD_TRY(check_objective(t));
+    PSLD_TRY(psld_training_check_picture(t));
     t->how = (psld_perturbation){.recipe = t->model->recipe,
                                  .mode = t->settings.train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
                                  .dim = psld_model_size(t->model),
@@ -419,11 +424,17 @@ psld_status psld_training_save(psld_training *t)
     return psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep);
 }
 
-/* The checkpoint comes last: what belongs to its step is there once it is. */
+/* The checkpoint comes last: what belongs to its step is there once it is. A picture that cannot be made ends the run,
+ * but loses nothing of it. */
 static psld_status after_step(psld_training *t)
 {
+    psld_status picture = PSLD_OK;
     if (!t->run) return PSLD_OK;
-    if (due(t, t->settings.train.sample_every, t->settings.train.sample_every > 0)) PSLD_TRY(psld_training_picture(t));
+    if (due(t, t->settings.train.sample_every, t->settings.train.sample_every > 0)) picture = psld_training_picture(t);
+    if (picture != PSLD_OK) {
+        psld_training_save(t);
+        return picture;
+    }
     if (!due(t, t->settings.train.checkpoint_every, 1)) return PSLD_OK;
     PSLD_TRY(psld_training_plot(t));
     return psld_training_save(t);

@@ -37,6 +37,8 @@ psld_status psld_training_evaluate(psld_training *training, psld_bins *bins);
 
 /* samples/step-N.png from the averaged weights (data that can be looked at: images, points), and loss.png. */
 psld_status psld_training_picture(psld_training *training);
+/* Whether its sampler can do what it will be asked, before the steps that lead to it. */
+psld_status psld_training_check_picture(const psld_training *training);
 psld_status psld_training_plot(psld_training *training);
 
 #endif

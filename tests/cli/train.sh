@@ -33,9 +33,11 @@ for i in 1 2 3 4 5 6; do
     "$psld" train small.yaml -o killed >/dev/null 2>&1 &
     pid=$!
     sleep 0.0$((RANDOM % 10))
+    while [ $i -gt 3 ] && kill -0 $pid 2>/dev/null && ! ls killed/checkpoints/* >/dev/null 2>&1; do sleep 0.01; done
     kill -9 $pid 2>/dev/null || true
     wait $pid 2>/dev/null || true
 done
+ls killed/checkpoints/* >/dev/null 2>&1 || fail "never killed after a checkpoint"
 trains small.yaml -o killed
 cmp whole/model.safetensors killed/model.safetensors || fail "another model after kill -9"
 cut -d, -f1-4 whole/log.jsonl >"$logs/a"
@@ -130,6 +132,7 @@ refuses 1 "cannot" train small.yaml -o small.yaml/run
 printf 'x' >file
 refuses 1 "file" train small.yaml -o file
 refuses 1 "images with classes" train --classifier toy:moons -o new
+refuses 1 "fourier has no time 0" train --classifier --clean classes -o new process=vp model.embedding_type=fourier
 mkdir empty
 refuses 1 "empty" train empty -o new
 
