@@ -77,7 +77,12 @@ static psld_status load_data(const char *const *files, int count, latent_job *jo
 psld_status latent_open(latent_request *request, const char *model, const char *const *files, int count,
                         latent_job *job)
 {
-    if (request->nfe) request->options.nfe = request->nfe > 1000000000 ? 1000000000 : (int)request->nfe;
+    if (request->options.grid && strchr(request->options.grid, ',')) {
+        if (request->nfe) return cli_bad_input("--nfe: the times of --grid say how many evaluations there are");
+        request->options.nfe = 0;
+    } else if (request->nfe) {
+        request->options.nfe = request->nfe > 1000000000 ? 1000000000 : (int)request->nfe;
+    }
     request->options.order = request->order > 1000 ? 1000 : (int)request->order;
     cli_model_settle(&request->model);
     psld_status status = psld_model_open(model, &request->model.options, &job->model);

@@ -109,6 +109,9 @@ quietly sample net.safetensors -n 2 --nfe 3 -o pictures
 quietly encode net.safetensors pictures/*.png --nfe 5 -o z.npy
 quietly info z.npy --json
 says '"shape": [2, 2, 8, 8]'
+quietly encode net.safetensors pictures/*.png --grid 1,0.5,0.1 -o z.npy --json
+python "assert j['nfe'] == 2, j"
+refuses 1 "--nfe: the times of --grid" encode net.safetensors pictures/*.png --grid 1,0.5,0.1 --nfe 2 -o x.npy
 refuses 1 "expected data of 64 numbers" encode net.safetensors data.npy -o x.npy
 refuses 1 "nothere.png" encode net.safetensors nothere.png -o x.npy
 refuses 2 "--sampler" encode m.yaml data.npy --sampler em -o x.npy
