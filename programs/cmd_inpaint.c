@@ -89,7 +89,7 @@ static int check(const cli_command *command, inpaint_request *r)
 {
     if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
     if (!r->mask == !r->rectangle) return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
-    int adaptive = r->sampling.sampler && strcmp(r->sampling.sampler, "ode") == 0;
+    int adaptive = r->sampling.sampler && psld_sampler_is_adaptive(r->sampling.sampler);
     if (!r->method) r->method = adaptive ? "replace" : "resample";
     if (strcmp(r->method, "resample") != 0 && (r->repeats || r->jump))
         return cli_wrong_usage(command, "--repeats and --jump are for --method resample");

@@ -63,9 +63,16 @@ static int report_share(void *user, uint64_t done, uint64_t total)
                                all); /* a group may be drawn again for its rest */
 }
 
+size_t sample_group(const sample_job *job)
+{
+    const psld_sample_options *o = &job->sampling.options;
+    if (!psld_sampler_is_adaptive(o->sampler)) return 1;
+    return o->ode_group < job->n ? o->ode_group : job->n;
+}
+
 void sample_share(const sample_job *job, size_t *begin, size_t *end)
 {
-    size_t group = strcmp(job->sampling.options.sampler, "ode") == 0 ? job->sampling.options.ode_group : 1;
+    size_t group = sample_group(job);
     size_t groups = (job->n + group - 1) / group, rank = (size_t)psld_rank(), ranks = (size_t)psld_rank_count();
     *begin = groups * rank / ranks * group;
     *end = groups * (rank + 1) / ranks * group;

@@ -31,7 +31,9 @@ psld_status sample_to_folder(sample_job *job);
 /* Measures a few evaluations and prints what the whole would take. */
 psld_status sample_estimate(sample_job *job);
 
-/* The samples that this rank draws: whole groups that step together. */
+/* Samples that step together. */
+size_t sample_group(const sample_job *job);
+/* The samples that this rank draws, in whole groups. */
 void sample_share(const sample_job *job, size_t *begin, size_t *end);
 
 #endif

@@ -35,7 +35,7 @@ static json_t *describe(const sample_job *job)
 {
     const psld_sample_options *o = &job->sampling.options;
     char model[32];
-    int adaptive = strcmp(o->sampler, "ode") == 0;
+    int adaptive = psld_sampler_is_adaptive(o->sampler);
     json_t *d = json_object();
     snprintf(model, sizeof model, "%016llx", (unsigned long long)psld_model_fingerprint(job->sampling.model));
     json_object_set_new(d, "model", json_string(model));
@@ -149,6 +149,13 @@ static int is_there(const sample_job *job, uint64_t sample)
     return access(picture_path(job, sample, path), F_OK) == 0;
 }
 
+static size_t count_pictures(const sample_job *job)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->n; i++) count += (size_t)is_there(job, i);
+    return count;
+}
+
 static psld_status save_pictures(void *user, uint64_t first, const psld_array *x)
 {
     sample_job *job = user;
@@ -170,11 +177,10 @@ static psld_status save_pictures(void *user, uint64_t first, const psld_array *x
 /* Draws each run of samples that are not there. A run begins where a group of samples does that step together. */
 static psld_status draw_missing(sample_job *job)
 {
-    size_t group = strcmp(job->sampling.options.sampler, "ode") == 0 ? job->sampling.options.ode_group : 1, share_begin,
-           share_end;
+    size_t group = sample_group(job), share_begin, share_end;
     psld_status status = PSLD_OK;
     sample_share(job, &share_begin, &share_end);
-    for (size_t i = 0; i < job->n; i++) job->made += (size_t)is_there(job, i);
+    job->made = count_pictures(job);
     for (size_t first = share_begin; first < share_end && status == PSLD_OK;) {
         while (first < share_end && is_there(job, first)) first++;
         size_t end = first;
@@ -196,6 +202,7 @@ psld_status sample_to_folder(sample_job *job)
     if (status != PSLD_OK) return status;
     psld_ranks_merge(&here, 1); /* nobody writes before the folder is known to be ours */
     status = draw_missing(job);
-    psld_ranks_merge(&here, 1); /* nor speaks of it before all is there */
+    psld_ranks_merge(&here, 1);      /* nor speaks of it before all is there, */
+    job->made = count_pictures(job); /* which other ranks have drawn too */
     return status;
 }

@@ -64,7 +64,7 @@ static int as_int(long number)
 
 int sampling_check(const cli_command *command, sampling_request *s)
 {
-    int adaptive = s->sampler && strcmp(s->sampler, "ode") == 0;
+    int adaptive = s->sampler && psld_sampler_is_adaptive(s->sampler);
     if (s->sampler && s->quality)
         return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
     if (adaptive && s->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");

@@ -46,6 +46,7 @@ for how in "--sampler sscs --nfe 3" "--sampler ode --tol 0.3 --ode-group 4"; do
     for out in "" .npy .png; do
         quietly sample net.safetensors -n 11 $how -o "a$out"
         on_two sample net.safetensors -n 11 $how -o "b$out"
+        says "11 samples of"
     done
     diff -r a b || fail "other pictures on two ranks: $how"
     [ "$(find b -name '*.png' | wc -l)" -eq 11 ] || fail "not 11 pictures"
