@@ -65,7 +65,8 @@ PSLD_API void psld_log_to(psld_log_fn log, void *user);
 typedef int (*psld_progress_fn)(void *user, uint64_t done, uint64_t total);
 
 /* Number of threads that the library computes with, the caller's included; 0 = one for each processor that the
- * process may use (the default). Results do not depend on it. Not while another call runs. */
+ * process may use (the default). Results do not depend on it. Not while another call runs. To be raised before the
+ * first network is opened: later, convolutions stay with as many as there were then. */
 PSLD_API psld_status psld_threads_set(int count);
 PSLD_API int psld_threads_get(void);
 

@@ -369,6 +369,7 @@ int cli_numbers(const char *text, double *numbers, int room)
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
+static const int cancelling[2] = {SIGINT, SIGTERM};
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number)
@@ -404,9 +405,8 @@ const char *cli_duration(double seconds, char text[CLI_DURATION])
 
 void cli_progress_begin(cli_progress *progress, const char *what)
 {
-    struct sigaction action = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    for (int i = 0; i < 2; i++) sigaction(cancelling[i], &action, &progress->before[i]);
     progress->what = what;
     progress->began = cli_seconds();
     progress->shown = 0;
@@ -429,6 +429,7 @@ int cli_progress_report(void *user, uint64_t done, uint64_t total)
 
 void cli_progress_end(cli_progress *progress)
 {
+    for (int i = 0; i < 2; i++) sigaction(cancelling[i], &progress->before[i], NULL);
     if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
 }
 

@@ -4,6 +4,7 @@
 #define PSLD_PROGRAMS_CLI_H
 
 #include <jansson.h>
+#include <signal.h>
 #include <stddef.h>
 
 #include "psld.h"
@@ -58,7 +59,8 @@ int cli_failed(psld_status status);
 
 /* Whether `path` ends in one of the '|'-separated endings. */
 int cli_ends_in(const char *path, const char *endings);
-/* PSLD_OK when a file can be made at `path`: its folder exists and may be written. To be asked before long work. */
+/* Whether a file can be made at `path`: its folder exists and may be written. If not, says so. To be asked before long
+ * work. */
 int cli_output_possible(const char *path);
 
 /* Joins words with single spaces; NULL when memory ends. Free with free(). */
@@ -67,10 +69,12 @@ char *cli_join(const char *const *words, int count);
 /* "0.1, 1e-3" into numbers; -1 when one is not a number, else how many. */
 int cli_numbers(const char *text, double *numbers, int room);
 
-/* Progress with time left on a terminal, and Ctrl-C as cancellation; `user` of the callback is a cli_progress. */
+/* Progress with time left on a terminal, and Ctrl-C as cancellation, a second one as usual; `user` of the callback is a
+ * cli_progress. */
 typedef struct cli_progress {
     const char *what;
     double began, shown;
+    struct sigaction before[2]; /* what signals did: again when it ends */
 } cli_progress;
 void cli_progress_begin(cli_progress *progress, const char *what);
 int cli_progress_report(void *progress, uint64_t done, uint64_t total);

@@ -38,8 +38,8 @@ const char *sampling_qualities(void);
      &(s).detail, NULL}, \
     {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &(s).eta, NULL}, \
     {"grid", 0, CLI_TEXT, "NAME", \
-     "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt (dpm), log (collapsed, ancestral), rho, or times: " \
-     "1,0.5,0.1,0.001", &(s).options.grid, NULL}, \
+     "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt (dpm), log (collapsed, ancestral), rho " \
+     "(collapsed-heun), or times: 1,0.5,0.1,0.001", &(s).options.grid, NULL}, \
     {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &(s).options.rho, NULL}, \
     {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by quality; em 250)", &(s).nfe, NULL}, \
     {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL}, \

@@ -73,7 +73,7 @@ static psld_status load_pictures(const char *path, masks *m)
         status = pixels ? psld_array_create(PSLD_F64, 3, all, &m->values) : cli_bad_input("out of memory");
     for (uint64_t i = 0; status == PSLD_OK && i < m->n; i++) {
         status = psld_data_read_u8(data, 1, &i, pixels, NULL);
-        for (size_t j = 0; j < size; j++)
+        for (size_t j = 0; status == PSLD_OK && j < size; j++)
             ((double *)m->values->data)[i * size + j] = (double)pixels[j] - (m->any_size ? 0 : 127);
     }
     free(pixels);

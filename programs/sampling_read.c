@@ -75,7 +75,7 @@ static psld_status read_pictures(const char *path, int rank, const size_t *shape
     if (status == PSLD_OK) status = row ? psld_array_create(PSLD_F64, 2, all, x) : cli_bad_input("out of memory");
     for (uint64_t i = 0; status == PSLD_OK && i < n; i++) {
         status = psld_data_read(data, 1, &i, row, NULL);
-        for (size_t j = 0; j < dim; j++) ((double *)(*x)->data)[i * dim + j] = (double)row[j];
+        for (size_t j = 0; status == PSLD_OK && j < dim; j++) ((double *)(*x)->data)[i * dim + j] = (double)row[j];
     }
     free(row);
     psld_data_free(data);

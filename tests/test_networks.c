@@ -20,8 +20,8 @@
 #include "sanitized.h"
 
 /* Errors are relative to the largest value. Both sides round to float32 at each operation, about 60 deep. */
-#define OUTPUT_TOLERANCE   2e-5
-#define GRADIENT_TOLERANCE 1e-4
+#define OUTPUT_TOLERANCE   1e-5
+#define GRADIENT_TOLERANCE 5e-5
 
 static int golden_exists(const char *folder, const char *name, char *path, size_t size)
 {

@@ -1,4 +1,5 @@
 /* What a run's folder says, from its configuration, its log, its checkpoints and its lock. */
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
@@ -56,7 +57,7 @@ static int is_locked(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
-    int locked = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    int locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(fd);
     return locked;
 }
