@@ -363,7 +363,7 @@ typedef struct psld_sample_options {
     double rho;          /* of the grid of that name */
     int nfe;             /* evaluations of the score a sample, the last denoising step included; 0: what suits */
     int order;           /* of samplers that have a choice; 0: what suits */
-    double eta;          /* ancestral: its noise, from 0 (none) to 1 (that of the reverse process) */
+    double eta;          /* ancestral: its noise, from 0 (none) to 1 (that of the reverse process, below 0 too) */
     double detail;       /* samplers that extrapolate clean data: noise far below this does not change them any more, in
                               the units of the data; below 0: what suits */
     double tolerance;    /* adaptive samplers: relative and absolute */
@@ -391,8 +391,8 @@ PSLD_API void psld_sample_defaults(psld_sample_options *options);
 /* Names and one-line summaries of budgets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_quality_name(int index);
 PSLD_API const char *psld_quality_summary(int index);
-/* What costs least for a quality: sets the sampler, and grid, nfe, order and eps where they are open (NULL or 0). The
- * walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
+/* What costs least for a quality: sets the sampler, and grid, nfe, eta and eps where they are open (NULL, 0, below 0).
+ * The walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
 PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
 /* Checks options and fills in those that are left open (grid, nfe, order, detail, and eps by end_sigma), as sampling
  * itself does: to know them before. */

@@ -36,7 +36,7 @@ const char *sampling_qualities(void);
     {"detail", 0, CLI_TEXT, "D", \
      "of the same three: noise far below D no longer changes the clean data they extrapolate (default 0.05; collapsed 0)", \
      &(s).detail, NULL}, \
-    {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1)", &(s).eta, NULL}, \
+    {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1; draft 0.5)", &(s).eta, NULL}, \
     {"grid", 0, CLI_TEXT, "NAME", \
      "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt (dpm), log (collapsed, ancestral), rho " \
      "(collapsed-heun), or times: 1,0.5,0.1,0.001", &(s).options.grid, NULL}, \

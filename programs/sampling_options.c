@@ -71,7 +71,7 @@ int sampling_check(const cli_command *command, sampling_request *s)
     if (!adaptive && s->tolerance != 0)
         return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",
                                s->sampler ? s->sampler : "what is chosen by --quality");
-    if (s->eta && cli_numbers(s->eta, &s->options.eta, 1) != 1)
+    if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))
         return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", s->eta);
     if (s->detail && (cli_numbers(s->detail, &s->options.detail, 1) != 1 || s->options.detail < 0))
         return cli_wrong_usage(command, "--detail: expected a number from 0 on, found \"%s\"", s->detail);

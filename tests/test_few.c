@@ -506,12 +506,14 @@ static void qualities(void **state)
             assert_int_equal(psld_sample_quality(recipe, psld_quality_name(q), &o), PSLD_OK);
             assert_int_equal(psld_recipe_sigma(recipe, o.eps, &sigma), PSLD_OK);
             assert_true(o.eps == 1e-3 ? sigma >= 0.01 : o.eps > 1e-3 && fabs(sigma - 0.01) < 1e-10);
+            assert_true(o.eta == (strcmp(psld_quality_name(q), "draft") == 0 ? 0.5 : 1));
             assert_int_equal(psld_sample_complete(recipe, &o), PSLD_OK);
             o.nfe = 7;
+            o.eta = 0.3;
             o.grid = "1,0.5,0.1";
             o.eps = 0.2;
             assert_int_equal(psld_sample_quality(recipe, psld_quality_name(q), &o), PSLD_OK);
-            assert_true(o.nfe == 7 && o.eps == 0.2 && strcmp(o.grid, "1,0.5,0.1") == 0);
+            assert_true(o.nfe == 7 && o.eta == 0.3 && o.eps == 0.2 && strcmp(o.grid, "1,0.5,0.1") == 0);
             assert_int_equal(psld_sample_quality(recipe, "magic", &o), PSLD_BAD_ARGUMENT);
             assert_non_null(strstr(psld_error_text(), "draft, normal, best"));
         }

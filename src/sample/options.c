@@ -12,7 +12,7 @@ void psld_sample_defaults(psld_sample_options *options)
     options->eps = 1e-3;
     options->denoise = 1;
     options->rho = 7;
-    options->eta = 1;
+    options->eta = -1;
     options->detail = -1;
     options->corrector_size = 0.05;
     options->ode_group = 16;
@@ -33,8 +33,7 @@ static psld_status check_numbers(const psld_sample_options *o)
         return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: expected a positive number, found %g", o->end_sigma);
     if (!(o->rho >= 1 && o->rho <= 1000))
         return psld_fail(PSLD_BAD_ARGUMENT, "rho: expected a number from 1 to 1000, found %g", o->rho);
-    if (!(o->eta >= 0 && o->eta <= 1))
-        return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
+    if (!(o->eta <= 1)) return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
     if (!(o->detail <= 0 || (o->detail >= LEAST_DETAIL && o->detail <= MOST_DETAIL)))
         return psld_fail(PSLD_BAD_ARGUMENT, "detail: expected 0, or a number from %g to %g, found %g", LEAST_DETAIL,
                          MOST_DETAIL, o->detail);
@@ -92,6 +91,7 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
     if (!*sampler) return PSLD_BAD_ARGUMENT;
     PSLD_TRY(resolve_order(*sampler, resolved));
     PSLD_TRY(resolve_detail(*sampler, resolved));
+    if (resolved->eta < 0) resolved->eta = 1;
     if ((*sampler)->run && options->corrector)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none", (*sampler)->name);
     if (options->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, options->end_sigma, &resolved->eps));

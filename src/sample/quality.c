@@ -1,5 +1,5 @@
 /* Budgets by name. The walk is the one that draws best from networks for its cost (docs/samplers.md): fresh noise
- * forgets their errors, which a flow carries to the end. */
+ * forgets their errors, which a flow carries to the end; in few steps only half of it is forgotten in turn. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,11 @@
 static const struct quality {
     const char *name, *summary;
     int nfe;
+    double eta;
 } table[] = {
-    {"draft", "right at a glance", 12},
-    {"normal", "what more evaluations improve little", 30},
-    {"best", "what a network can do", 100},
+    {"draft", "right at a glance", 12, 0.5},
+    {"normal", "what more evaluations improve little", 30, 1},
+    {"best", "what a network can do", 100, 1},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -54,6 +55,7 @@ psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, 
         options->sampler = SAMPLER;
         if (!options->grid) options->grid = GRID;
         if (options->nfe == 0 && !list) options->nfe = q->nfe;
+        if (options->eta < 0) options->eta = q->eta;
         return options->eps == 0 ? choose_end(recipe, &options->eps) : PSLD_OK;
     }
     return psld_fail(PSLD_BAD_ARGUMENT, "quality: expected one of %s, found \"%s\"", names, quality);

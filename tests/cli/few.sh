@@ -78,7 +78,7 @@ refuses 2 "--eta" sample m.yaml --sampler ancestral --eta much -o x.npy
 refuses 2 "--detail: expected a number from 0 on" sample m.yaml --sampler dpm --detail -0.1 -o x.npy
 refuses 2 "--detail: expected a number from 0 on" sample m.yaml --sampler dpm --detail fine -o x.npy
 refuses 2 "detail: em does not extrapolate clean data" sample m.yaml --sampler em --detail 0.1 -o x.npy
-refuses 2 "eta: expected a number from 0 to 1, found -0.1" sample m.yaml --sampler ancestral --eta -0.1 -o x.npy
+refuses 2 "eta: expected a number from 0 to 1, found \"-0.1\"" sample m.yaml --sampler ancestral --eta -0.1 -o x.npy
 refuses 2 "--end-sigma: expected a positive number" sample m.yaml --sampler dpm --end-sigma -1 -o x.npy
 refuses 2 "--end-sigma" sample m.yaml --sampler dpm --end-sigma little -o x.npy
 refuses 2 "times that fall" sample m.yaml --sampler dpm --grid 1,0.5,0.5 -o x.npy
