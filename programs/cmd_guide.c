@@ -54,20 +54,35 @@ static psld_status write_plot(const guide_job *g)
     return status;
 }
 
+/* The name of a class among those drawn, as the user has it. */
+static const char *name_of(const guide_job *g, size_t row, char number[32])
+{
+    snprintf(number, 32, "%zu", row);
+    return strcmp(g->label, "all") == 0 ? number : g->label;
+}
+
+static psld_status check_folders(const guide_job *g)
+{
+    const sampling_job *job = &g->sampling;
+    char number[32];
+    psld_status status = PSLD_OK;
+    if (cli_ends_in(job->request->out, ".npy|.png|.svg")) return PSLD_OK;
+    for (size_t row = 0; status == PSLD_OK && row < g->labels; row++)
+        status = sampling_check_folder(job->request->out, name_of(g, row, number), g->n);
+    return status;
+}
+
 /* One folder a class. */
 static psld_status write_folders(const guide_job *g, const psld_array *pixels)
 {
     const char *out = g->sampling.request->out;
-    char path[CLI_PATH];
+    char path[CLI_PATH], number[32];
     psld_array part = *pixels;
     psld_status status = sampling_make_folder(out);
     part.shape[0] = g->n;
     part.count = pixels->count / g->labels;
     for (size_t row = 0; status == PSLD_OK && row < g->labels; row++) {
-        char number[32];
-        snprintf(number, sizeof number, "%zu", row);
-        const char *name = strcmp(g->label, "all") == 0 ? number : g->label;
-        if (snprintf(path, sizeof path, "%s/%s", out, name) >= (int)sizeof path)
+        if (snprintf(path, sizeof path, "%s/%s", out, name_of(g, row, number)) >= (int)sizeof path)
             return cli_bad_input("%s: the name is too long", out);
         part.data = (unsigned char *)pixels->data + row * part.count;
         status = sampling_write_folder(&part, path);
@@ -112,7 +127,8 @@ static int guide(const cli_command *command, const char *const *words, int count
     if (status == PSLD_OK && exit_code == EXIT_DONE) {
         g.labels = strcmp(g.label, "all") == 0 ? sampling_classes(&g.sampling) : 1;
         g.n = s->n ? (size_t)s->n : sampling_is_image(&g.sampling) ? 8 : 1000;
-        status = sampling_array(&g.sampling, g.labels * g.n, &g.x);
+        status = check_folders(&g);
+        if (status == PSLD_OK) status = sampling_array(&g.sampling, g.labels * g.n, &g.x);
         if (status == PSLD_OK) status = draw_classes(&g);
         if (status == PSLD_OK) status = write_samples(&g);
         snprintf(what, sizeof what, "of %s %s at scale %g", g.labels > 1 ? "classes" : "class", g.label,

@@ -48,6 +48,7 @@ static psld_status fill_in(const inpaint_request *r, inpaint_job *job)
     psld_status status = sampling_read(s, r->image, &job->x);
     if (status == PSLD_OK) status = sampling_masks(s, r->mask, r->rectangle, job->x->shape[0], &job->known);
     if (status == PSLD_OK) status = corrupt(job);
+    if (status == PSLD_OK) status = sampling_check_strips(s, job->x->shape[0], job->x->shape[0] * each);
     if (status == PSLD_OK) status = sampling_array(s, job->x->shape[0] * each, &job->samples);
     if (status == PSLD_OK && r->sampling.label) status = sampling_guide(s, source, r->sampling.label, &guided);
     if (status == PSLD_OK) {

@@ -127,6 +127,7 @@ static psld_status restore_all(const restore_request *r, restore_job *job)
     double *y = malloc(room * sizeof *y);
     if (status == PSLD_OK && !y) status = cli_bad_input("out of memory");
     if (status == PSLD_OK) status = psld_array_create(PSLD_F64, 2, shape, &job->shown);
+    if (status == PSLD_OK) status = sampling_check_strips(s, job->images, job->images * each);
     if (status == PSLD_OK) status = sampling_array(s, job->images * each, &job->samples);
     s->parts = job->images;
     for (size_t i = 0; status == PSLD_OK && i < job->images; i++) status = restore_image(r, job, i, each, y);

@@ -35,10 +35,14 @@ static void print_lines(const char *path, const psld_run_info *run, const json_t
     if (process)
         printf("  model         %.2fM parameters, recipe %s\n",
                json_number_value(json_object_get(object, "parameters")) / 1e6, process);
-    printf("  loss          %.4g", run->loss);
+    if (!isnan(run->loss)) printf("  loss          %.4g", run->loss);
     if (!isnan(run->held_out)) printf(" (held out %.4g)", run->held_out);
-    printf("\n  checkpoints   %zu, the last of step %llu\n  time          %.0f s\n", run->checkpoints,
-           (unsigned long long)run->saved, run->seconds);
+    if (!isnan(run->loss)) printf("\n");
+    if (run->checkpoints == 0)
+        printf("  checkpoints   none yet\n");
+    else
+        printf("  checkpoints   %zu, the last of step %llu\n", run->checkpoints, (unsigned long long)run->saved);
+    printf("  time          %.0f s\n", run->seconds);
 }
 
 int info_run(const char *path, int json)

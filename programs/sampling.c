@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- Models ------------------------------------------------------------------------------------------------------ */
 
@@ -158,6 +159,16 @@ psld_status sampling_make_folder(const char *path)
     if (mkdir(path, 0777) == 0) return PSLD_OK;
     if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
     return cli_bad_input("%s: cannot make this folder: %s", path, strerror(errno));
+}
+
+psld_status sampling_check_folder(const char *out, const char *part, size_t n)
+{
+    char next[CLI_PATH];
+    if (snprintf(next, sizeof next, "%s/%s/%06zu.png", out, part, n) >= (int)sizeof next)
+        return cli_bad_input("%s: the name is too long", out);
+    if (access(next, F_OK) != 0) return PSLD_OK;
+    return cli_bad_input("%s/%s: has more pictures than the %zu to be written here; expected a folder without others",
+                         out, part, n);
 }
 
 psld_status sampling_write_folder(const psld_array *pixels, const char *path)

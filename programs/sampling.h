@@ -137,6 +137,8 @@ psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first
 /* Pixels of pictures [n, c, h, w]. */
 psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels);
 psld_status sampling_make_folder(const char *path);
+/* Fails where OUT/PART has more than n pictures: those of an earlier command would stand among the new ones. */
+psld_status sampling_check_folder(const char *out, const char *part, size_t n);
 /* PATH/000000.png ... for pictures [n, c, h, w] of u8. */
 psld_status sampling_write_folder(const psld_array *pixels, const char *path);
 
@@ -158,6 +160,7 @@ psld_status sampling_masks(const sampling_job *job, const char *path, const char
                            psld_array **known);
 
 /* Strips original | corrupted | samples, one row an image (originals may be NULL), or the folder of all. */
+psld_status sampling_check_strips(const sampling_job *job, size_t images, size_t samples);
 psld_status sampling_write_strips(const sampling_job *job, const psld_array *originals, const psld_array *corrupted,
                                   const psld_array *samples);
 

@@ -38,9 +38,19 @@ static psld_status make_strips(const sampling_job *job, psld_array *const parts[
     return status;
 }
 
+static const char *const names[3] = {"originals", "corrupted", "samples"};
+
+psld_status sampling_check_strips(const sampling_job *job, size_t images, size_t samples)
+{
+    psld_status status = PSLD_OK;
+    if (cli_ends_in(job->request->out, ".npy|.png")) return PSLD_OK;
+    for (int i = 0; status == PSLD_OK && i < 3; i++)
+        status = sampling_check_folder(job->request->out, names[i], i < 2 ? images : samples);
+    return status;
+}
+
 static psld_status write_folder(const char *out, psld_array *const parts[3], const psld_array *strips, size_t columns)
 {
-    static const char *const names[] = {"originals", "corrupted", "samples"};
     char path[CLI_PATH];
     psld_status status = sampling_make_folder(out);
     for (int i = 0; status == PSLD_OK && i < 3; i++) {

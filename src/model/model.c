@@ -109,8 +109,13 @@ static psld_status open_run(const char *folder, const psld_model_options *option
     if (snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder) >= (int)sizeof checkpoints)
         return psld_fail(PSLD_BAD_INPUT, "%.200s...: the name is too long", folder);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    if (access(path, F_OK) != 0)
-        return psld_fail(PSLD_BAD_INPUT, "%s: is a folder without model.safetensors, so no training run", folder);
+    if (access(path, F_OK) != 0) {
+        snprintf(path, sizeof path, "%s/config.yaml", folder);
+        return psld_fail(PSLD_BAD_INPUT,
+                         access(path, F_OK) == 0 ? "%s: a training run that has not come to its first checkpoint yet"
+                                                 : "%s: is a folder without model.safetensors, so no training run",
+                         folder);
+    }
     if (options->raw) {
         if (!newest_checkpoint(checkpoints, name))
             return psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint, where raw weights would be", checkpoints);

@@ -16,6 +16,7 @@
 
 #define NOTE_VERSION  "psld.checkpoint"
 #define NOTE_STEP     "psld.step"
+#define NOTE_ITEMS    "psld.items"
 #define NOTE_CHECKSUM "psld.checksum"
 
 #define SUMS "log.sums"
@@ -77,9 +78,9 @@ psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newes
  * them in another order. */
 static void checksum(const psld_tensors *tensors, char text[16])
 {
-    static const char *const notes[] = {PSLD_CONFIG_NOTE, NOTE_VERSION, NOTE_STEP};
+    static const char *const notes[] = {PSLD_CONFIG_NOTE, NOTE_VERSION, NOTE_STEP, NOTE_ITEMS};
     uLong sum = crc32(0, NULL, 0);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
         const char *value = psld_tensors_note(tensors, notes[i]);
         if (value) sum = crc32_z(sum, (const Bytef *)value, strlen(value) + 1);
     }
@@ -109,11 +110,13 @@ static psld_status add_all(const psld_network *network, const char *before, cons
 
 static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
 {
-    char step[32], sum[16];
+    char step[32], items[32], sum[16];
     snprintf(step, sizeof step, "%ld", *s->state.steps);
+    snprintf(items, sizeof items, "%llu", (unsigned long long)s->items);
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, s->config));
     PSLD_TRY(psld_tensors_set_note(tensors, NOTE_VERSION, VERSION));
     PSLD_TRY(psld_tensors_set_note(tensors, NOTE_STEP, step));
+    PSLD_TRY(psld_tensors_set_note(tensors, NOTE_ITEMS, items));
     PSLD_TRY(add_all(s->network, "", s->prefix, s->network->weights, tensors));
     PSLD_TRY(add_all(s->network, "ema_", s->prefix, s->state.average, tensors));
     PSLD_TRY(add_all(s->network, "adam_m.", "", s->state.m, tensors));
@@ -203,6 +206,13 @@ static psld_status take_sums(psld_snapshot *s, const psld_tensors *tensors, cons
     return PSLD_OK;
 }
 
+static void take_items(psld_snapshot *s, const psld_tensors *tensors)
+{
+    const char *text = psld_tensors_note(tensors, NOTE_ITEMS);
+    int64_t number;
+    s->items = text && psld_text_integer(text, &number) && number > 0 ? (uint64_t)number : 0;
+}
+
 static psld_status load_one(psld_snapshot *s, const char *path, long *step)
 {
     psld_tensors *tensors;
@@ -214,6 +224,7 @@ static psld_status load_one(psld_snapshot *s, const char *path, long *step)
     if (status == PSLD_OK) status = take_all(s->network, "adam_m.", "", tensors, path, s->state.m);
     if (status == PSLD_OK) status = take_all(s->network, "adam_v.", "", tensors, path, s->state.v);
     if (status == PSLD_OK) status = take_sums(s, tensors, path);
+    if (status == PSLD_OK) take_items(s, tensors);
     if (status == PSLD_OK) *s->state.steps = *step;
     psld_tensors_free(tensors);
     return status;

@@ -17,6 +17,7 @@ typedef struct psld_snapshot {
     const char *prefix;
     double *sums; /* what a run has counted since its last measurement */
     size_t sum_count;
+    uint64_t items; /* of the data; 0: not known */
 } psld_snapshot;
 
 /* Writes folder/step-<steps>.safetensors, then removes all but the newest `keep` of them. */

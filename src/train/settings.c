@@ -27,7 +27,7 @@ typedef struct key_row {
 enum { FIXED = 0, FREE = 1 };
 
 static const key_row table[] = {
-    {"data", "path", TEXT, DATA(path), 0, 0, "\"\"", NULL, FIXED, "images, vectors or toy:NAME to learn from"},
+    {"data", "path", TEXT, DATA(path), 0, 0, "\"\"", NULL, FREE, "images, vectors or toy:NAME to learn from"},
     {"data", "size", WHOLE, DATA(size), 1, 4096, "1", NULL, FIXED, "height and width that images are brought to"},
     {"data", "channels", WHOLE, DATA(channels), 1, 4096, "1", NULL, FIXED, "1 grey, 3 colour; length of vectors"},
     {"data", "fit", WORD, DATA(stretch), 0, 0, "crop", "crop|stretch", FIXED, "how images that are not square fit"},

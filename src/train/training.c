@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "train/checkpoint.h"
 
@@ -140,17 +141,40 @@ static psld_snapshot snapshot_of(psld_training *t)
                            .config = t->config,
                            .prefix = t->objective->prefix,
                            .sums = (double *)&t->bins,
-                           .sum_count = sizeof t->bins / sizeof(double)};
+                           .sum_count = sizeof t->bins / sizeof(double),
+                           .items = psld_data_count(t->data)};
 }
 
-/* Goes on from the newest checkpoint, or begins. */
-static psld_status resume(psld_training *t)
+/* Order and held-out part of the data depend on how many there are. */
+static void compare_items(const psld_training *t, const psld_snapshot *before)
+{
+    unsigned long long now = psld_data_count(t->data);
+    if (before->items != 0 && before->items != now)
+        psld_log(PSLD_LOG_WARNING, "%s: has %llu items, %llu when the run was stopped: others are held out now",
+                 t->settings.data.path, now, (unsigned long long)before->items);
+}
+
+/* What was saved: a checkpoint comes first, so a model without one is not to be begun anew. */
+static psld_status load_newest(psld_training *t)
 {
     char folder[4096];
     int found = 0;
     psld_snapshot snapshot = snapshot_of(t);
     snprintf(folder, sizeof folder, "%s", psld_run_folder_file(t->run, "checkpoints"));
     PSLD_TRY(psld_checkpoint_load(&snapshot, folder, &found));
+    const char *model = psld_run_folder_file(t->run, "model.safetensors");
+    if (!found && access(model, F_OK) == 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint to go on from, and training anew would replace %s",
+                         folder, model);
+    if (!found) return PSLD_OK;
+    compare_items(t, &snapshot);
+    return psld_model_save(t->model, model); /* it may have been stopped before it came to this */
+}
+
+/* Goes on from the newest checkpoint, or begins. */
+static psld_status resume(psld_training *t)
+{
+    PSLD_TRY(load_newest(t));
     PSLD_TRY(psld_run_folder_set_config(t->run, t->config));
     return psld_run_folder_log_from(t->run, psld_trainer_steps(t->trainer));
 }
@@ -282,13 +306,6 @@ void psld_training_free(psld_training *t)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static psld_status check_labels(const psld_training *t, uint64_t first, size_t n)
 {
     for (size_t i = 0; t->objective->needs_labels && i < n; i++)
@@ -419,9 +436,9 @@ psld_status psld_training_save(psld_training *t)
     if (!t->run) return PSLD_OK;
     psld_snapshot snapshot = snapshot_of(t);
     PSLD_TRY(psld_run_folder_sync(t->run));
-    PSLD_TRY(psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors")));
     snprintf(folder, sizeof folder, "%s", psld_run_folder_file(t->run, "checkpoints"));
-    return psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep);
+    PSLD_TRY(psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep));
+    return psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors"));
 }
 
 /* The checkpoint comes last: what belongs to its step is there once it is. A picture that cannot be made ends the run,
@@ -444,7 +461,7 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
 {
     psld_bins held = {0};
     step_sums sums = {0};
-    double began = seconds_now();
+    double began = psld_seconds();
     long step = psld_trainer_steps(t->trainer);
     *report = (psld_training_report){.step = (uint64_t)step + 1,
                                      .steps = (uint64_t)t->settings.train.steps,
@@ -456,7 +473,7 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
     report->rate = psld_trainer_rate_now(t->trainer);
     PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
     psld_bins_merge(&t->bins, &sums.bins);
-    report->seconds = seconds_now() - began;
+    report->seconds = psld_seconds() - began;
     int measure = due(t, t->settings.train.evaluate_every, t->settings.train.evaluate_every > 0);
     if (measure && t->feed_count[PSLD_PHASE_HELD_OUT] > 0) {
         PSLD_TRY(psld_training_evaluate(t, &held));

@@ -11,12 +11,12 @@
 #include "train/choose.h"
 #include "train/training.h"
 
-/* Where the configuration begins: the file, the folder's own where neither file nor data are given, or nothing. */
+/* Where the configuration begins: the file, without one the folder's own, or nothing. */
 static psld_status begin(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     char *text = NULL;
     if (options->config) return psld_yaml_load(options->config, &t->yaml);
-    if (options->data || !before) return psld_yaml_parse("{}", 2, "data", &t->yaml);
+    if (!before) return psld_yaml_parse("{}", 2, "data", &t->yaml);
     PSLD_TRY(psld_yaml_text(before, &text));
     psld_status status = psld_yaml_parse(text, strlen(text), psld_run_folder_path(t->run), &t->yaml);
     psld_release(text);
@@ -215,7 +215,7 @@ static psld_status check_shape(const psld_training *t)
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-static psld_status resolve(psld_training *t, const psld_training_options *options)
+static psld_status resolve(psld_training *t, const psld_training_options *options, int goes_on)
 {
     psld_settings early;
     int64_t size = 0, channels = 0, final;
@@ -224,7 +224,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
     if (status == PSLD_OK) status = look_at_data(t, &early, size, channels);
-    int chosen = (!options->config && options->data) || !psld_node_get(psld_yaml_root(t->yaml), "model");
+    int chosen = (!options->config && !goes_on) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK && chosen) {
         int rank = psld_data_shape(t->data, shape);
         if (options->classifier && (rank == 1 || psld_data_classes(t->data) < 2))
@@ -255,7 +255,9 @@ static psld_status configure(psld_training *t, const psld_training_options *opti
                          "train: needs a configuration or data, or the folder of a run to go on with");
     PSLD_TRY(begin(t, options, before));
     PSLD_TRY(apply_options(t, options));
-    PSLD_TRY(resolve(t, options));
+    PSLD_TRY(resolve(t, options, before != NULL));
+    if (options->classifier && !psld_node_get(psld_node_get(psld_yaml_root(t->yaml), "model"), "n_cls"))
+        return psld_fail(PSLD_BAD_INPUT, "train: the configuration is that of a score network, not of a classifier");
     if (before) PSLD_TRY(psld_settings_compare(before, t->yaml, psld_run_folder_path(t->run)));
     return psld_yaml_text(t->yaml, &t->config);
 }

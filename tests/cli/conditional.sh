@@ -55,6 +55,8 @@ cmp dog.npy one.npy || fail "dog is not class 1"
 quietly guide net.safetensors --classifier c.safetensors --label all -n 2 --nfe 3 -o rows
 [ "$(find rows -name '*.png' | wc -l)" -eq 4 ] || fail "rows: $(find rows)"
 
+refuses 1 "rows/0: has more pictures than the 1 to be written here" guide net.safetensors --classifier c.safetensors --label all -n 1 --nfe 3 -o rows
+
 check "classes whose names are numbers of others"
 quietly convert c.yaml swapped.safetensors 'data.classes=["1", "0"]'
 for classifier in c swapped; do
@@ -98,6 +100,8 @@ quietly inpaint net.safetensors --image pictures --rect 0,4,8,4 -n 3 --nfe 3 --m
 for name in strips.png originals/000001.png corrupted/000001.png; do [ -f filled/$name ] || fail "no $name"; done
 quietly inpaint net.safetensors --image pictures/000000.png --mask pictures/000001.png -n 2 --nfe 5 -o strip.png
 quietly inpaint net.safetensors --image pictures/000000.png --mask pictures -n 2 --nfe 5 --label cat --classifier c.safetensors -o strip.png
+
+refuses 1 "filled/originals: has more pictures than the 1" inpaint net.safetensors --image pictures/000000.png --rect 0,4,8,4 -n 3 --nfe 3 -o filled
 
 check "what is known comes back as the same pixels"
 for n in 0 1; do

@@ -100,6 +100,25 @@ trains arrays.npy -o arrays train.steps=2 train.batch=4 train.sample_every=0 mod
 quietly sample arrays -n 2 --nfe 2 -o again.npy
 refuses 1 "patches of 3 x 3" train arrays.npy -o odd model.patch=3
 
+check "data may move between two parts of a run; when they are more, it says so"
+mv arrays.npy moved.npy
+refuses 1 "arrays.npy" train -o arrays train.steps=3
+trains -o arrays --data moved.npy train.steps=3
+! grep -q "items," "$logs/err" || fail "the same data are others: $(cat "$logs/err")"
+quietly sample grey.safetensors -n 9 --nfe 2 -o more.npy
+trains -o arrays --data more.npy train.steps=4
+grep -q "more.npy: has 9 items, 8 when" "$logs/err" || fail "$(cat "$logs/err")"
+
+check "going on needs no word of what the run knows"
+trains -o arrays --data more.npy train.steps=5
+refuses 1 "not of a classifier" train --classifier -o arrays train.steps=6
+
+check "a model without checkpoints is not trained over"
+cp -r whole lost
+rm lost/checkpoints/*
+refuses 1 "has no checkpoint to go on from" train -o lost train.steps=70
+cmp lost/model.safetensors whole/model.safetensors && cmp lost/log.jsonl whole/log.jsonl || fail "something was lost"
+
 check "a recipe in a file becomes part of the run"
 cat >mine.yaml <<'EOF'
 name: mine
