@@ -22,7 +22,7 @@ static double integrate(const psld_stretch *stretch, int order, int j, double a,
     for (int i = 0; i < panels; i++)
         for (int n = 0; n < PSLD_NODES; n++) {
             double lambda = a + h * (i + rule->node[n]), clock = psld_multistep_clock(stretch->detail, lambda);
-            sum += h * rule->weight[n] * exp(lambda) * psld_lagrange(order, stretch->clock, j, clock);
+            sum += h * rule->weight[n] * exp(lambda) * psld_multistep_share(stretch, order, j, clock);
         }
     return sum;
 }

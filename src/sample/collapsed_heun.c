@@ -33,7 +33,9 @@ static psld_status plan_step(const psld_path *path, int i, heun_table *table)
     PSLD_TRY(psld_split_plan(path->recipe, path->exact, stretch.t, &from));
     PSLD_TRY(psld_split_plan(path->recipe, path->exact, stretch.u, &to));
     psld_affine_identity(path->recipe, &table->settle.move);
-    for (int a = 0; a < k; a++) {
+    stretch.certainty[0] = table->settle.denoiser.certainty;
+    stretch.certainty[1] = table->ahead.denoiser.certainty;
+    for (int a = 0; a < k && psld_multistep_uses(&stretch, 2, 0); a++) {
         double mu = to.frame[a * k] / to.sigma, half = (to.sigma - from.sigma) / (2 * to.sigma);
         table->settle.weight[1][0][a] = -mu * half;
         table->settle.weight[1][1][a] = mu * half;

@@ -46,12 +46,14 @@ static psld_recipe kernel_recipe(const psld_recipe *recipe, int exact)
     return own;
 }
 
+#define LEAST_CERTAINTY 1e-12
+
 psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, psld_denoiser *denoiser)
 {
     psld_recipe own = kernel_recipe(recipe, exact);
     psld_gaussian kernel;
     double factor[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], convert[PSLD_MATRIX_SIZE], back[PSLD_MATRIX_SIZE];
-    double a[PSLD_MAX_K] = {0}, square = 0;
+    double a[PSLD_MAX_K] = {0}, square = 0, all = 0;
     int k = recipe->spec.k, predicted = recipe->predicted;
     const int *order = recipe->order + k - predicted;
     memset(denoiser, 0, sizeof *denoiser);
@@ -60,10 +62,16 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
     PSLD_TRY(psld_recipe_factor(&own, t, PSLD_HSM, factor, inverse));
     psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
     PSLD_TRY(plan_conversion(recipe, &kernel, t, factor, convert, back));
+    for (int i = 0; i < k; i++) {
+        double said = 0;
+        for (int b = 0; b < k; b++) said += inverse[i * k + b] * kernel.mean[b * k];
+        all += said * said;
+    }
     for (int r = 0; r < predicted; r++) {
         for (int b = 0; b < k; b++) a[r] += inverse[order[r] * k + b] * kernel.mean[b * k];
         square += a[r] * a[r];
     }
+    denoiser->certainty = sqrt(square / all);
     for (int r = 0; r < predicted; r++) {
         for (int b = 0; b < k; b++) denoiser->state[b] += a[r] * inverse[order[r] * k + b] / square;
         for (int c = 0; c < predicted; c++) {
@@ -73,10 +81,12 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
                 denoiser->white[r * k + b] += convert[r * predicted + c] * inverse[order[c] * k + b];
         }
     }
-    for (int c = 0; c < predicted; c++)
-        if (!isfinite(denoiser->eps[c]) || fabs(denoiser->eps[c]) > 1e12)
-            return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g its predicted variables say nothing of the data",
-                             recipe->spec.name, t);
+    if (!(all > 0) || !isfinite(1 / all))
+        return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g nothing is left of the data: its beta is too large",
+                         recipe->spec.name, t);
+    if (!(denoiser->certainty > LEAST_CERTAINTY))
+        return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g its predicted variables say nothing of the data",
+                         recipe->spec.name, t);
     return PSLD_OK;
 }
 

@@ -21,6 +21,9 @@ typedef struct psld_denoiser {
     double state[PSLD_MAX_K], eps[PSLD_MAX_K]; /* X = state . z + eps . e */
     double white[PSLD_MATRIX_SIZE];            /* predicted x k: e = white z - pull X */
     double pull[PSLD_MAX_K];                   /* [predicted] */
+    /* Of what z says of x_0, the part that the predicted variables say, from 0 to 1: an error of eps is one of X in
+     * units of sigma over this. */
+    double certainty;
 } psld_denoiser;
 
 /* The numbers for time t in (0, 1]; `exact`: as psld_source.exact. Fails where the predicted variables say nothing of

@@ -5,44 +5,70 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "sample/quadrature.h"
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
+
+#define LEAST_SHARE 0.3 /* of the certainty of the best */
 
 double psld_multistep_clock(double detail, double lambda)
 {
     return detail > 0 ? -log1p(exp(-2 * lambda) / (detail * detail)) / 2 : lambda;
 }
 
+int psld_multistep_uses(const psld_stretch *stretch, int order, int j)
+{
+    double best = 0;
+    for (int m = 0; m < order; m++) best = fmax(best, stretch->certainty[m]);
+    return LEAST_SHARE * best <= stretch->certainty[j];
+}
+
+double psld_multistep_share(const psld_stretch *stretch, int order, int j, double clock)
+{
+    double nodes[PSLD_MOST_ORDER];
+    int count = 0, at = -1;
+    for (int m = 0; m < order; m++) {
+        if (!psld_multistep_uses(stretch, order, m)) continue;
+        if (m == j) at = count;
+        nodes[count++] = stretch->clock[m];
+    }
+    return at < 0 ? 0 : psld_lagrange(count, nodes, at, clock);
+}
+
 typedef struct preparation {
     const psld_path *path;
     int exact; /* see psld_source: whose frame the time of the clean data is measured in */
     psld_multistep_fn plan;
-    double *clock; /* [steps] */
+    double *sigma; /* [steps] */
     psld_multistep *tables;
     psld_status *status; /* [steps] */
     psld_status (*prepare)(const struct preparation *p, size_t step);
 } preparation;
 
-/* Where the clean data are known, as psld_multistep says. */
-static psld_status find_clock(const preparation *p, size_t i)
+/* When clean data are known, and how well. */
+static psld_status find_evaluation(const preparation *p, size_t i)
 {
     psld_split split;
     PSLD_TRY(psld_split_plan(p->path->recipe, p->exact, p->path->times[i], &split));
-    p->clock[i] = psld_multistep_clock(p->path->options->detail, -log(split.sigma));
-    return PSLD_OK;
+    p->sigma[i] = split.sigma;
+    return psld_denoiser_plan(p->path->recipe, p->path->exact, p->path->times[i], &p->tables[i].denoiser);
 }
 
 static psld_status prepare_step(const preparation *p, size_t i)
 {
     const psld_path *path = p->path;
     psld_multistep *table = &p->tables[i];
-    psld_stretch stretch = {path->times[i], path->times[i + 1], path->options->order, path->options->detail, {0}};
+    psld_stretch stretch = {
+        .t = path->times[i], .u = path->times[i + 1], .order = path->options->order, .detail = path->options->detail};
     if (stretch.order > (int)i + 1) stretch.order = (int)i + 1;
-    for (int j = 0; j < stretch.order; j++) stretch.clock[j] = p->clock[i - (size_t)j];
+    for (int j = 0; j < stretch.order; j++) {
+        stretch.sigma[j] = p->sigma[i - (size_t)j];
+        stretch.clock[j] = psld_multistep_clock(stretch.detail, -log(stretch.sigma[j]));
+        stretch.certainty[j] = p->tables[i - (size_t)j].denoiser.certainty;
+    }
     table->t = stretch.t;
     table->index = (int)i;
     table->order = stretch.order;
-    PSLD_TRY(psld_denoiser_plan(path->recipe, path->exact, stretch.t, &table->denoiser));
     return p->plan(path, &stretch, table);
 }
 
@@ -65,19 +91,19 @@ static psld_status for_all_steps(preparation *p, psld_status (*prepare)(const pr
 
 static psld_status prepare_all(preparation *p)
 {
-    PSLD_TRY(for_all_steps(p, find_clock));
+    PSLD_TRY(for_all_steps(p, find_evaluation));
     return for_all_steps(p, prepare_step);
 }
 
 psld_status psld_multistep_prepare(const psld_path *path, int exact, psld_multistep_fn plan, psld_multistep *tables)
 {
     size_t steps = (size_t)path->steps;
-    double *clock = psld_alloc(steps, sizeof *clock);
-    psld_status *status = clock ? psld_alloc(steps, sizeof *status) : NULL;
-    preparation p = {path, exact, plan, clock, tables, status, NULL};
+    double *sigma = psld_alloc(steps, sizeof *sigma);
+    psld_status *status = sigma ? psld_alloc(steps, sizeof *status) : NULL;
+    preparation p = {path, exact, plan, sigma, tables, status, NULL};
     psld_status result = status ? prepare_all(&p) : PSLD_NO_MEMORY;
     psld_release(status);
-    psld_release(clock);
+    psld_release(sigma);
     return result;
 }
 

@@ -33,8 +33,16 @@ typedef struct psld_stretch {
     double t, u;
     int order;
     double detail;
-    double clock[PSLD_MOST_ORDER]; /* of the evaluations, newest first */
+    /* Of the evaluations, newest first; for certainty see psld_denoiser. */
+    double sigma[PSLD_MOST_ORDER], clock[PSLD_MOST_ORDER], certainty[PSLD_MOST_ORDER];
 } psld_stretch;
+
+/* Whether evaluation j is used among the newest `order`. Where an underdamped process turns, its predicted variables say
+ * little of x_0 and sigma hardly changes: what is evaluated there is much less certain than what is next to it, and a
+ * polynomial through points so close would carry its error far. */
+int psld_multistep_uses(const psld_stretch *stretch, int order, int j);
+/* What evaluation j counts at a clock: the Lagrange polynomial among those that are used. */
+double psld_multistep_share(const psld_stretch *stretch, int order, int j, double clock);
 
 /* The clock where -log sigma is lambda, but for a constant. */
 double psld_multistep_clock(double detail, double lambda);

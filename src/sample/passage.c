@@ -14,7 +14,9 @@
  * small the times and however unequal the variables are. As L^-1 dL/dtau is the lower triangle, diagonal halved, of
  * beta (a + a' + 2 d) with a = L^-1 A L and d = L^-1 D L^-T,
  *     dW/dtau = -beta W [a + (1 + eta^2) d - half_lower(a + a' + 2 d)],
- * which for eta = 0 is a rotation. Near 0 rates go as 1/tau, so the variable is theta = log tau, cut into panels on which
+ * which for eta = 0 is a rotation. An error of eps enters z(u) by int beta (1 + eta^2) |d| in units of L(u), whatever the
+ * step; through clean data it enters as often as weights and X_j magnify it, and orders that do so too much are not used.
+ * Near 0 rates go as 1/tau, so the variable is theta = log tau, cut into panels on which
  * the rate is at most about 1; a panel is solved by Gauss collocation of order 12, the integrals with it. */
 #include <math.h>
 #include <string.h>
@@ -29,14 +31,22 @@ typedef struct passage {
     double drift[PSLD_MATRIX_SIZE];                            /* A */
     double w[PSLD_MATRIX_SIZE];                                /* W(tau) at the end of the panels done */
     double pull[PSLD_MOST_ORDER][PSLD_MOST_ORDER][PSLD_MAX_K]; /* integrals till there, in units of L(u) */
+    double noise; /* that an error of eps makes by itself, in these units too */
 } passage;
 
 /* What enters the equations at one node, times dtau/dtheta. */
 typedef struct rates {
     double omega[PSLD_MATRIX_SIZE];
     double source[PSLD_MAX_K];
-    double clock;
+    double noise, clock;
 } rates;
+
+static double norm(int count, const double *numbers)
+{
+    double square = 0;
+    for (int i = 0; i < count; i++) square += numbers[i] * numbers[i];
+    return sqrt(square);
+}
 
 static void find_rates(const passage *p, double tau, rates *out)
 {
@@ -55,6 +65,7 @@ static void find_rates(const passage *p, double tau, rates *out)
         square += mu[i] * mu[i];
     }
     out->clock = psld_multistep_clock(p->stretch->detail, log(square) / 2);
+    out->noise = speed * (1 + p->eta2) * norm(k * k, d);
     for (int i = 0; i < k; i++) {
         out->source[i] = 0;
         for (int j = 0; j < k; j++) {
@@ -95,14 +106,15 @@ static void add_panel(passage *p, const psld_quadrature *rule, double h, const r
     solve_nodes(p, rule, h, at, slope, w);
     for (int n = 0; n < PSLD_NODES; n++) {
         psld_matrix_add(k, -h * rule->weight[n], slope[n], p->w);
-        for (int i = 0; i < k; i++) {
-            double now = 0;
-            for (int j = 0; j < k; j++) now += w[n][i * k + j] * at[n].source[j];
-            for (int q = 1; q <= p->stretch->order; q++)
-                for (int j = 0; j < q; j++)
-                    p->pull[q - 1][j][i] +=
-                        h * rule->weight[n] * now * psld_lagrange(q, p->stretch->clock, j, at[n].clock);
-        }
+        double now[PSLD_MAX_K] = {0};
+        p->noise += fabs(h) * rule->weight[n] * at[n].noise;
+        for (int i = 0; i < k; i++)
+            for (int j = 0; j < k; j++) now[i] += h * rule->weight[n] * w[n][i * k + j] * at[n].source[j];
+        for (int q = 1; q <= p->stretch->order; q++)
+            for (int j = 0; j < q; j++) {
+                double share = psld_multistep_share(p->stretch, q, j, at[n].clock);
+                for (int i = 0; i < k; i++) p->pull[q - 1][j][i] += now[i] * share;
+            }
     }
 }
 
@@ -144,6 +156,47 @@ static void find_noise(int k, const double *factor, const double *w, double *noi
     psld_matrix_multiply(k, factor, root, noise);
 }
 
+/* How often a step of that order magnifies errors of eps. */
+static double magnification(const passage *p, int order)
+{
+    double square = 0;
+    for (int j = 0; j < order; j++) {
+        double error = norm(p->recipe->spec.k, p->pull[order - 1][j]) * p->stretch->sigma[j] / p->stretch->certainty[j];
+        square += error * error;
+    }
+    return sqrt(square) / p->noise;
+}
+
+/* The highest order, up to one, that magnifies errors little, or not much more than another does. */
+static int choose_order(const passage *p, int most)
+{
+    double least = INFINITY;
+    for (int order = 1; order <= most; order++) least = fmin(least, magnification(p, order));
+    while (most > 1 && magnification(p, most) > fmax(10, 2 * least)) most--;
+    return most;
+}
+
+/* All weights sum up to mu(u) - G mu(t), so that z - mu X is carried by G alone. The integrals fulfil that to rounding,
+ * which 1 / sigma may magnify; the newest that is used makes it exact. */
+static int fill_weights(const passage *p, const psld_gaussian *from, const psld_gaussian *to, int order,
+                        const double *state, double weight[][PSLD_MAX_K])
+{
+    int k = p->recipe->spec.k, newest = 0, finite = 1;
+    while (!psld_multistep_uses(p->stretch, order, newest)) newest++;
+    for (int a = 0; a < k; a++) {
+        double rest = to->mean[a * k];
+        for (int b = 0; b < k; b++) rest -= state[a * k + b] * from->mean[b * k];
+        for (int j = order - 1; j > newest; j--) {
+            weight[j][a] = 0;
+            for (int b = 0; b <= a; b++) weight[j][a] += to->factor[a * k + b] * p->pull[order - 1][j][b];
+            rest -= weight[j][a];
+        }
+        weight[newest][a] = rest;
+        finite &= isfinite(rest) != 0;
+    }
+    return finite;
+}
+
 psld_status psld_passage_plan(const psld_recipe *recipe, double eta, const psld_stretch *stretch, psld_multistep *table)
 {
     passage p = {.recipe = recipe, .stretch = stretch, .eta2 = eta * eta};
@@ -161,20 +214,9 @@ psld_status psld_passage_plan(const psld_recipe *recipe, double eta, const psld_
     memset(&table->move, 0, sizeof table->move);
     psld_matrix_multiply(k, to.factor, product, table->move.state);
     if (eta > 0) find_noise(k, to.factor, p.w, table->move.noise);
-    for (int q = 0; q < stretch->order; q++)
-        for (int a = 0; a < k; a++) {
-            /* All weights sum up to mu(u) - G mu(t), so that z - mu X is carried by G alone. The integrals fulfil that to
-             * rounding, which 1 / sigma may magnify; the newest makes it exact. */
-            double rest = to.mean[a * k];
-            for (int b = 0; b < k; b++) rest -= table->move.state[a * k + b] * from.mean[b * k];
-            for (int j = q; j >= 0; j--) {
-                double weight = 0;
-                for (int b = 0; b <= a; b++) weight += to.factor[a * k + b] * p.pull[q][j][b];
-                table->weight[q][j][a] = j > 0 ? weight : rest;
-                rest -= weight;
-            }
-            finite &= isfinite(rest) != 0;
-        }
+    memset(table->weight, 0, sizeof table->weight);
+    for (int q = 1; q <= stretch->order; q++)
+        finite &= fill_weights(&p, &from, &to, choose_order(&p, q), table->move.state, table->weight[q - 1]);
     if (!finite)
         return psld_fail(PSLD_NOT_FINITE, "recipe %s: no step from t = %g to %g", recipe->spec.name, stretch->t,
                          stretch->u);

@@ -5,14 +5,17 @@
 
 #include "sample/multistep.h"
 
-/* The rotation that takes e_1 to the unit vector b, and leaves all orthogonal to both alone:
- *     U v = v - ((e_1 + b) . v) / (1 + b_1) (e_1 + b) + 2 v_1 b. */
+/* The rotation that takes e_1 to the unit vector b, and leaves all orthogonal to both alone: with c = e_1 + b,
+ *     U v = v - (c . v) / (1 + b_1) c + 2 v_1 b.
+ * Near -e_1, 1 + b_1 is what the other coordinates leave of it; at -e_1 itself any plane will do. */
 static void turn_first_axis(int k, const double *b, double *rotation)
 {
-    double below = fmax(1 + b[0], 1e-300);
+    double c[PSLD_MAX_K] = {0}, others = 0;
+    for (int i = 1; i < k; i++) others += (c[i] = b[i]) * b[i];
+    if (b[0] < 0 && others < 1e-300) others = (c[1] = 1e-150) * 1e-150;
+    c[0] = b[0] < 0 ? others / (1 - b[0]) : 1 + b[0];
     for (int i = 0; i < k; i++)
-        for (int j = 0; j < k; j++)
-            rotation[i * k + j] = (i == j) - ((j == 0) + b[j]) * ((i == 0) + b[i]) / below + (j == 0 ? 2 * b[i] : 0);
+        for (int j = 0; j < k; j++) rotation[i * k + j] = (i == j) - c[i] * c[j] / c[0] + (j == 0 ? 2 * b[i] : 0);
 }
 
 psld_status psld_split_plan(const psld_recipe *recipe, int exact, double t, psld_split *split)

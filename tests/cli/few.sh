@@ -98,6 +98,13 @@ cmp same.npy own.npy
 refuses 2 "recipe psld begins with effective noise" sample third.safetensors --process psld -n 2 -o x.npy
 refuses 2 "end earlier" sample net.safetensors --process told --sampler em --nfe 5 -n 2 -o x.npy
 
+check "recipes that forget the data altogether, and times at which predicted variables say little of them"
+quietly sample m.yaml --process "vp beta=60" -n 4 -o x.npy
+cat >turns.yaml <<'EOT'
+{name: turns, D: [[0, 0], [0, 0.0005]], Q: [[0, -0.05], [0.05, 0]], beta: 8, mass: [0.0001]}
+EOT
+quietly sample m.yaml --process turns.yaml --sampler dpm --nfe 801 -n 4 -o x.npy
+
 check "encoding: states, and what comes back"
 quietly sample m.yaml -n 6 --sampler em --nfe 100 -o data.npy
 quietly encode m.yaml data.npy -o z.npy --json
