@@ -80,7 +80,7 @@ static psld_status read_input(const restore_request *r, restore_job *job)
     status = make_operator(r, job, 0);
     if (status != PSLD_OK) return status;
     int rank = psld_operator_shape(job->op, shape);
-    status = sampling_read_shape(&job->sampling, r->image, "measurements", rank, shape, 0, &job->y);
+    status = sampling_read_shape(r->image, "measurements", rank, shape, 0, &job->y);
     if (status == PSLD_OK) job->images = job->y->shape[0];
     return status;
 }

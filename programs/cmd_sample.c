@@ -165,6 +165,8 @@ static int check_request(const cli_command *command, sample_request *r)
 {
     int exit_code = sampling_check(command, &r->sampling);
     if (exit_code != EXIT_DONE) return exit_code;
+    if (r->z0 && strcmp(r->start, "exact") == 0)
+        return cli_wrong_usage(command, "give one of --start and --z0: where the walk begins");
     if (r->trajectory_path && !cli_ends_in(r->trajectory_path, ".png"))
         return cli_wrong_usage(command, "--trajectory: expected a name that ends in .png, found \"%s\"",
                                r->trajectory_path);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sampling.h"
+
 void latent_defaults(latent_request *request)
 {
     psld_model_defaults(&request->model.options);
@@ -14,62 +16,35 @@ void latent_defaults(latent_request *request)
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
-/* A picture as data [channels, height, width] in [-1, 1]. */
-static psld_status load_picture(const char *path, psld_array **x)
+/* Behind what is there already. */
+static psld_status append(latent_job *job, int rank, size_t *shape, const psld_array *x)
 {
-    psld_array *image = NULL;
-    psld_status status = psld_image_load(path, &image);
-    if (status == PSLD_OK) status = psld_array_convert(image, PSLD_F32, x);
-    for (size_t i = 0; status == PSLD_OK && i < (*x)->count; i++) {
-        float *v = (float *)(*x)->data + i;
-        *v = (float)((double)*v / 127.5 - 1);
-    }
-    psld_array_free(image);
-    return status;
-}
-
-static psld_status load_array(const char *path, psld_array **x)
-{
-    psld_array *loaded = NULL;
-    psld_status status = psld_array_load(path, &loaded);
-    if (status == PSLD_OK) status = psld_array_convert(loaded, PSLD_F32, x);
-    psld_array_free(loaded);
-    return status;
-}
-
-static psld_status load_file(const char *path, size_t width, psld_array **x)
-{
-    psld_status status = cli_ends_in(path, ".npy") ? load_array(path, x) : load_picture(path, x);
+    size_t before = job->x ? job->x->shape[0] : 0, width = x->shape[1];
+    psld_array *all = NULL;
+    shape[0] = before + x->shape[0];
+    psld_status status = psld_array_create(PSLD_F32, rank + 1, shape, &all);
     if (status != PSLD_OK) return status;
-    if ((*x)->count == 0 || (*x)->count % width != 0)
-        return cli_bad_input("%s: expected data of %zu numbers each, as the model has them, found %zu in all", path,
-                             width, (*x)->count);
+    float *to = all->data;
+    if (before) memcpy(to, job->x->data, before * width * sizeof *to);
+    for (size_t i = 0; i < x->count; i++) to[before * width + i] = (float)((const double *)x->data)[i];
+    psld_array_free(job->x);
+    job->x = all;
     return PSLD_OK;
 }
 
 /* All files one after another. */
 static psld_status load_data(const char *const *files, int count, latent_job *job)
 {
-    size_t shape[PSLD_MAX_RANK], width = 1, rows = 0;
-    int rank = psld_model_shape(job->model, shape);
-    for (int i = 0; i < rank; i++) width *= shape[i];
-    for (int i = rank; i > 0; i--) shape[i] = shape[i - 1];
-    for (int f = 0; f < count; f++) {
-        psld_array *x = NULL, *all = NULL;
-        psld_status status = load_file(files[f], width, &x);
-        if (status == PSLD_OK) shape[0] = rows + x->count / width;
-        if (status == PSLD_OK) status = psld_array_create(PSLD_F32, rank + 1, shape, &all);
-        if (status == PSLD_OK) {
-            if (rows) memcpy(all->data, job->x->data, rows * width * sizeof(float));
-            memcpy((float *)all->data + rows * width, x->data, x->count * sizeof(float));
-            psld_array_free(job->x);
-            job->x = all;
-            rows = shape[0];
-        }
+    size_t shape[PSLD_MAX_RANK + 1];
+    int rank = psld_model_shape(job->model, shape + 1);
+    psld_status status = PSLD_OK;
+    for (int f = 0; status == PSLD_OK && f < count; f++) {
+        psld_array *x = NULL;
+        status = sampling_read_shape(files[f], "data", rank, shape + 1, job->request->fit, &x);
+        if (status == PSLD_OK) status = append(job, rank, shape, x);
         psld_array_free(x);
-        if (status != PSLD_OK) return status;
     }
-    return PSLD_OK;
+    return status;
 }
 
 /* ---- The job ----------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@ typedef struct latent_request {
     cli_model model;
     psld_sample_options options;
     long nfe, order;
+    int fit;
 } latent_request;
 
 #define LATENT_OPTIONS(l)                                                                                             \
@@ -26,6 +27,7 @@ typedef struct latent_request {
         {"eps", 0, CLI_NUMBER, "T", "where the data stand (default 1e-3)", &(l).options.eps, NULL},                   \
         {"end-sigma", 0, CLI_NUMBER, "S", "where the effective noise is S, instead of --eps", &(l).options.end_sigma, \
          NULL},                                                                                                       \
+        {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &(l).fit, NULL},                  \
         {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &(l).model.options.process, NULL},  \
     {                                                                                                                 \
         "seed", 0, CLI_SEED, "S", "of the auxiliary variables that data are given (default 0)", &(l).options.seed,    \

@@ -151,8 +151,8 @@ int sampling_report(const sampling_job *job, size_t n, const char *what);
  * size is refused unless request->fit. */
 psld_status sampling_read(const sampling_job *job, const char *path, psld_array **x);
 /* The same for any shape of `rank` sizes, called `what` in messages. */
-psld_status sampling_read_shape(const sampling_job *job, const char *path, const char *what, int rank,
-                                const size_t *shape, int fit, psld_array **x);
+psld_status sampling_read_shape(const char *path, const char *what, int rank, const size_t *shape, int fit,
+                                psld_array **x);
 
 /* Masks for `images` samples: u8 [images][dim], 1 where known. From a picture, a folder or an archive of them, IDX or
  * .npy (`path`: nearest resize, above 0 is unknown), or a rectangle "X,Y,W,H" that is unknown. */

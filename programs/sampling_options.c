@@ -71,6 +71,10 @@ int sampling_check(const cli_command *command, sampling_request *s)
     if (!adaptive && s->tolerance != 0)
         return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",
                                s->sampler ? s->sampler : "what is chosen by --quality");
+    if (s->eta && s->sampler && strcmp(s->sampler, "ancestral") != 0)
+        return cli_wrong_usage(command, "--eta is for ancestral alone");
+    if (s->eps != 0 && s->options.end_sigma != 0)
+        return cli_wrong_usage(command, "give one of --eps and --end-sigma: where the walk ends");
     if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))
         return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", s->eta);
     if (s->detail && (cli_numbers(s->detail, &s->options.detail, 1) != 1 || s->options.detail < 0))

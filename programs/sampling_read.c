@@ -82,11 +82,10 @@ static psld_status read_pictures(const char *path, int rank, const size_t *shape
     return status;
 }
 
-psld_status sampling_read_shape(const sampling_job *job, const char *path, const char *what, int rank,
-                                const size_t *shape, int fit, psld_array **x)
+psld_status sampling_read_shape(const char *path, const char *what, int rank, const size_t *shape, int fit,
+                                psld_array **x)
 {
     size_t dim = 1;
-    (void)job;
     for (int i = 0; i < rank; i++) dim *= shape[i];
     psld_status status =
         cli_ends_in(path, ".npy") ? read_array(path, what, rank, shape, x) : read_pictures(path, rank, shape, fit, x);
@@ -103,6 +102,6 @@ psld_status sampling_read_shape(const sampling_job *job, const char *path, const
 
 psld_status sampling_read(const sampling_job *job, const char *path, psld_array **x)
 {
-    return sampling_read_shape(job, path, sampling_is_image(job) ? "pictures" : "vectors", job->rank, job->shape,
+    return sampling_read_shape(path, sampling_is_image(job) ? "pictures" : "vectors", job->rank, job->shape,
                                job->request->fit, x);
 }

@@ -105,6 +105,11 @@ cat >turns.yaml <<'EOT'
 EOT
 quietly sample m.yaml --process turns.yaml --sampler dpm --nfe 801 -n 4 -o x.npy
 
+check "options that would not count"
+refuses 2 "--eta is for ancestral alone" sample m.yaml --sampler dpm --eta 0.5 -o no.npy
+refuses 2 "give one of --eps and --end-sigma" sample m.yaml --eps 0.01 --end-sigma 0.1 -o no.npy
+refuses 2 "give one of --start and --z0" sample m.yaml --start exact --z0 x.npy -o no.npy
+
 check "encoding: states, and what comes back"
 quietly sample m.yaml -n 6 --sampler em --nfe 100 -o data.npy
 quietly encode m.yaml data.npy -o z.npy --json
@@ -119,7 +124,16 @@ says '"shape": [2, 2, 8, 8]'
 quietly encode net.safetensors pictures/*.png --grid 1,0.5,0.1 -o z.npy --json
 python "assert j['nfe'] == 2, j"
 refuses 1 "--nfe: the times of --grid" encode net.safetensors pictures/*.png --grid 1,0.5,0.1 --nfe 2 -o x.npy
-refuses 1 "expected data of 64 numbers" encode net.safetensors data.npy -o x.npy
+refuses 1 "data.npy: expected data of 1 x 8 x 8, one or [n, ...], found 6 x 2" encode net.safetensors data.npy -o x.npy
+quietly convert net.yaml colour.safetensors data.channels=3
+quietly sample colour.safetensors -n 1 --nfe 3 -o colour
+quietly encode net.safetensors colour/000000.png --nfe 5 -o z.npy --json # becomes grey
+python "assert j['n'] == 1, j"
+quietly convert net.yaml large.safetensors data.size=16
+quietly sample large.safetensors -n 1 --nfe 3 -o large
+refuses 1 "large/000000.png: expected pictures of 1 x 8 x 8, found 1 x 16 x 16" encode net.safetensors large/000000.png -o x.npy
+quietly encode net.safetensors large/000000.png --fit --nfe 5 -o z.npy
+refuses 1 "give them as .npy" encode m.yaml large/000000.png -o x.npy
 refuses 1 "nothere.png" encode net.safetensors nothere.png -o x.npy
 refuses 2 "--sampler" encode m.yaml data.npy --sampler em -o x.npy
 refuses 2 "expected a model and" encode m.yaml -o x.npy
