@@ -45,32 +45,43 @@ static int show_exact_model(const char *path, const psld_model *model, int json)
     return cli_json_print(object);
 }
 
+static json_t *describe_network(psld_model *model)
+{
+    size_t shape[PSLD_MAX_RANK];
+    const psld_recipe *recipe = psld_model_recipe(model);
+    int rank = psld_model_shape(model, shape), classifier = psld_model_kind_of(model) == PSLD_CLASSIFIER;
+    json_t *object = json_object(), *sizes = json_array();
+    for (int i = 0; i < rank; i++) json_array_append_new(sizes, json_integer((json_int_t)shape[i]));
+    json_object_set_new(object, "kind", json_string(classifier ? "classifier" : "score network"));
+    json_object_set_new(object, "parameters", json_integer((json_int_t)psld_model_parameters(model)));
+    json_object_set_new(object, "flops", cli_json_number(psld_model_flops(model)));
+    json_object_set_new(object, "process", json_string(recipe ? psld_recipe_get(recipe)->name : "not given"));
+    json_object_set_new(object, "shape", sizes);
+    return object;
+}
+
+static void print_network(const char *path, const json_t *network)
+{
+    size_t i;
+    const json_t *size;
+    printf("%s: %s, %.2fM parameters, %.2f GFLOP an evaluation, recipe %s, data", path,
+           json_string_value(json_object_get(network, "kind")),
+           json_number_value(json_object_get(network, "parameters")) / 1e6,
+           json_number_value(json_object_get(network, "flops")) / 1e9,
+           json_string_value(json_object_get(network, "process")));
+    json_array_foreach(json_object_get(network, "shape"), i, size)
+        printf("%s%lld", i ? " x " : " ", (long long)json_integer_value(size));
+    printf("\n");
+}
+
 /* The network of a configuration, before it has any weights. */
 static int show_network(const char *path, psld_model *model, int json)
 {
-    size_t shape[PSLD_MAX_RANK], parameters = psld_model_parameters(model);
-    const psld_recipe *recipe = psld_model_recipe(model);
-    const char *kind = psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network";
-    const char *name = recipe ? psld_recipe_get(recipe)->name : "not given";
-    int rank = psld_model_shape(model, shape);
-    double flops = psld_model_flops(model);
-    json_t *sizes = json_array();
-    for (int i = 0; i < rank; i++) json_array_append_new(sizes, json_integer((json_int_t)shape[i]));
-    if (!json) {
-        json_decref(sizes);
-        printf("%s: %s, %.2fM parameters, %.2f GFLOP an evaluation, recipe %s, data", path, kind,
-               (double)parameters / 1e6, flops / 1e9, name);
-        for (int i = 0; i < rank; i++) printf("%s%zu", i ? " x " : " ", shape[i]);
-        printf("\n");
-        return EXIT_DONE;
-    }
-    json_t *object = json_object();
-    json_object_set_new(object, "kind", json_string(kind));
-    json_object_set_new(object, "parameters", json_integer((json_int_t)parameters));
-    json_object_set_new(object, "flops", cli_json_number(flops));
-    json_object_set_new(object, "process", json_string(name));
-    json_object_set_new(object, "shape", sizes);
-    return cli_json_print(object);
+    json_t *network = describe_network(model);
+    if (json) return cli_json_print(network);
+    print_network(path, network);
+    json_decref(network);
+    return EXIT_DONE;
 }
 
 /* ---- Files of tensors -------------------------------------------------------------------------------------------- */
@@ -104,6 +115,16 @@ static void list_tensor(void *user, const char *name, const char *type, int rank
     json_array_append_new(l->tensors, row);
 }
 
+/* NULL: the file does not say what its tensors are part of. */
+static json_t *network_of(const char *path)
+{
+    psld_model *model = NULL;
+    if (psld_model_open(path, NULL, &model) != PSLD_OK) return NULL;
+    json_t *network = describe_network(model);
+    psld_model_free(model);
+    return network;
+}
+
 static int show_tensors(const char *path, int json)
 {
     listing l = {.path = path, .json = json, .tensors = json_array()};
@@ -112,14 +133,18 @@ static int show_tensors(const char *path, int json)
         json_decref(l.tensors);
         return cli_failed(status);
     }
+    json_t *network = network_of(path);
     if (!json) {
-        json_decref(l.tensors);
         printf("%zu tensors, %.2fM numbers\n", l.count, (double)l.numbers / 1e6);
+        if (network) print_network(path, network);
+        json_decref(network);
+        json_decref(l.tensors);
         return EXIT_DONE;
     }
     json_t *object = json_object();
     json_object_set_new(object, "kind", json_string("tensors"));
     json_object_set_new(object, "numbers", json_integer((json_int_t)l.numbers));
+    if (network) json_object_set_new(object, "network", network);
     json_object_set_new(object, "tensors", l.tensors);
     return cli_json_print(object);
 }

@@ -39,6 +39,7 @@ quietly convert net.safetensors net.pt
 quietly convert net.pt again.safetensors
 cmp net.safetensors again.safetensors || fail "round trip"
 quietly info net.safetensors
+says "net.safetensors: score network, "
 says all_modules.0
 quietly info net.pt --json
 python 'assert j["kind"] == "tensors" and j["numbers"] > 1000 and j["tensors"][0]["type"] == "float32"'
