@@ -12,28 +12,18 @@
  *     log p(x) >= E_q [log p(x, m) - log q(m)] = E_q [log p(x, m)] + H(q)
  * by Jensen. The first form is used: where the score is exact p(x, m) = p(x) q(m), so that it has no variance.
  *
- * State and integral are solved together, by Dormand and Prince's pair with the step control of sample/ode.c, forward in
- * time: a row of numbers y = (z, integral) for each sample. Groups of samples share their steps. */
+ * State and integral are solved together, forward in time (sample/dormand_prince.h): a row of numbers y = (z, integral)
+ * for each sample. Groups of samples share their steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/threads.h"
 #include "sample/dormand_prince.h"
 #include "sample/walk.h"
 
-enum { STAGES = PSLD_DP_STAGES, SLOPES = PSLD_DP_SLOPES, CHEAP_PRODUCTS = 16 };
-
-typedef struct group {
-    size_t begin, count; /* samples */
-    size_t packed;       /* where they lie among those of the active groups */
-    double t, h, h_tried, t_evaluated;
-    int rejected;
-    uint64_t evaluations;
-    psld_affine slope; /* -dz/dt at t_evaluated, of state and eps */
-} group;
+enum { CHEAP_PRODUCTS = 16 };
 
 typedef struct flow {
     const psld_recipe *recipe;
@@ -44,15 +34,19 @@ typedef struct flow {
     size_t probes; /* directions a sample */
     int exact;
     uint64_t first;
-    size_t count; /* samples of this batch */
-    group *groups;
-    size_t group_count, *active, active_count;
-    double *y, *slopes[SLOPES], *trial, *packed; /* [count][width] each */
-    double *signs;                               /* [count][probes][predicted dim]; NULL: exact */
-    /* of one call of the source, `rows` at most */
+    size_t count;        /* samples of this batch */
+    double *y;           /* [count][width] */
+    double *work;        /* of the stepper */
+    double *signs;       /* [count][probes][predicted dim]; NULL: exact */
+    psld_affine *slopes; /* [groups]: -dz/dt, of state and eps */
+    /* of the evaluation under way: */
+    const psld_dp_group *groups;
+    const double *packed;
+    /* of one call of the source, `rows` at most: */
     size_t rows;
     double *z, *t, *weight, *eps, *grad;
     uint64_t done, total; /* progress */
+    uint64_t evaluations;
     double *memory;
 } flow;
 
@@ -60,8 +54,7 @@ typedef struct flow {
 
 /* A row of a call: one sample in one direction. */
 typedef struct row {
-    const group *group;
-    size_t packed, sample, probe;
+    size_t group, packed, sample, probe;
 } row;
 
 static double direction(const flow *f, const row *r, size_t c, size_t j)
@@ -79,13 +72,14 @@ static void fill_row(const flow *f, const row *r, size_t at)
 {
     const double *y = f->packed + r->packed * f->width;
     double *weight = f->weight + at * f->predicted * f->dim;
+    const psld_affine *slope = &f->slopes[r->group];
     memcpy(f->z + at * f->k * f->dim, y, f->k * f->dim * sizeof *y);
-    f->t[at] = r->group->t_evaluated;
+    f->t[at] = f->groups[r->group].t;
     for (size_t c = 0; c < f->predicted; c++)
         for (size_t j = 0; j < f->dim; j++) {
             double sum = 0;
             for (size_t b = 0; b < f->predicted; b++)
-                sum += r->group->slope.eps[noisy_variable(f, b) * f->predicted + c] * direction(f, r, b, j);
+                sum += slope->eps[noisy_variable(f, b) * f->predicted + c] * direction(f, r, b, j);
             weight[c * f->dim + j] = sum;
         }
 }
@@ -95,7 +89,7 @@ static void take_row(const flow *f, const row *r, size_t at, double *slope)
 {
     const double *grad = f->grad + at * f->k * f->dim, *eps = f->eps + at * f->predicted * f->dim,
                  *z = f->z + at * f->k * f->dim;
-    const psld_affine *affine = &r->group->slope;
+    const psld_affine *affine = &f->slopes[r->group];
     double trace = 0;
     for (size_t c = 0; c < f->predicted; c++)
         for (size_t j = 0; j < f->dim; j++) trace += direction(f, r, c, j) * grad[noisy_variable(f, c) * f->dim + j];
@@ -112,189 +106,71 @@ static void take_row(const flow *f, const row *r, size_t at, double *slope)
     }
 }
 
-static psld_status plan_slopes(flow *f)
-{
-    for (size_t a = 0; a < f->active_count; a++) {
-        group *g = &f->groups[f->active[a]];
-        PSLD_TRY(psld_affine_euler(f->recipe, g->t_evaluated, 1, 1, &g->slope));
-        for (size_t i = 0; i < f->k; i++) g->slope.state[i * f->k + i] -= 1;
-        g->evaluations++;
-    }
-    return PSLD_OK;
-}
-
-/* Row number `index` of all rows of the active groups, which lie sample after sample. */
-static row row_at(const flow *f, size_t index, size_t *group_at)
+/* Row number `index` of all, which lie sample after sample; `group`: that of the row before it, or 0. */
+static row row_at(const flow *f, size_t index, size_t group)
 {
     size_t packed = index / f->probes;
-    while (packed >= f->groups[f->active[*group_at]].packed + f->groups[f->active[*group_at]].count) (*group_at)++;
-    const group *g = &f->groups[f->active[*group_at]];
-    return (row){g, packed, g->begin + packed - g->packed, index % f->probes};
+    while (packed >= f->groups[group].packed + f->groups[group].count) group++;
+    const psld_dp_group *g = &f->groups[group];
+    return (row){group, packed, g->begin + packed - g->packed, index % f->probes};
 }
 
-/* Slopes of the packed rows of all active groups, each at its t_evaluated, into slopes[stage]. */
-static psld_status evaluate(flow *f, int stage)
+/* Rows first ... first + n - 1 in one call of the source. */
+static psld_status take_rows(const flow *f, size_t first, size_t n, double *slopes)
 {
-    size_t samples = 0, fill_group = 0, take_group = 0;
-    PSLD_TRY(plan_slopes(f));
-    for (size_t a = 0; a < f->active_count; a++) {
-        const group *g = &f->groups[f->active[a]];
-        samples += g->count;
-        for (size_t i = 0; i < g->count; i++) f->slopes[stage][(g->begin + i + 1) * f->width - 1] = 0;
-    }
-    for (size_t first = 0; first < samples * f->probes; first += f->rows) {
-        size_t n = samples * f->probes - first < f->rows ? samples * f->probes - first : f->rows;
-        for (size_t i = 0; i < n; i++) {
-            row r = row_at(f, first + i, &fill_group);
-            fill_row(f, &r, i);
-        }
-        PSLD_TRY(psld_source_gradient(f->source, n, f->dim, f->z, f->t, f->weight, f->eps, f->grad));
-        for (size_t i = 0; i < n; i++) {
-            row r = row_at(f, first + i, &take_group);
-            take_row(f, &r, i, f->slopes[stage] + r.sample * f->width);
-        }
-    }
-    return PSLD_OK;
-}
-
-/* ---- Steps ------------------------------------------------------------------------------------------------------- */
-
-/* Root mean square over a group of (a - b) / scale; b may be NULL. */
-static double norm_of(const double *a, const double *b, const double *scale, size_t n)
-{
-    double sum = 0;
+    row r = {0};
     for (size_t i = 0; i < n; i++) {
-        double x = (a[i] - (b ? b[i] : 0)) / scale[i];
-        sum += x * x;
+        r = row_at(f, first + i, r.group);
+        fill_row(f, &r, i);
     }
-    return sqrt(sum / (double)n);
-}
-
-/* SciPy's first step: from the slope at the start, and how it changes over a small step. */
-static psld_status choose_first_steps(flow *f)
-{
-    double tolerance = f->options->tolerance, end = 1 - f->options->eps;
-    for (size_t a = 0; a < f->group_count; a++)
-        memcpy(f->packed + f->groups[a].packed * f->width, f->y + f->groups[a].begin * f->width,
-               f->groups[a].count * f->width * sizeof *f->y);
-    PSLD_TRY(evaluate(f, 0));
-    for (size_t a = 0; a < f->group_count; a++) {
-        group *g = &f->groups[a];
-        size_t n = g->count * f->width, at = g->begin * f->width;
-        for (size_t i = 0; i < n; i++) f->trial[at + i] = tolerance + fabs(f->y[at + i]) * tolerance;
-        double d0 = norm_of(f->y + at, NULL, f->trial + at, n), d1 = norm_of(f->slopes[0] + at, NULL, f->trial + at, n);
-        g->h = fmin(d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1, end);
-        g->t_evaluated = g->t + g->h;
-        for (size_t i = 0; i < n; i++) f->packed[g->packed * f->width + i] = f->y[at + i] + g->h * f->slopes[0][at + i];
-    }
-    PSLD_TRY(evaluate(f, 1));
-    for (size_t a = 0; a < f->group_count; a++) {
-        group *g = &f->groups[a];
-        size_t n = g->count * f->width, at = g->begin * f->width;
-        double d1 = norm_of(f->slopes[0] + at, NULL, f->trial + at, n);
-        double d2 = norm_of(f->slopes[1] + at, f->slopes[0] + at, f->trial + at, n) / g->h;
-        double h1 = d1 <= 1e-15 && d2 <= 1e-15 ? fmax(1e-6, g->h * 1e-3) : pow(0.01 / fmax(d1, d2), 1.0 / 5);
-        g->h = fmin(fmin(100 * g->h, h1), end);
+    PSLD_TRY(psld_source_gradient(f->source, n, f->dim, f->z, f->t, f->weight, f->eps, f->grad));
+    r.group = 0;
+    for (size_t i = 0; i < n; i++) {
+        r = row_at(f, first + i, r.group);
+        take_row(f, &r, i, slopes + r.sample * f->width);
     }
     return PSLD_OK;
 }
 
-/* Sizes of the steps to try; groups that have arrived are dropped. */
-static psld_status choose_steps(flow *f)
+static psld_status evaluate(void *user, size_t count, const psld_dp_group *groups, double *states, double *slopes)
 {
-    size_t kept = 0, packed = 0;
-    for (size_t a = 0; a < f->active_count; a++) {
-        group *g = &f->groups[f->active[a]];
-        if (g->t >= 1) continue;
-        double least = 10 * (nextafter(g->t, INFINITY) - g->t);
-        if (!(g->h >= least) && g->rejected)
-            return psld_fail(PSLD_NOT_FINITE,
-                             "likelihood: the step became too small at t = %g: the score is not smooth or not finite",
-                             g->t);
-        g->h_tried = fmin(fmax(g->h, least), 1 - g->t);
-        g->packed = packed;
-        packed += g->count;
-        f->active[kept++] = f->active[a];
+    flow *f = user;
+    size_t rows = 0;
+    f->groups = groups;
+    f->packed = states;
+    for (size_t a = 0; a < count; a++) {
+        const psld_dp_group *g = &groups[a];
+        PSLD_TRY(psld_affine_flow(f->recipe, g->t, &f->slopes[a]));
+        for (size_t i = 0; i < g->count; i++) slopes[(g->begin + i + 1) * f->width - 1] = 0;
+        rows += g->count * f->probes;
     }
-    f->active_count = kept;
+    for (size_t first = 0; first < rows; first += f->rows)
+        PSLD_TRY(take_rows(f, first, rows - first < f->rows ? rows - first : f->rows, slopes));
     return PSLD_OK;
 }
 
-typedef struct stage_work {
-    flow *f;
-    int stage;
-} stage_work;
-
-static void combine_stage(void *context, size_t begin, size_t end)
+static psld_status report(void *user, double fraction)
 {
-    const stage_work *w = context;
-    flow *f = w->f;
-    for (size_t a = begin; a < end; a++) {
-        group *g = &f->groups[f->active[a]];
-        size_t n = g->count * f->width, at = g->begin * f->width;
-        double *out = f->packed + g->packed * f->width;
-        for (size_t i = 0; i < n; i++) {
-            double sum = 0;
-            for (int j = 0; j < w->stage; j++) sum += psld_dp_coefficient[w->stage][j] * f->slopes[j][at + i];
-            out[i] = f->y[at + i] + g->h_tried * sum;
-        }
-        g->t_evaluated = fmin(1, g->t + psld_dp_node[w->stage] * g->h_tried);
-        if (w->stage == STAGES) memcpy(f->trial + at, out, n * sizeof *out);
-    }
-}
-
-static double error_of(const flow *f, const group *g)
-{
-    size_t n = g->count * f->width, at = g->begin * f->width;
-    double sum = 0, tolerance = f->options->tolerance;
-    for (size_t i = at; i < at + n; i++) {
-        double error = 0, scale = tolerance + tolerance * fmax(fabs(f->y[i]), fabs(f->trial[i]));
-        for (int j = 0; j < SLOPES; j++) error += psld_dp_error[j] * f->slopes[j][i];
-        error *= g->h_tried / scale;
-        sum += error * error;
-    }
-    return sqrt(sum / (double)n);
-}
-
-static void judge(const flow *f, group *g)
-{
-    size_t n = g->count * f->width * sizeof(double), at = g->begin * f->width;
-    double error = error_of(f, g);
-    if (!(error < 1)) {
-        g->h = g->h_tried * (error > 1 ? fmax(0.2, 0.9 * pow(error, -0.2)) : 0.2); /* not a number: 0.2 */
-        g->rejected = 1;
-        return;
-    }
-    double factor = error == 0 ? 10 : fmin(10, 0.9 * pow(error, -0.2));
-    memcpy(f->y + at, f->trial + at, n);
-    memcpy(f->slopes[0] + at, f->slopes[STAGES] + at, n);
-    g->t = g->h_tried >= 1 - g->t ? 1 : g->t + g->h_tried;
-    g->h = g->h_tried * (g->rejected ? fmin(1, factor) : factor);
-    g->rejected = 0;
-}
-
-static psld_status report(const flow *f)
-{
-    double way = 0;
-    for (size_t a = 0; a < f->group_count; a++) way += f->groups[a].t * (double)f->groups[a].count;
-    return psld_progress(f->options->progress, f->options->progress_user, 1000 * f->done + (uint64_t)(1000 * way),
-                         1000 * f->total);
+    const flow *f = user;
+    uint64_t here = (uint64_t)(1000 * fraction * (double)f->count);
+    return psld_progress(f->options->progress, f->options->progress_user, 1000 * f->done + here, 1000 * f->total);
 }
 
 static psld_status solve(flow *f)
 {
-    PSLD_TRY(choose_first_steps(f));
-    for (;;) {
-        PSLD_TRY(choose_steps(f));
-        if (f->active_count == 0) return PSLD_OK;
-        for (int stage = 1; stage <= STAGES; stage++) {
-            stage_work w = {f, stage};
-            psld_parallel(f->active_count, 1, combine_stage, &w);
-            PSLD_TRY(evaluate(f, stage));
-        }
-        for (size_t a = 0; a < f->active_count; a++) judge(f, &f->groups[f->active[a]]);
-        PSLD_TRY(report(f));
-    }
+    psld_dp problem = {.name = "likelihood",
+                       .from = f->options->eps,
+                       .to = 1,
+                       .tolerance = f->options->tolerance,
+                       .rows = f->count,
+                       .width = f->width,
+                       .group = f->options->ode_group,
+                       .y = f->y,
+                       .work = f->work,
+                       .slopes = evaluate,
+                       .report = report,
+                       .user = f};
+    return psld_dp_solve(&problem, &f->evaluations);
 }
 
 /* ---- Where the flow starts, and what its end says ---------------------------------------------------------------- */
@@ -340,16 +216,8 @@ static double log_prior(const flow *f, const double *z)
 
 static psld_status run_batch(flow *f, uint64_t first, size_t count, const double *x, double *log_p)
 {
-    size_t size = f->options->ode_group;
     f->first = first;
     f->count = count;
-    f->group_count = f->active_count = (count + size - 1) / size;
-    for (size_t a = 0; a < f->group_count; a++) {
-        size_t begin = a * size, end = begin + size < count ? begin + size : count;
-        f->groups[a] = (group){.begin = begin, .packed = begin, .count = end - begin};
-        f->groups[a].t = f->groups[a].t_evaluated = f->options->eps;
-        f->active[a] = a;
-    }
     for (size_t i = 0; i < count; i++) log_p[i] = -start_sample(f, i, x + i * f->dim);
     for (size_t i = 0; f->signs && i < count; i++) draw_signs(f, i);
     PSLD_TRY(solve(f));
@@ -367,31 +235,26 @@ static psld_status run_batch(flow *f, uint64_t first, size_t count, const double
 static psld_status allocate(flow *f, size_t batch)
 {
     size_t state = f->k * f->dim, noisy = f->predicted * f->dim, of_signs = f->exact ? 0 : f->probes * noisy;
-    size_t sample = (SLOPES + 3) * f->width + of_signs, call = 2 * state + 1 + 2 * noisy;
+    size_t sample = (1 + PSLD_DP_WORK) * f->width + of_signs, call = 2 * state + 1 + 2 * noisy;
     f->rows = f->options->batch;
     f->memory = psld_alloc(batch * sample + f->rows * call, sizeof *f->memory);
-    f->groups = f->memory ? psld_alloc(batch, sizeof *f->groups) : NULL;
-    f->active = f->groups ? psld_alloc(batch, sizeof *f->active) : NULL;
-    if (!f->active) return PSLD_NO_MEMORY;
-    double *next = f->memory;
-    double **const per_sample[] = {&f->y, &f->trial, &f->packed};
-    for (int i = 0; i < 3; i++, next += batch * f->width) *per_sample[i] = next;
-    for (int i = 0; i < SLOPES; i++, next += batch * f->width) f->slopes[i] = next;
-    f->signs = of_signs ? next : NULL;
-    next += batch * of_signs;
-    f->z = next;
+    f->slopes = f->memory ? psld_alloc(psld_dp_groups(batch, f->options->ode_group), sizeof *f->slopes) : NULL;
+    if (!f->slopes) return PSLD_NO_MEMORY;
+    f->y = f->memory;
+    f->work = f->y + batch * f->width;
+    f->z = f->work + PSLD_DP_WORK * batch * f->width;
     f->grad = f->z + f->rows * state;
     f->t = f->grad + f->rows * state;
     f->weight = f->t + f->rows;
     f->eps = f->weight + f->rows * noisy;
+    f->signs = of_signs ? f->eps + f->rows * noisy : NULL;
     return PSLD_OK;
 }
 
 static void release(flow *f)
 {
     psld_release(f->memory);
-    psld_release(f->groups);
-    psld_release(f->active);
+    psld_release(f->slopes);
 }
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
@@ -438,16 +301,15 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     f.width = f.k * dim + 1;
     f.exact = is_exact(options, f.predicted * dim);
     f.probes = f.exact ? f.predicted * dim : options->probes;
-    uint64_t evaluations = 0, groups = 0;
     /* whole groups, about a call's worth of rows, so that groups are the same whatever the batch */
     size_t batch = (options->batch / f.probes + options->ode_group) / options->ode_group * options->ode_group;
     psld_status status = allocate(&f, batch < count ? batch : count + options->ode_group);
     for (size_t done = 0; status == PSLD_OK && done < count; done += f.count) {
         status = run_batch(&f, first + done, count - done < batch ? count - done : batch, x + done * dim, log_p + done);
-        for (size_t a = 0; a < f.group_count; a++, groups++) evaluations += f.groups[a].evaluations;
         f.done += f.count;
     }
-    if (nfe) *nfe = groups ? (evaluations + groups - 1) / groups : 0;
+    uint64_t groups = psld_dp_groups(count, options->ode_group);
+    if (nfe) *nfe = groups ? (f.evaluations + groups - 1) / groups : 0;
     release(&f);
     return status;
 }

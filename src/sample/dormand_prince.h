@@ -1,21 +1,47 @@
-/* Coefficients of Dormand and Prince's pair of orders 5(4). */
+/* Dormand and Prince's pair of orders 5(4) with adaptive steps, for many rows of numbers at once.
+ *
+ * Rows are cut into groups of consecutive ones, each of which shares its steps. Groups know nothing of each other; only
+ * their slopes are asked for together, so that a network is given large batches. */
 #ifndef PSLD_SAMPLE_DORMAND_PRINCE_H
 #define PSLD_SAMPLE_DORMAND_PRINCE_H
 
-enum { PSLD_DP_STAGES = 6, PSLD_DP_SLOPES = PSLD_DP_STAGES + 1 };
+#include <stddef.h>
+#include <stdint.h>
 
-/* Dormand and Prince (1980), table 2: nodes, coefficients (the last row is the solution of order 5), and the
- * difference to the embedded solution of order 4. */
-static const double psld_dp_node[PSLD_DP_SLOPES] = {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
-static const double psld_dp_coefficient[PSLD_DP_SLOPES][PSLD_DP_STAGES] = {
-    {0},
-    {1.0 / 5},
-    {3.0 / 40, 9.0 / 40},
-    {44.0 / 45, -56.0 / 15, 32.0 / 9},
-    {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
-    {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
-    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
-static const double psld_dp_error[PSLD_DP_SLOPES] = {-71.0 / 57600,    0,           71.0 / 16695, -71.0 / 1920,
-                                                     17253.0 / 339200, -22.0 / 525, 1.0 / 40};
+#include "base/status.h"
+
+enum { PSLD_DP_WORK = 9 };
+
+typedef struct psld_dp_group {
+    size_t begin, count; /* rows */
+    size_t packed;       /* where they lie among those of all groups on their way */
+    double t;            /* where slopes are asked for */
+    /* for the stepper alone: */
+    double at, step, tried; /* how far it is, the size of step to try next, and of the one under way */
+    int rejected;           /* since the last accepted step */
+} psld_dp_group;
+
+/* Slopes of the groups that are still on their way. `states` are their rows, packed; the caller may change them before
+ * it takes slopes, as inpainting does. Slopes go to the places of the rows themselves, and are by the way gone: dy/dt
+ * where time rises, -dy/dt where it falls. */
+typedef psld_status (*psld_dp_slopes_fn)(void *user, size_t count, const psld_dp_group *groups, double *states,
+                                         double *slopes);
+
+typedef struct psld_dp {
+    const char *name; /* of who asks, for messages */
+    double from, to;  /* times, in either order */
+    double tolerance; /* relative and absolute */
+    size_t rows, width, group;
+    double *y;    /* [rows][width]: at `from`, and in the end at `to` */
+    double *work; /* [PSLD_DP_WORK][rows][width] */
+    psld_dp_slopes_fn slopes;
+    psld_status (*report)(void *user, double fraction); /* after every step */
+    void *user;
+} psld_dp;
+
+size_t psld_dp_groups(size_t rows, size_t group);
+
+/* Adds the evaluations, summed over groups, to *evaluations. */
+psld_status psld_dp_solve(const psld_dp *problem, uint64_t *evaluations);
 
 #endif

@@ -171,6 +171,14 @@ psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, do
     return psld_affine_score(recipe, t, weight, affine);
 }
 
+psld_status psld_affine_flow(const psld_recipe *recipe, double t, psld_affine *affine)
+{
+    int k = recipe->spec.k;
+    PSLD_TRY(psld_affine_euler(recipe, t, 1, 1, affine));
+    for (int i = 0; i < k; i++) affine->state[i * k + i] -= 1;
+    return PSLD_OK;
+}
+
 psld_status psld_affine_clean(const psld_recipe *recipe, int exact, double t, psld_affine *affine)
 {
     psld_denoiser denoiser;

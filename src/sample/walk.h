@@ -63,6 +63,8 @@ void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine);
 /* An Euler step of size dt of the reverse process from time t: its drift, with `score_part` = 2 (stochastic) or 1
  * (probability flow) times D before the score. No noise. */
 psld_status psld_affine_euler(const psld_recipe *recipe, double t, double dt, double score_part, psld_affine *affine);
+/* The slope -dz/dt = beta [(D + Q) P z + D score] of the probability flow at time t. */
+psld_status psld_affine_flow(const psld_recipe *recipe, double t, psld_affine *affine);
 
 /* The table of samplers that evaluate once, where the step starts, and move on from there; and their step. */
 typedef struct psld_single {
