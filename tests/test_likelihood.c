@@ -182,6 +182,32 @@ static void same_bits(void **state)
     free_subject(&s);
 }
 
+/* Batches and groups that are as large as a number can be are all the points there are. */
+static void endless_batches(void **state)
+{
+    enum { N = 20 };
+    static const size_t large[] = {N, 1085102592571150095, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX};
+    (void)state;
+    subject s = make_subject("cld", pair(), N);
+    for (int way = 0; way < 4; way++) {
+        double reference[N];
+        uint64_t nfe, reference_nfe = 0;
+        psld_likelihood_options options;
+        psld_likelihood_defaults(&options);
+        options.exact = way % 2;
+        options.tolerance = 1e-2;
+        for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+            options.batch = large[i];
+            if (way / 2) options.ode_group = large[i];
+            must(psld_likelihood(s.recipe, s.source, &options, 0, N, s.dim, s.x, s.log_p, &nfe));
+            if (i == 0) memcpy(reference, s.log_p, sizeof reference), reference_nfe = nfe;
+            assert_memory_equal(s.log_p, reference, sizeof reference);
+            assert_int_equal(nfe, reference_nfe);
+        }
+    }
+    free_subject(&s);
+}
+
 static psld_status no_score(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
@@ -215,6 +241,10 @@ static void refusals(void **state)
     assert_int_equal(psld_likelihood(s.recipe, s.source, &options, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_CANCELLED);
     options.tolerance = 0;
     assert_int_equal(psld_likelihood(s.recipe, s.source, &options, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_BAD_ARGUMENT);
+    psld_likelihood_defaults(&options);
+    options.probes = SIZE_MAX;
+    assert_int_equal(psld_likelihood(s.recipe, s.source, &options, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_BAD_ARGUMENT);
+    assert_non_null(strstr(psld_error_text(), "probes"));
     s.x[3] = NAN;
     assert_int_equal(psld_likelihood(s.recipe, s.source, NULL, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_NOT_FINITE);
     free_subject(&s);
@@ -249,8 +279,9 @@ static void starving(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_densities), cmocka_unit_test(many_points), cmocka_unit_test(hutchinson_is_unbiased),
-        cmocka_unit_test(same_bits),       cmocka_unit_test(refusals),    cmocka_unit_test(starving),
+        cmocka_unit_test(exact_densities), cmocka_unit_test(many_points),     cmocka_unit_test(hutchinson_is_unbiased),
+        cmocka_unit_test(same_bits),       cmocka_unit_test(endless_batches), cmocka_unit_test(refusals),
+        cmocka_unit_test(starving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -570,6 +570,55 @@ static void same_bits(void **state)
     psld_threads_set(0);
 }
 
+/* Batches and groups that are as large as a number can be are all the samples there are. */
+static void endless_batches(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    static const size_t large[] = {N, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX};
+    psld_mixture *mixture = ring();
+    psld_recipe *recipe = open_recipe("cld");
+    psld_source *source;
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    for (int s = 0; s < SAMPLERS; s++)
+        for (int grouped = 0; grouped < 2; grouped++) {
+            double z[N * 4], reference[N * 4];
+            uint64_t nfe, reference_nfe = 0;
+            psld_sample_options options;
+            psld_sample_defaults(&options);
+            options.sampler = sampler_names[s];
+            options.nfe = 4;
+            options.tolerance = 0.1;
+            for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+                options.batch = large[i];
+                if (grouped) options.ode_group = large[i];
+                assert_int_equal(psld_sample(recipe, source, &options, 0, N, 2, NULL, z, &nfe), PSLD_OK);
+                if (i == 0) memcpy(reference, z, sizeof z), reference_nfe = nfe;
+                assert_memory_equal(z, reference, sizeof z);
+                assert_int_equal(nfe, reference_nfe);
+            }
+        }
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+    psld_mixture_free(mixture);
+}
+
+static void batches_of_whole_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t count, batch, group, expected;
+    } rows[] = {{100, 30, 1, 30},        {100, 30, 16, 32},
+                {100, 32, 16, 32},       {100, 33, 16, 48},
+                {100, 97, 16, 100},      {100, 100, 16, 100},
+                {100, 30, 60, 60},       {100, 1, 100, 100},
+                {100, 0, 16, 16},        {100, 0, 0, 1},
+                {1, 1, 16, 1},           {100, SIZE_MAX, 16, 100},
+                {100, 1, SIZE_MAX, 100}, {100, SIZE_MAX, SIZE_MAX, 100}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        assert_int_equal(psld_walk_batch(rows[r].count, rows[r].batch, rows[r].group), rows[r].expected);
+}
+
 /* States wider than a chunk of the affine primitive: the noise of a coordinate must not depend on the chunking. */
 static psld_status ignore_state(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
@@ -825,6 +874,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(corrector_keeps_the_law),
         cmocka_unit_test(scipy_counts),
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(endless_batches),
+        cmocka_unit_test(batches_of_whole_groups),
         cmocka_unit_test(wide_states),
         cmocka_unit_test(evaluations_are_counted),
         cmocka_unit_test(failures_come_through),

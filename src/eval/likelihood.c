@@ -23,7 +23,7 @@
 #include "sample/dormand_prince.h"
 #include "sample/walk.h"
 
-enum { CHEAP_PRODUCTS = 16 };
+enum { CHEAP_PRODUCTS = 16, MOST_PROBES = 1 << 20 };
 
 typedef struct flow {
     const psld_recipe *recipe;
@@ -47,7 +47,6 @@ typedef struct flow {
     double *z, *t, *weight, *eps, *grad;
     uint64_t done, total; /* progress */
     uint64_t evaluations;
-    double *memory;
 } flow;
 
 /* ---- Slopes ------------------------------------------------------------------------------------------------------ */
@@ -232,28 +231,29 @@ static psld_status run_batch(flow *f, uint64_t first, size_t count, const double
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
+/* `rows` is what was asked for, but no more than a batch has: nothing is computed of numbers that may be of any size. */
 static psld_status allocate(flow *f, size_t batch)
 {
     size_t state = f->k * f->dim, noisy = f->predicted * f->dim, of_signs = f->exact ? 0 : f->probes * noisy;
     size_t sample = (1 + PSLD_DP_WORK) * f->width + of_signs, call = 2 * state + 1 + 2 * noisy;
-    f->rows = f->options->batch;
-    f->memory = psld_alloc(batch * sample + f->rows * call, sizeof *f->memory);
-    f->slopes = f->memory ? psld_alloc(psld_dp_groups(batch, f->options->ode_group), sizeof *f->slopes) : NULL;
+    f->rows = f->options->batch / f->probes < batch ? f->options->batch : batch * f->probes;
+    f->y = psld_alloc(batch, sample * sizeof *f->y);
+    f->z = f->y ? psld_alloc(f->rows, call * sizeof *f->z) : NULL;
+    f->slopes = f->z ? psld_alloc(psld_dp_groups(batch, f->options->ode_group), sizeof *f->slopes) : NULL;
     if (!f->slopes) return PSLD_NO_MEMORY;
-    f->y = f->memory;
     f->work = f->y + batch * f->width;
-    f->z = f->work + PSLD_DP_WORK * batch * f->width;
+    f->signs = of_signs ? f->work + PSLD_DP_WORK * batch * f->width : NULL;
     f->grad = f->z + f->rows * state;
     f->t = f->grad + f->rows * state;
     f->weight = f->t + f->rows;
     f->eps = f->weight + f->rows * noisy;
-    f->signs = of_signs ? f->eps + f->rows * noisy : NULL;
     return PSLD_OK;
 }
 
 static void release(flow *f)
 {
-    psld_release(f->memory);
+    psld_release(f->y);
+    psld_release(f->z);
     psld_release(f->slopes);
 }
 
@@ -271,8 +271,10 @@ static psld_status check(const psld_recipe *recipe, const psld_source *source, c
         return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1), found %g", options->tolerance);
     if (!(options->eps > 0 && options->eps < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", options->eps);
-    if (options->probes < 1 || options->ode_group < 1 || options->batch < 1)
-        return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: expected at least one direction, and batches and groups of 1");
+    if (options->probes < 1 || options->probes > MOST_PROBES)
+        return psld_fail(PSLD_BAD_ARGUMENT, "probes: expected 1 to %d, found %zu", MOST_PROBES, options->probes);
+    if (options->ode_group < 1 || options->batch < 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: expected batches and groups of at least 1");
     if (!psld_source_has_gradient(source))
         return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: needs a score source that can be differentiated");
     for (int a = 1; a < recipe->spec.k; a++)
@@ -301,9 +303,8 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     f.width = f.k * dim + 1;
     f.exact = is_exact(options, f.predicted * dim);
     f.probes = f.exact ? f.predicted * dim : options->probes;
-    /* whole groups, about a call's worth of rows, so that groups are the same whatever the batch */
-    size_t batch = (options->batch / f.probes + options->ode_group) / options->ode_group * options->ode_group;
-    psld_status status = allocate(&f, batch < count ? batch : count + options->ode_group);
+    size_t batch = psld_walk_batch(count, options->batch / f.probes, options->ode_group);
+    psld_status status = allocate(&f, batch);
     for (size_t done = 0; status == PSLD_OK && done < count; done += f.count) {
         status = run_batch(&f, first + done, count - done < batch ? count - done : batch, x + done * dim, log_p + done);
         f.done += f.count;

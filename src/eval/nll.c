@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "eval/set.h"
 #include "model/model.h"
+#include "sample/walk.h"
 
 enum { PIECE = 1024, CHEAP_PRODUCTS = 16 };
 
@@ -48,11 +49,10 @@ static int report_share(void *user, uint64_t done, uint64_t total)
                                 1000 * s->total);
 }
 
-static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_options *options, double *memory,
-                        totals *t)
+static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_options *options, size_t piece,
+                        double *memory, totals *t)
 {
-    size_t dim = set->size, group = options->ode_group ? options->ode_group : 1;
-    size_t piece = (PIECE + group - 1) / group * group;
+    size_t dim = set->size;
     double *x = memory, *log_p = x + piece * dim;
     void *room = log_p + piece;
     for (uint64_t first = 0; first < set->count; first += piece) {
@@ -99,11 +99,11 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     if (!options) options = &defaults;
     memset(nll, 0, sizeof *nll);
     PSLD_TRY(check(model, set));
-    size_t group = options->ode_group ? options->ode_group : 1;
-    double *memory = psld_alloc(((size_t)PIECE + group) * (2 * set->size + 1), sizeof *memory);
+    size_t piece = psld_walk_batch((size_t)set->count, PIECE, options->ode_group);
+    double *memory = psld_alloc(piece, (2 * set->size + 1) * sizeof *memory);
     if (!memory) return PSLD_NO_MEMORY;
     totals t = {0};
-    psld_status status = walk(model, set, options, memory, &t);
+    psld_status status = walk(model, set, options, piece, memory, &t);
     psld_release(memory);
     if (status != PSLD_OK) return status;
     const psld_recipe *recipe = psld_model_recipe(model);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "io/npz.h"
+#include "sample/walk.h"
 
 enum { ENDLESS_COUNT = 10000, DRAW_AT_ONCE = 64 };
 
@@ -216,9 +217,8 @@ uint64_t psld_set_nfe(const psld_set *set)
 /* Samples that are drawn at a time: whole groups of adaptive samplers, so that it does not matter who asks. */
 static size_t piece_of(const psld_set *set)
 {
-    size_t group = set->sampling.ode_group ? set->sampling.ode_group : 1;
-    size_t piece = (DRAW_AT_ONCE + group - 1) / group * group;
-    return set->kind == PSLD_SET_ROWS ? 64 * piece : piece;
+    size_t about = set->kind == PSLD_SET_ROWS ? 64 * DRAW_AT_ONCE : DRAW_AT_ONCE;
+    return psld_walk_batch((size_t)set->count, about, set->sampling.ode_group);
 }
 
 static psld_status hide_part(psld_set *set, const char *hide)

@@ -54,13 +54,10 @@ static psld_status create_samples(const psld_model *model, size_t count, size_t 
 
 static psld_status prepare(drawing *d, const psld_array *start, int state)
 {
-    size_t group = d->options.ode_group ? d->options.ode_group : 1;
     d->dim = psld_model_size(d->model);
     d->k = (size_t)d->model->recipe->spec.k;
     if (d->options.batch == 0) d->options.batch = psld_model_batch(d->model);
-    d->batch =
-        d->options.batch + group - 1 < d->options.batch ? d->count : (d->options.batch + group - 1) / group * group;
-    if (d->batch > d->count) d->batch = d->count;
+    d->batch = psld_walk_batch(d->count, d->options.batch, d->options.ode_group);
     if (d->asked->progress) d->options.progress = report_whole, d->options.progress_user = d;
     if (start) PSLD_TRY(take_start(d, start));
     PSLD_TRY(create_samples(d->model, d->batch, state ? d->k : 1, &d->piece));

@@ -390,11 +390,11 @@ static void draw_start(const psld_walk *walk)
     }
 }
 
-/* Samples that are walked together: what one call of the source takes; for adaptive samplers whole groups. */
-static size_t batch_size(const psld_sampler *sampler, const psld_sample_options *options, size_t count)
+size_t psld_walk_batch(size_t count, size_t batch, size_t group)
 {
-    size_t batch = options->batch, group = sampler->run ? options->ode_group : 1;
-    batch = batch / group * group + (batch % group ? group : 0);
+    if (batch >= count || group >= count) return count; /* before any sum, which might wrap */
+    if (group < 1) group = 1;
+    batch = ((batch - (batch > 0)) / group + 1) * group;
     return batch < count ? batch : count;
 }
 
@@ -410,7 +410,8 @@ static psld_status allocate_walk(psld_walk *walk, size_t batch, const psld_sampl
 static psld_status walk_all(psld_walk *walk, const route *r, uint64_t first, size_t count, const double *start,
                             double *z)
 {
-    size_t batch = batch_size(r->sampler, walk->options, count), state = walk->k * walk->dim;
+    size_t group = r->sampler->run ? walk->options->ode_group : 1, state = walk->k * walk->dim;
+    size_t batch = psld_walk_batch(count, walk->options->batch, group);
     PSLD_TRY(allocate_walk(walk, batch, r->sampler));
     walk->total = (uint64_t)count * 1000;
     PSLD_TRY(psld_walk_report(walk, 0));

@@ -113,6 +113,10 @@ const psld_sampler *psld_sampler_find(const char *name);
 /* A sampler and what goes with it, "NAME [key=value ...]", into options, which keep all that it does not say. */
 psld_status psld_sample_words(const char *text, psld_sample_options *options);
 
+/* How many of `count` samples to take at once: about `batch`, and whole groups of `group`, so that these are the same
+ * whatever the batch. However large or small what is asked for is, 1 to `count`. */
+size_t psld_walk_batch(size_t count, size_t batch, size_t group);
+
 /* As psld_sample without its warning; adds what was evaluated to *cost: for who draws in several calls. */
 typedef struct psld_sample_cost {
     uint64_t evaluations, groups; /* of groups of states that step together, the last denoising step left out */

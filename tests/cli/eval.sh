@@ -48,6 +48,10 @@ python "assert j['frechet_distance'] <= 1e-6 and j['n_a'] < j['dim'] + 9"
 check "a model against data: samples are drawn; a page is made"
 quietly eval m.yaml b.npy -n 500 --sampler sscs --nfe 20 --metric fid,swd --json
 python "assert j['n_a'] == 500 and j['n_b'] == 1100 and j['nfe'] == 20 and j['fid'] < 0.1"
+quietly eval m.yaml b.npy -n 500 --sampler ode --tol 0.1 --ode-group 500 --json
+cp "$logs/out" whole
+quietly eval m.yaml b.npy -n 500 --sampler ode --tol 0.1 --ode-group 9223372036854775807 --json
+python "assert j['fid'] == json.load(open('whole'))['fid'] and j['nfe'] > 0" # groups without end are all samples
 quietly eval net.safetensors two -n 20 --sampler em --nfe 2 --seed 2 --weights c.safetensors --page page.png --json
 python "assert j['frechet_distance'] <= 1e-6, j" # the same samples as in the folder
 quietly eval net.safetensors two -n 4 --weights c.safetensors --json
@@ -76,6 +80,13 @@ python "
 vp = json.load(open('vp'))
 assert abs(vp['bits_per_dim'] - j['bits_per_dim']) < 0.05 and j['bound'] and not vp['bound'], (vp, j)
 assert j['divergence'] == 'exact' and j['bits_per_dim_error'] > 0 and j['n'] == 64"
+cp "$logs/out" cld
+for batch in 1 1085102592571150095 9223372036854775807; do
+    quietly eval m.yaml a.npy --metric nll -n 64 --process cld --batch $batch --json
+    python "
+cld = json.load(open('cld'))
+assert all(j[key] == cld[key] for key in ('bits_per_dim', 'nfe', 'n')), (cld, j)"
+done
 quietly eval net.safetensors one --metric nll -n 3 --tol 1e-2 --json
 python "assert j['divergence'] == 'hutchinson' and math.isfinite(j['bits_per_dim']) and j['dim'] == 64"
 
