@@ -14,6 +14,8 @@
  *
  * State and integral are solved together, forward in time (sample/dormand_prince.h): a row of numbers y = (z, integral)
  * for each sample. Groups of samples share their steps. */
+#include "eval/likelihood.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,9 +287,9 @@ static psld_status check(const psld_recipe *recipe, const psld_source *source, c
     return PSLD_OK;
 }
 
-static int is_exact(const psld_likelihood_options *options, size_t products)
+int psld_likelihood_is_exact(const psld_recipe *recipe, const psld_likelihood_options *options, size_t dim)
 {
-    return options->exact < 0 ? products <= CHEAP_PRODUCTS : options->exact;
+    return options->exact < 0 ? (size_t)recipe->predicted * dim <= CHEAP_PRODUCTS : options->exact;
 }
 
 psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, const psld_likelihood_options *options,
@@ -301,7 +303,7 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     f.k = (size_t)recipe->spec.k;
     f.predicted = (size_t)recipe->predicted;
     f.width = f.k * dim + 1;
-    f.exact = is_exact(options, f.predicted * dim);
+    f.exact = psld_likelihood_is_exact(recipe, options, dim);
     f.probes = f.exact ? f.predicted * dim : options->probes;
     size_t batch = psld_walk_batch(count, options->batch / f.probes, options->ode_group);
     psld_status status = allocate(&f, batch);

@@ -6,11 +6,12 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "eval/likelihood.h"
 #include "eval/set.h"
 #include "model/model.h"
 #include "sample/walk.h"
 
-enum { PIECE = 1024, CHEAP_PRODUCTS = 16 };
+enum { PIECE = 1024 };
 
 typedef struct totals {
     double sum, square; /* of -log p over samples */
@@ -107,7 +108,7 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     psld_release(memory);
     if (status != PSLD_OK) return status;
     const psld_recipe *recipe = psld_model_recipe(model);
-    int order[PSLD_MAX_K], images = set->kind == PSLD_SET_IMAGES;
+    int images = set->kind == PSLD_SET_IMAGES;
     double n = (double)set->count, dim = (double)set->size, mean = t.sum / n;
     double cell = images ? dim * log(127.5) : 0;
     nll->count = set->count;
@@ -117,7 +118,6 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     nll->error = n > 1 ? sqrt(fmax(0, t.square / n - mean * mean) / (n - 1)) / (dim * log(2)) : (double)INFINITY;
     nll->nfe = (t.evaluations + t.pieces - 1) / t.pieces;
     nll->is_bound = images || psld_recipe_get(recipe)->k > 1;
-    nll->is_exact =
-        options->exact < 0 ? (size_t)psld_recipe_order(recipe, order) * set->size <= CHEAP_PRODUCTS : options->exact;
+    nll->is_exact = psld_likelihood_is_exact(recipe, options, set->size);
     return PSLD_OK;
 }
