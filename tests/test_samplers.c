@@ -742,7 +742,13 @@ static void failures_come_through(void **state)
         options.nfe = 20;
         assert_int_equal(psld_sample(recipe, failing, &options, 0, 2, 2, NULL, z, NULL), PSLD_IO);
         assert_string_equal(psld_error_text(), "the network is unplugged");
-        assert_int_equal(psld_sample(recipe, exploding, &options, 0, 2, 2, NULL, z, NULL), PSLD_NOT_FINITE);
+        for (int clip = 0; clip < 2; clip++)
+            for (int threshold = 0; threshold < 2; threshold++) {
+                options.clip = clip;
+                options.threshold = 0.9 * threshold;
+                assert_int_equal(psld_sample(recipe, exploding, &options, 0, 2, 2, NULL, z, NULL), PSLD_NOT_FINITE);
+            }
+        options.clip = options.threshold = 0;
         options.progress = cancel_half_way;
         options.progress_user = &done;
         assert_int_equal(psld_sample(recipe, exact, &options, 0, 2, 2, NULL, z, NULL), PSLD_CANCELLED);

@@ -141,6 +141,45 @@ static void clean_data_stay_in_range(void **state)
     psld_recipe_free(recipe);
 }
 
+/* eps = 0, but for coordinate 1, where it is what `user` points to. */
+static psld_status spoil(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)z, (void)t;
+    memset(eps, 0, n * dim * sizeof *eps);
+    for (size_t i = 0; i < n; i++) eps[i * dim + 1] = *(const double *)user;
+    return PSLD_OK;
+}
+
+/* What is not finite stays so, wherever it stands among the numbers, and the others are clipped as ever: NaN counts as
+ * the largest number when a quantile is sought. */
+static void clipping_hides_nothing(void **state)
+{
+    (void)state;
+    enum { DIM = 5 };
+    const double z[DIM] = {4, 1, -3, 0.1, -2}, t = 0.1;
+    double bad[3] = {(double)NAN, (double)INFINITY, -(double)INFINITY}, plain[DIM], x[DIM];
+    psld_recipe *recipe = open_recipe("vp");
+    for (int b = 0; b < 3; b++)
+        for (int scaled = 0; scaled < 2; scaled++) {
+            psld_source *base, *clipped;
+            assert_int_equal(psld_source_callback(spoil, &bad[b], &base), PSLD_OK);
+            assert_int_equal(psld_source_clip(base, recipe, 0.5, scaled ? 0.5 : 0, &clipped), PSLD_OK);
+            assert_int_equal(psld_source_denoise(base, recipe, 1, DIM, z, &t, plain), PSLD_OK);
+            assert_int_equal(psld_source_denoise(clipped, recipe, 1, DIM, z, &t, x), PSLD_OK);
+            double limit = scaled ? fabs(plain[2]) : 0.5; /* of 0.1, 2, 3, 4 and the bad one the middle is 3 */
+            for (int j = 0; j < DIM; j++) {
+                double expected = fmax(-limit, fmin(limit, plain[j])) * 0.5 / limit;
+                if (j == 1)
+                    assert_true(!isfinite(x[j]));
+                else
+                    assert_true(fabs(x[j] - expected) < 1e-9);
+            }
+            psld_source_free(clipped);
+            psld_source_free(base);
+        }
+    psld_recipe_free(recipe);
+}
+
 /* ---- Data to noise and back -------------------------------------------------------------------------------------- */
 
 static void data_come_back(void **state)
@@ -196,6 +235,7 @@ static void data_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(recipes_as_others), cmocka_unit_test(noise_beyond_is_refused),
-                                       cmocka_unit_test(clean_data_stay_in_range), cmocka_unit_test(data_come_back)};
+                                       cmocka_unit_test(clean_data_stay_in_range),
+                                       cmocka_unit_test(clipping_hides_nothing), cmocka_unit_test(data_come_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

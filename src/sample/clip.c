@@ -25,10 +25,11 @@ static void release_clipped(void *user)
     psld_release(c);
 }
 
+/* Numbers by size, and behind them what is not a number: an order for all, as qsort needs. */
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return isnan(x) || isnan(y) ? !isnan(y) - !isnan(x) : (x > y) - (x < y);
 }
 
 /* The value that the fraction `quantile` of |x| lies below, and no less than the limit. */
@@ -40,10 +41,12 @@ static double find_scale(const clipped *c, size_t dim, const double *x)
     return fmax(c->limit, c->sorted[(size_t)(c->quantile * (double)(dim - 1))]);
 }
 
+/* What is not finite must not come out as a pixel: it stays for the walk to report. */
 static void clip_sample(const clipped *c, size_t dim, double *x)
 {
     double scale = find_scale(c, dim, x);
-    for (size_t j = 0; j < dim; j++) x[j] = fmax(-scale, fmin(scale, x[j])) * (c->limit / scale);
+    for (size_t j = 0; j < dim; j++)
+        x[j] = isfinite(x[j]) ? fmax(-scale, fmin(scale, x[j])) * (c->limit / scale) : (double)NAN;
 }
 
 static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
