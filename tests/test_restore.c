@@ -91,6 +91,29 @@ static void operators_by_hand(void **state)
     psld_operator_free(op);
 }
 
+/* Far below a pixel there is nothing to see, however small the deviation. */
+static void small_blurs(void **state)
+{
+    (void)state;
+    static const double deviations[] = {0.01, 1e-160, 1e-200, 5e-324};
+    const double picture[12] = {3, 1, -2, 5, 0.5, 7, 8, -1, 0, 2, 4, 6};
+    for (size_t d = 0; d < sizeof deviations / sizeof *deviations; d++) {
+        double y[12], work[12];
+        psld_operator *op;
+        psld_task task;
+        psld_task_defaults(&task);
+        task.name = "deblur";
+        task.blur = deviations[d];
+        task.rank = 3;
+        task.shape[0] = 1, task.shape[1] = 3, task.shape[2] = 4;
+        if (psld_operator_create(&task, &op) != PSLD_OK) fail_msg("%s", psld_error_text());
+        psld_operator_forward(op, picture, work, y);
+        assert_memory_equal(y, picture, sizeof y);
+        for (size_t i = 0; i < op->size; i++) assert_true(op->squares[i] == 1);
+        psld_operator_free(op);
+    }
+}
+
 /* ---- The posterior of a Gaussian prior --------------------------------------------------------------------------- */
 
 enum { DIM = 4, ROWS = 2 };
@@ -494,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(operators),
                                        cmocka_unit_test(operators_by_hand),
+                                       cmocka_unit_test(small_blurs),
                                        cmocka_unit_test(posterior_method_is_exact),
                                        cmocka_unit_test(samples_follow_the_posterior),
                                        cmocka_unit_test(methods_compared),

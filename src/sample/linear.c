@@ -158,7 +158,7 @@ static void wind_gaussian(size_t n, double deviation, double *ring)
     memset(ring, 0, n * sizeof *ring);
     for (long i = -reach; i <= reach; i++) {
         long place = i % (long)n;
-        double value = exp(-(double)(i * i) / (2 * deviation * deviation));
+        double x = (double)i / deviation, value = exp(-x * x / 2); /* a square of the deviation could vanish */
         ring[place < 0 ? place + (long)n : place] += value;
         sum += value;
     }
