@@ -276,6 +276,52 @@ static void trajectory_decides(void **state)
     psld_model_free(model);
 }
 
+/* The last moment is where the walk ends, whichever option says so. */
+static void trajectory_ends_with_the_walk(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 6, FRAMES = 4 };
+    psld_model *model = exact("mixture: {weights: [0.5, 0.5], means: [[-1], [1]], scales: 0.1}\nprocess: cld\n");
+    psld_sample_options by_eps = short_walk("euler-ode"), by_list, by_sigma;
+    float frames[3][SAMPLES * FRAMES];
+    by_eps.nfe = 5;
+    by_eps.grid = "uniform";
+    by_list = by_sigma = by_eps;
+    by_eps.eps = 0.5;
+    by_list.grid = "1,0.875,0.75,0.625,0.5";
+    by_list.batch = 0;
+    must(psld_recipe_sigma(psld_model_recipe(model), 0.5, &by_sigma.end_sigma));
+    psld_sample_options *const ways[3] = {&by_eps, &by_list, &by_sigma};
+    for (int w = 0; w < 3; w++) {
+        psld_trajectory *path;
+        psld_array *x;
+        must(psld_trajectory_create(model, 0, SAMPLES, FRAMES, &path));
+        psld_trajectory_watch(path, ways[w]);
+        must(psld_model_sample(model, ways[w], 0, SAMPLES, NULL, 0, &x, NULL));
+        memcpy(frames[w], psld_trajectory_frames(path)->data, sizeof frames[w]);
+        psld_array_free(x);
+        psld_trajectory_free(path);
+    }
+    assert_memory_equal(frames[0], frames[1], sizeof *frames);
+    for (int i = 0; i < SAMPLES * FRAMES; i++) {
+        assert_true(fabs((double)(frames[0][i] - frames[2][i])) < 1e-5);
+        assert_true(i % FRAMES == 0 || frames[0][i] != frames[0][i - 1]); /* each moment has its own */
+    }
+    psld_model_free(model);
+}
+
+static void trajectories_are_checked(void **state)
+{
+    (void)state;
+    psld_model *model = exact("mixture: {weights: [1], means: [[0.3, -0.7]], scales: 0.1}\nprocess: vp\n");
+    psld_trajectory *path = NULL;
+    assert_int_equal(psld_trajectory_create(model, 0, 0, 8, &path), PSLD_BAD_ARGUMENT);
+    assert_int_equal(psld_trajectory_create(model, 0, SIZE_MAX / 4, 8, &path), PSLD_BAD_ARGUMENT);
+    assert_string_equal(psld_error_text(), "the sizes of an array are too large");
+    assert_null(path);
+    psld_model_free(model);
+}
+
 /* ---- Fingerprints ------------------------------------------------------------------------------------------------ */
 
 static void fingerprints(void **state)
@@ -306,10 +352,16 @@ static void fingerprints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_grey),     cmocka_unit_test(same_bits_colour),
-        cmocka_unit_test(same_bits_points),   cmocka_unit_test(pieces_arrive_in_order),
-        cmocka_unit_test(given_starts),       cmocka_unit_test(trajectory_of_a_point),
-        cmocka_unit_test(trajectory_decides), cmocka_unit_test(fingerprints),
+        cmocka_unit_test(same_bits_grey),
+        cmocka_unit_test(same_bits_colour),
+        cmocka_unit_test(same_bits_points),
+        cmocka_unit_test(pieces_arrive_in_order),
+        cmocka_unit_test(given_starts),
+        cmocka_unit_test(trajectory_of_a_point),
+        cmocka_unit_test(trajectory_decides),
+        cmocka_unit_test(trajectory_ends_with_the_walk),
+        cmocka_unit_test(trajectories_are_checked),
+        cmocka_unit_test(fingerprints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

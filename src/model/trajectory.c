@@ -31,11 +31,14 @@ psld_status psld_trajectory_create(const psld_model *model, uint64_t first, size
     size_t shape[PSLD_MAX_RANK] = {count, frames};
     for (int i = 0; i < model->rank; i++) shape[i + 2] = model->shape[i];
     psld_status status = psld_array_create(PSLD_F32, model->rank + 2, shape, &made->kept);
-    made->gap = status == PSLD_OK ? psld_alloc(count, frames * sizeof(double)) : NULL;
-    made->clean = made->gap ? psld_alloc(made->dim, sizeof(double)) : NULL;
-    if (!made->clean) {
+    if (status == PSLD_OK) {
+        made->gap = psld_alloc(count, frames * sizeof(double));
+        made->clean = made->gap ? psld_alloc(made->dim, sizeof(double)) : NULL;
+        if (!made->clean) status = PSLD_NO_MEMORY;
+    }
+    if (status != PSLD_OK) {
         psld_trajectory_free(made);
-        return PSLD_NO_MEMORY;
+        return status;
     }
     for (size_t i = 0; i < count * frames; i++) made->gap[i] = (double)INFINITY;
     *trajectory = made;
@@ -86,9 +89,18 @@ static psld_status keep(void *user, uint64_t first, size_t count, size_t dim, do
     return PSLD_OK;
 }
 
+/* Where a walk ends: at eps, if neither end_sigma nor a list of times says otherwise. What no walk takes is left for it
+ * to refuse. */
+static double end_of(const psld_recipe *recipe, const psld_sample_options *options)
+{
+    psld_sample_options complete = *options;
+    if (complete.batch == 0) complete.batch = 1; /* the model fills it in */
+    return psld_sample_complete(recipe, &complete) == PSLD_OK ? complete.eps : options->eps;
+}
+
 void psld_trajectory_watch(psld_trajectory *trajectory, psld_sample_options *options)
 {
-    trajectory->end = options->eps;
+    trajectory->end = end_of(trajectory->model->recipe, options);
     options->watch = keep;
     options->watch_user = trajectory;
 }
