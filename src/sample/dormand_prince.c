@@ -246,9 +246,9 @@ static psld_status take_steps(solver *s)
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
-size_t psld_dp_groups(size_t rows, size_t group)
+size_t psld_dp_groups(size_t rows, size_t each)
 {
-    return rows / group + (rows % group != 0); /* no sum, which might wrap */
+    return rows / each + (rows % each != 0); /* no sum, which might wrap */
 }
 
 psld_status psld_dp_solve(const psld_dp *problem, uint64_t *evaluations)

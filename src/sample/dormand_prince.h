@@ -39,7 +39,7 @@ typedef struct psld_dp {
     void *user;
 } psld_dp;
 
-size_t psld_dp_groups(size_t rows, size_t group);
+size_t psld_dp_groups(size_t rows, size_t each);
 
 /* Adds the evaluations, summed over groups, to *evaluations. */
 psld_status psld_dp_solve(const psld_dp *problem, uint64_t *evaluations);
