@@ -1,7 +1,6 @@
 /* Reading within a limit, writing all or nothing, and reading numbers from text. Files lie in the working directory. */
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -559,21 +558,6 @@ static void case_does_not_matter(void **state)
     assert_false(psld_text_same("@", "`")); /* 0x20 apart, but no letters */
 }
 
-/* An application may have any locale; where one with a decimal comma is installed, it must not matter. */
-static void the_locale_does_not_matter(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
-    const char *name = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !name; i++) name = setlocale(LC_ALL, names[i]);
-    double value = 0;
-    int whole = psld_text_number("1.5", &value), comma = psld_text_number("1,5", &value);
-    setlocale(LC_ALL, "C");
-    assert_true(whole && !comma);
-    assert_true(value == 1.5);
-    if (!name) print_message("no locale with a decimal comma here\n");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -599,7 +583,6 @@ int main(void)
         cmocka_unit_test(numbers_are_read_whole),
         cmocka_unit_test(integers_are_read_whole),
         cmocka_unit_test(case_does_not_matter),
-        cmocka_unit_test(the_locale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "bytes.h"
+#include "comma.h"
 #include "golden.h"
 #include "io/torch_private.h"
 #include "io/zip.h"
@@ -438,6 +439,22 @@ static void nested_dicts_and_lists(void **state)
 static void all_protocols(void **state)
 {
     (void)state;
+/* Numbers become text, which an application's locale must not show in. */
+static void notes_in_any_locale(void **state)
+{
+    (void)state;
+    bytes p = {0};
+    bytes_text(&p,
+               "(dp0\nS'w'\np1\nctorch._utils\n_rebuild_tensor\np2\n((S'storage'\nctorch.cuda\nFloatStorage\nV0\n"
+               "S\"cuda:0\"\nL24L\ntp3\nQI2\n(I2\nI2\nt(I2\nI1\nttRp4\nsS'f'\nF0.1\nsS'g'\nF0.30000000000000004\ns.");
+    with_comma();
+    psld_tensors *t = parse_pickle(&p);
+    without_comma();
+    assert_string_equal(psld_tensors_note(t, "f"), "0.1");
+    assert_string_equal(psld_tensors_note(t, "g"), "0.30000000000000004");
+    psld_tensors_free(t);
+}
+
     static const char oldest[] =
         "(dp0\nS'w'\np1\nctorch._utils\n_rebuild_tensor\np2\n((S'storage'\nctorch.cuda\nFloatStorage\nV0\nS\"cuda:0\"\n"
         "L24L\ntp3\nQI2\n(I2\nI2\nt(I2\nI1\nttRp4\nsg1\n0S'i'\nI-5\nsS'l'\nL-123L\nsS'f'\nF1.5e3\nsS't'\nI01\nsS'n'"
@@ -1226,6 +1243,7 @@ int main(void)
         cmocka_unit_test(broken_pickles),
         cmocka_unit_test(deep_and_circular),
         cmocka_unit_test(names_that_cannot_be),
+        cmocka_unit_test(notes_in_any_locale),
         cmocka_unit_test(storages_that_are_not_there),
         cmocka_unit_test(archives_that_are_no_checkpoint),
         cmocka_unit_test(broken_zip),

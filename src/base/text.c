@@ -2,7 +2,10 @@
 
 #include <locale.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
@@ -27,6 +30,12 @@ int psld_text_same(const char *a, const char *b)
     return lower(*a) == lower(*b);
 }
 
+int psld_text_ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), end = strlen(ending);
+    return length >= end && strcmp(text + length - end, ending) == 0;
+}
+
 static const char *skip_digits(const char *s)
 {
     while (is_digit(*s)) s++;
@@ -47,16 +56,31 @@ static int is_decimal(const char *s)
     return *end == '\0';
 }
 
-/* The decimal point of strtod is the locale's, which belongs to the application: switch this thread to "C"
- * for the call. (libcs have that locale ready; making it does not allocate.) */
+/* The decimal point of strtod and printf is the locale's, which belongs to the application: this thread is switched to
+ * "C" for a call. (libcs have that locale ready; making it does not allocate.) */
+typedef struct locales {
+    locale_t c, before;
+} locales;
+
+static int enter_c(locales *l)
+{
+    l->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (l->c) l->before = uselocale(l->c);
+    return l->c != (locale_t)0;
+}
+
+static void leave_c(const locales *l)
+{
+    uselocale(l->before);
+    freelocale(l->c);
+}
+
 static double decimal_value(const char *text)
 {
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale) return (double)NAN;
-    locale_t before = uselocale(c_locale);
+    locales l;
+    if (!enter_c(&l)) return (double)NAN;
     double value = strtod(text, NULL);
-    uselocale(before);
-    freelocale(c_locale);
+    leave_c(&l);
     return value;
 }
 
@@ -87,4 +111,33 @@ int psld_text_integer(const char *text, int64_t *integer)
     if (*s || (*text != '-' && value == INT64_MIN)) return 0;
     *integer = *text == '-' ? value : -value;
     return 1;
+}
+
+int psld_text_print(char *to, size_t size, const char *format, ...)
+{
+    va_list args;
+    locales l;
+    if (!enter_c(&l)) return -1;
+    va_start(args, format);
+    int length = vsnprintf(to, size, format, args);
+    va_end(args);
+    leave_c(&l);
+    return length;
+}
+
+size_t psld_text_utf8(const char *text, unsigned long *code)
+{
+    static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)text;
+    *code = s[0];
+    if (s[0] < 0x80) return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
+    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    *code &= 0x7fu >> length;
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        *code = *code << 6 | (s[i] & 0x3f);
+    }
+    int is_surrogate = (*code & ~0x7fful) == 0xd800;
+    return *code < least[length] || *code > 0x10ffff || is_surrogate ? 0 : length;
 }

@@ -1,11 +1,14 @@
-/* Reading numbers from text, the same way in every locale.
+/* Numbers from text and into text, the same way in every locale.
  *
  * A number is decimal: sign, digits with at most one '.', exponent. Nothing may stand before or behind it,
  * and no other notation (hexadecimal, digit groups) is one. */
 #ifndef PSLD_BASE_TEXT_H
 #define PSLD_BASE_TEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/status.h"
 
 /* Each returns 1 when the whole of `text` is what it asks for, else 0 and leaves the result alone. */
 
@@ -15,7 +18,15 @@ int psld_text_number(const char *text, double *number);
 /* Decimal digits with a sign or none, within int64_t. */
 int psld_text_integer(const char *text, int64_t *integer);
 
+/* As snprintf, with '.' in every number: for files and keys, which others read back. */
+int psld_text_print(char *to, size_t size, const char *format, ...) PSLD_PRINTF(3, 4);
+
 /* Whether two texts are the same but for the case of ASCII letters. */
 int psld_text_same(const char *a, const char *b);
+/* Whether a text ends in another. */
+int psld_text_ends_in(const char *text, const char *ending);
+
+/* Bytes of the UTF-8 sequence that a text begins with, and what it stands for; 0 when it is none. */
+size_t psld_text_utf8(const char *text, unsigned long *code);
 
 #endif

@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "eval/set.h"
 #include "io/yaml.h"
 #include "sample/walk.h"
@@ -263,11 +264,11 @@ psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, siz
 {
     const psld_sweep_cell *c = &sweep->cells[index];
     const char *path = sweep->models.text[sweep->model_of[index]];
-    int length = snprintf(key, size, "%s|%s|%s|%s|%s|%d|%g|%" PRIu64 "|%" PRId64 "|%s|%s|%s|%s|%s|%s", c->model, path,
-                          c->process ? c->process : "", c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance,
-                          c->seed, sweep->number, sweep->metric_names, sweep->data ? sweep->data : "",
-                          sweep->weights ? sweep->weights : "", sweep->quantize,
-                          sweep->inpaint_images ? sweep->inpaint_images : "", sweep->inpaint_images ? sweep->hide : "");
+    int length = psld_text_print(
+        key, size, "%s|%s|%s|%s|%s|%d|%g|%" PRIu64 "|%" PRId64 "|%s|%s|%s|%s|%s|%s", c->model, path,
+        c->process ? c->process : "", c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance, c->seed, sweep->number,
+        sweep->metric_names, sweep->data ? sweep->data : "", sweep->weights ? sweep->weights : "", sweep->quantize,
+        sweep->inpaint_images ? sweep->inpaint_images : "", sweep->inpaint_images ? sweep->hide : "");
     return length >= 0 && (size_t)length < size ? PSLD_OK
                                                 : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
 }

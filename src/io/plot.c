@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "io/plot_private.h"
 
@@ -28,21 +29,13 @@ static void keep_failure(psld_figure *figure, psld_status status)
     snprintf(figure->error, sizeof figure->error, "%s", psld_error_text());
 }
 
-/* Bytes of the UTF-8 sequence at s; 0 when it is not one that cairo takes. */
-static size_t sequence_length(const unsigned char *s)
+/* Bytes of the UTF-8 sequence at s; 0 when it is not one that cairo takes, which asks for characters. */
+static size_t sequence_length(const char *s)
 {
-    if (s[0] < 0x80) return 1;
-    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-    unsigned long code = s[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < least[length] || code > 0x10ffff || (code & ~0x7fful) == 0xd800) return 0;
-    if ((code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe) return 0;
-    return length;
+    unsigned long code = 0;
+    size_t length = psld_text_utf8(s, &code);
+    int is_character = !(code >= 0xfdd0 && code <= 0xfdef) && (code & 0xfffe) != 0xfffe;
+    return is_character ? length : 0;
 }
 
 /* A copy that cairo can draw. Names of recipes and files end up in titles, so it may be anything. */
@@ -51,7 +44,7 @@ static char *copy_drawable(const char *text)
     char *copy = psld_copy_text(text);
     if (!copy) return NULL;
     for (char *s = copy; *s;) {
-        size_t length = sequence_length((const unsigned char *)s);
+        size_t length = sequence_length(s);
         if (length == 0) *s = '?';
         if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = ' ';
         s += length ? length : 1;
@@ -298,18 +291,12 @@ static psld_status render_svg(const psld_figure *figure, psld_bytes *out)
     return status;
 }
 
-static int ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcmp(path + length - tail, ending) == 0;
-}
-
 psld_status psld_figure_save(psld_figure *figure, const char *path)
 {
     if (!figure) return psld_fail(PSLD_NO_MEMORY, "%s: out of memory for the figure", path);
     if (figure->status != PSLD_OK) return psld_fail(figure->status, "%s: %s", path, figure->error);
-    int svg = ends_in(path, ".svg");
-    if (!svg && !ends_in(path, ".png"))
+    int svg = psld_text_ends_in(path, ".svg");
+    if (!svg && !psld_text_ends_in(path, ".png"))
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected a name that ends in .svg or .png", path);
     psld_bytes out = {0};
     psld_writer *writer = NULL;

@@ -393,8 +393,9 @@ static int as_text(const psld_value *value, char *text, size_t size)
     if (value->kind == PSLD_VALUE_BOOL) return snprintf(text, size, "%s", value->integer ? "true" : "false") > 0;
     if (value->kind == PSLD_VALUE_NUMBER) { /* as many digits as it takes */
         double again = 0;
-        snprintf(text, size, "%.15g", value->number);
-        if (!psld_text_number(text, &again) || again != value->number) snprintf(text, size, "%.17g", value->number);
+        psld_text_print(text, size, "%.15g", value->number);
+        if (!psld_text_number(text, &again) || again != value->number)
+            psld_text_print(text, size, "%.17g", value->number);
         return 1;
     }
     if (value->kind != PSLD_VALUE_TEXT || value->length >= size) return 0;

@@ -1,7 +1,7 @@
 /* Models and sets of tensors as files. */
 #include <stdio.h>
-#include <string.h>
 
+#include "base/text.h"
 #include "model/model.h"
 
 static psld_status format_of(const char *path, psld_tensor_format *format)
@@ -14,8 +14,7 @@ static psld_status format_of(const char *path, psld_tensor_format *format)
                    {".pth", PSLD_TORCH_ZIP},
                    {".ckpt", PSLD_TORCH_ZIP}};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t length = strlen(path), end = strlen(endings[i].ending);
-        if (length <= end || strcmp(path + length - end, endings[i].ending) != 0) continue;
+        if (!psld_text_ends_in(path, endings[i].ending)) continue;
         *format = endings[i].format;
         return PSLD_OK;
     }
@@ -38,7 +37,7 @@ static psld_status collect(const psld_network *network, const char *prefix, psld
 static psld_status collect_weak(const psld_model *model, psld_tensors *tensors)
 {
     char scale[32];
-    snprintf(scale, sizeof scale, "%.17g", model->weak_scale);
+    psld_text_print(scale, sizeof scale, "%.17g", model->weak_scale);
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_NOTE, model->weak->config));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_SCALE_NOTE, scale));
     return collect(model->weak->network, PSLD_WEAK_PREFIX, tensors);

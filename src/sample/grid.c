@@ -5,9 +5,9 @@
  * themselves: "1,0.5,0.1,0.001". */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/threads.h"
 #include "sample/walk.h"
 
@@ -68,17 +68,28 @@ int psld_grid_is_list(const char *grid, int *steps)
     return grid[0] == '.' || (grid[0] >= '0' && grid[0] <= '9');
 }
 
+/* The time that begins at `at`; returns where the next one would, or NULL when it is none. */
+static const char *read_time(const char *at, double *time)
+{
+    char text[64] = "";
+    at += strspn(at, " ");
+    size_t length = strcspn(at, ",");
+    if (length >= sizeof text) return NULL;
+    memcpy(text, at, length);
+    if (!psld_text_number(text, time) || !(*time > 0)) return NULL;
+    return at + length + (at[length] == ',');
+}
+
 static psld_status read_list(const char *grid, int steps, double *times)
 {
     const char *at = grid;
     for (int i = 0; i <= steps; i++) {
-        char *end;
-        times[i] = strtod(at, &end);
-        if (end == at || *end != (i < steps ? ',' : 0) || !(times[i] > 0))
+        const char *next = read_time(at, &times[i]);
+        if (!next || (i == steps && *next))
             return psld_fail(PSLD_BAD_ARGUMENT,
                              "grid: expected positive times with commas between them, found \"%s\" in \"%s\"", at,
                              grid);
-        at = end + 1;
+        at = next;
     }
     if (times[0] != 1) return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected to begin with 1, found %g", times[0]);
     return PSLD_OK;
@@ -87,8 +98,8 @@ static psld_status read_list(const char *grid, int steps, double *times)
 psld_status psld_grid_list_end(const char *grid, double *end)
 {
     const char *last = strrchr(grid, ',');
-    *end = last ? strtod(last + 1, NULL) : 0;
-    if (*end > 0 && *end < 1) return PSLD_OK;
+    *end = 0;
+    if (last && read_time(last + 1, end) && *end < 1) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times from 1 down to one above 0, found \"%s\"", grid);
 }
 

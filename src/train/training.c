@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "train/checkpoint.h"
 
 #define MOST_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
@@ -380,46 +381,80 @@ psld_status psld_training_evaluate(psld_training *t, psld_bins *bins)
 
 /* ---- The log ----------------------------------------------------------------------------------------------------- */
 
-/* "name": [mean of each bin], null where there is nothing. */
-static int print_bins(char *to, size_t room, const char *name, double scale, const double *sums, const double *counts)
+/* A line of JSON as it grows. */
+typedef struct line {
+    char text[8192];
+    size_t used;
+} line;
+
+static void put(line *l, const char *text)
 {
-    int used = snprintf(to, room, ", \"%s\": [", name);
-    for (int i = 0; i < PSLD_BINS; i++) {
-        const char *comma = i ? ", " : "";
-        used += counts[i] > 0 ? snprintf(to + used, room - (size_t)used, "%s%.6g", comma, scale * sums[i] / counts[i])
-                              : snprintf(to + used, room - (size_t)used, "%snull", comma);
-    }
-    return used + snprintf(to + used, room - (size_t)used, "]");
+    l->used += (size_t)snprintf(l->text + l->used, sizeof l->text - l->used, "%s", text);
 }
 
-static int print_set(const psld_training *t, char *to, size_t room, const char *name, const psld_bins *bins)
+static void put_key(line *l, const char *set, const char *what)
 {
-    char key[64];
-    int used = 0;
-    snprintf(key, sizeof key, "%s_by_t", name);
-    used += print_bins(to, room, key, t->scale, bins->loss, bins->count);
-    if (!t->objective->looks_at_output) return used;
-    used += snprintf(to + used, room - (size_t)used, ", \"%s_accuracy\": %.6g", name, psld_bins_accuracy(bins));
-    snprintf(key, sizeof key, "%s_accuracy_by_t", name);
-    return used + print_bins(to + used, room - (size_t)used, key, 1, bins->hits, bins->count);
+    l->used += (size_t)snprintf(l->text + l->used, sizeof l->text - l->used, ", \"%s%s\": ", set, what);
+}
+
+/* JSON has no number that is not finite: null stands for it. */
+static void put_number(line *l, int digits, double number)
+{
+    char text[32] = "null";
+    if (isfinite(number)) psld_text_print(text, sizeof text, "%.*g", digits, number);
+    put(l, text);
+}
+
+/* The mean of each bin, null where there is nothing. */
+static void put_bins(line *l, double scale, const double *sums, const double *counts)
+{
+    put(l, "[");
+    for (int i = 0; i < PSLD_BINS; i++) {
+        if (i) put(l, ", ");
+        put_number(l, 6, counts[i] > 0 ? scale * sums[i] / counts[i] : (double)NAN);
+    }
+    put(l, "]");
+}
+
+static void put_set(line *l, const psld_training *t, const char *set, const psld_bins *bins)
+{
+    put_key(l, set, "_by_t");
+    put_bins(l, t->scale, bins->loss, bins->count);
+    if (!t->objective->looks_at_output) return;
+    put_key(l, set, "_accuracy");
+    put_number(l, 6, psld_bins_accuracy(bins));
+    put_key(l, set, "_accuracy_by_t");
+    put_bins(l, 1, bins->hits, bins->count);
+}
+
+static void put_step(line *l, const psld_training_report *r)
+{
+    const struct {
+        const char *key;
+        int digits;
+        double number;
+    } rows[] = {{"loss", 9, r->loss}, {"norm", 6, r->norm}, {"rate", 6, r->rate}, {"seconds", 4, r->seconds}};
+    l->used = (size_t)snprintf(l->text, sizeof l->text, "{\"step\": %llu", (unsigned long long)r->step);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_key(l, rows[i].key, "");
+        put_number(l, rows[i].digits, rows[i].number);
+    }
 }
 
 /* A step's line; with what was measured after it, if anything. */
 static psld_status log_step(psld_training *t, const psld_training_report *r, const psld_bins *held)
 {
-    char line[8192];
-    int used = snprintf(line, sizeof line,
-                        "{\"step\": %llu, \"loss\": %.9g, \"norm\": %.6g, \"rate\": %.6g, \"seconds\": %.4g",
-                        (unsigned long long)r->step, r->loss, r->norm, r->rate, r->seconds);
-    if (held) {
-        used += print_set(t, line + used, sizeof line - (size_t)used, "loss", &t->bins);
-        if (!isnan(r->held_out)) {
-            used += snprintf(line + used, sizeof line - (size_t)used, ", \"held_out\": %.9g", r->held_out);
-            used += print_set(t, line + used, sizeof line - (size_t)used, "held_out", held);
-        }
+    line l;
+    if (!t->run) return PSLD_OK;
+    put_step(&l, r);
+    if (held) put_set(&l, t, "loss", &t->bins);
+    if (held && !isnan(r->held_out)) {
+        put_key(&l, "held_out", "");
+        put_number(&l, 9, r->held_out);
+        put_set(&l, t, "held_out", held);
     }
-    snprintf(line + used, sizeof line - (size_t)used, "}");
-    return t->run ? psld_run_folder_log(t->run, line) : PSLD_OK;
+    put(&l, "}");
+    return psld_run_folder_log(t->run, l.text);
 }
 
 /* ---- What happens after a step ----------------------------------------------------------------------------------- */
