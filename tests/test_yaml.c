@@ -635,6 +635,40 @@ static void every_allocation_may_fail(void **state)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) starve(calls[i]);
 }
 
+/* Any text without NUL that is UTF-8, as an override's value and within a list. */
+static void texts_become_scalars(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *written;
+    } rows[] = {
+        {"plain", "plain"},     {"a path/x-1.5", "a path/x-1.5"},
+        {"./x", "./x"},         {"-5", "-5"},
+        {"", "\"\""},           {" x", "\" x\""},
+        {"x ", "\"x \""},       {"-", "\"-\""},
+        {"- x", "\"- x\""},     {"---", "\"---\""},
+        {"...", "\"...\""},     {"a\"b", "\"a\\\"b\""},
+        {"a\\b", "\"a\\\\b\""}, {"a\nb\t\x7f", "\"a\\x0ab\\x09\\x7f\""},
+        {"a: b", "\"a: b\""},   {"[x]", "\"[x]\""},
+        {"#x", "\"#x\""},       {"\xc3\xa9", "\"\xc3\xa9\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char written[64], assignment[256];
+        assert_int_equal(psld_yaml_put_scalar(rows[i].text, written), strlen(rows[i].written));
+        assert_string_equal(written, rows[i].written);
+        assert_true(strlen(written) < PSLD_YAML_ROOM(rows[i].text));
+        psld_yaml *yaml = parse("{}");
+        snprintf(assignment, sizeof assignment, "a=%s", written);
+        assert_int_equal(psld_yaml_override(yaml, assignment), PSLD_OK);
+        snprintf(assignment, sizeof assignment, "b=[%s, {c: %s}]", written, written);
+        assert_int_equal(psld_yaml_override(yaml, assignment), PSLD_OK);
+        assert_string_equal(text_of(at(yaml, "a")), rows[i].text);
+        assert_string_equal(text_of(psld_node_at(at(yaml, "b"), 0)), rows[i].text);
+        assert_string_equal(text_of(psld_node_get(psld_node_at(at(yaml, "b"), 1), "c")), rows[i].text);
+        psld_yaml_free(yaml);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -664,6 +698,7 @@ int main(void)
         cmocka_unit_test(overrides_set_values),
         cmocka_unit_test(overrides_are_their_own_origin),
         cmocka_unit_test(bad_overrides_change_nothing),
+        cmocka_unit_test(texts_become_scalars),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,11 @@ const psld_node *psld_yaml_root(const psld_yaml *yaml);
 /* The document as YAML text that reads back as the same tree; overrides are in it. Release with psld_release. */
 psld_status psld_yaml_text(const psld_yaml *yaml, char **text);
 
+/* A text as a scalar that reads back as the same, in quotes wherever it could be taken for anything else; for values that
+ * an override is made of, too. Returns the length; `to` has at least the room, which counts a 0 byte behind it. */
+#define PSLD_YAML_ROOM(text) (4 * strlen(text) + 3)
+size_t psld_yaml_put_scalar(const char *text, char *to);
+
 psld_node_kind psld_node_kind_of(const psld_node *node);
 /* Number of list items or map entries; 0 for scalars. */
 size_t psld_node_size(const psld_node *node);

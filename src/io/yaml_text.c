@@ -27,30 +27,41 @@ static void put_text(writer *w, const char *text)
     put(w, text, strlen(text));
 }
 
-/* Letters, digits and a few signs can stand alone; everything else goes between quotes. */
+/* Letters, digits and a few signs can stand alone, unless they are a list's dash or begin as a document's end does. */
+static int is_plain(const char *text)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+./ =";
+    static const char *const marks[] = {"- ", "---", "..."};
+    size_t length = strlen(text);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strncmp(text, marks[i], strlen(marks[i])) == 0) return 0;
+    return length > 0 && strspn(text, alphabet) == length && text[0] != ' ' && text[length - 1] != ' ' &&
+           strcmp(text, "-") != 0;
+}
+
+size_t psld_yaml_put_scalar(const char *text, char *to)
+{
+    char *begin = to;
+    if (is_plain(text)) return (size_t)sprintf(to, "%s", text);
+    *to++ = '"';
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte < 0x20 || byte == 0x7f) {
+            to += sprintf(to, "\\x%02x", byte);
+            continue;
+        }
+        if (byte == '"' || byte == '\\') *to++ = '\\';
+        *to++ = *text;
+    }
+    strcpy(to, "\"");
+    return (size_t)(to + 1 - begin);
+}
+
 static void put_scalar(writer *w, const char *text)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+./ =";
-    size_t length = strlen(text);
-    int is_plain =
-        length > 0 && strspn(text, "-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+./ =") == length;
-    if (is_plain && text[0] != ' ' && text[length - 1] != ' ' && strcmp(text, "-") != 0 &&
-        strncmp(text, "- ", 2) != 0 && strspn(text, "-") < 3 && (strchr(plain, text[0]) || text[0] == '-')) {
-        put_text(w, text);
-        return;
-    }
-    put_text(w, "\"");
-    for (; *text; text++) {
-        char escaped[8];
-        if (*text == '"' || *text == '\\')
-            snprintf(escaped, sizeof escaped, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            snprintf(escaped, sizeof escaped, "\\x%02x", (unsigned)*text);
-        else
-            snprintf(escaped, sizeof escaped, "%c", *text);
-        put_text(w, escaped);
-    }
-    put_text(w, "\"");
+    if (w->status != PSLD_OK) return;
+    w->status = psld_grow((void **)&w->text, &w->capacity, w->size + PSLD_YAML_ROOM(text), 1);
+    if (w->status == PSLD_OK) w->size += psld_yaml_put_scalar(text, w->text + w->size);
 }
 
 static void put_flow(writer *w, const psld_node *node)

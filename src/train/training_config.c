@@ -25,15 +25,9 @@ static psld_status begin(psld_training *t, const psld_training_options *options,
 
 static psld_status set_text(psld_yaml *yaml, const char *key, const char *text)
 {
-    size_t room = strlen(key) + 2 * strlen(text) + 8;
-    char *assignment = psld_alloc(room, 1), *to = assignment;
+    char *assignment = psld_alloc(strlen(key) + 1 + PSLD_YAML_ROOM(text), 1);
     if (!assignment) return PSLD_NO_MEMORY;
-    to += sprintf(to, "%s=\"", key);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') *to++ = '\\';
-        *to++ = *text;
-    }
-    strcpy(to, "\"");
+    psld_yaml_put_scalar(text, assignment + sprintf(assignment, "%s=", key));
     psld_status status = psld_yaml_override(yaml, assignment);
     psld_release(assignment);
     return status;
@@ -47,41 +41,62 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
     return PSLD_OK;
 }
 
+/* ---- Process ----------------------------------------------------------------------------------------------------- */
+
+enum { NUMBER_ROOM = 32 }; /* of a number with 17 digits and what stands between it and the next */
+
+/* "[1, 2]"; returns what follows. */
+static char *put_numbers(char *to, size_t count, const double *numbers)
+{
+    to += sprintf(to, "[");
+    for (size_t i = 0; i < count; i++) to += psld_text_print(to, NUMBER_ROOM, "%s%.17g", i ? ", " : "", numbers[i]);
+    return to + sprintf(to, "]");
+}
+
+static char *put_matrix(char *to, size_t k, const double *matrix)
+{
+    to += sprintf(to, "[");
+    for (size_t row = 0; row < k; row++) {
+        if (row) to += sprintf(to, ", ");
+        to = put_numbers(to, k, matrix + row * k);
+    }
+    return to + sprintf(to, "]");
+}
+
+/* Sets all of `process`, so that nothing else is needed to make the same recipe. */
+static psld_status set_process(psld_yaml *yaml, const psld_recipe_spec *s)
+{
+    enum { NUMBERS = 2 * PSLD_MATRIX_SIZE + 2 * PSLD_MAX_K + 3, WORDS = 256 };
+    char assignment[NUMBERS * NUMBER_ROOM + 4 * PSLD_NAME_SIZE + WORDS], *to = assignment;
+    const double beta[2] = {s->beta_min, s->beta_max};
+    size_t k = (size_t)s->k;
+    to += sprintf(to, "process={name: ");
+    to += psld_yaml_put_scalar(s->name, to);
+    to = put_matrix(to + sprintf(to, ", D: "), k, s->D);
+    to = put_matrix(to + sprintf(to, ", Q: "), k, s->Q);
+    to = put_numbers(to + sprintf(to, ", mass: "), k - 1, s->mass);
+    to = put_numbers(to + sprintf(to, ", init: "), k - 1, s->init);
+    to = put_numbers(to + sprintf(to, ", beta: "), 2, beta);
+    to += psld_text_print(to, NUMBER_ROOM + WORDS, ", stabiliser: %.17g", s->stabiliser);
+    sprintf(to, ", factor: %s}", s->upper ? "upper" : "lower");
+    return psld_yaml_override(yaml, assignment);
+}
+
 /* A recipe that lies in a file becomes part of the configuration: a model must not need the file. */
 static psld_status embed_process(psld_yaml *yaml)
 {
     const psld_node *node = psld_node_get(psld_yaml_root(yaml), "process");
     const char *text;
     psld_recipe *recipe;
-    char name[PSLD_NAME_SIZE], matrices[2 * PSLD_MATRIX_SIZE * 32] = "", whole[sizeof matrices + 1024];
+    char name[PSLD_NAME_SIZE];
     if (!node || psld_node_kind_of(node) != PSLD_NODE_SCALAR) return PSLD_OK;
     PSLD_TRY(psld_node_text(node, &text));
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " \t"), text);
     if (psld_preset_exists(name)) return PSLD_OK;
     PSLD_TRY(psld_recipe_read(node, &recipe));
-    const psld_recipe_spec *s = &recipe->spec;
-    size_t used = 0;
-    for (int m = 0; m < 2; m++) {
-        const double *matrix = m ? s->Q : s->D;
-        used += (size_t)sprintf(matrices + used, "%s: [", m ? ", Q" : "D");
-        for (int i = 0; i < s->k * s->k; i++)
-            used += (size_t)sprintf(matrices + used, "%s%.17g%s",
-                                    i % s->k ? ", "
-                                    : i      ? ", ["
-                                             : "[",
-                                    matrix[i], i % s->k == s->k - 1 ? "]" : "");
-        used += (size_t)sprintf(matrices + used, "]");
-    }
-    char mass[PSLD_MAX_K * 32] = "", init[PSLD_MAX_K * 32] = "";
-    for (int i = 0; i < s->k - 1; i++) {
-        sprintf(mass + strlen(mass), "%s%.17g", i ? ", " : "", s->mass[i]);
-        sprintf(init + strlen(init), "%s%.17g", i ? ", " : "", s->init[i]);
-    }
-    snprintf(whole, sizeof whole,
-             "process={name: \"%s\", %s, mass: [%s], init: [%s], beta: [%.17g, %.17g], stabiliser: %.17g, factor: %s}",
-             s->name, matrices, mass, init, s->beta_min, s->beta_max, s->stabiliser, s->upper ? "upper" : "lower");
+    psld_status status = set_process(yaml, &recipe->spec);
     psld_recipe_free(recipe);
-    return psld_yaml_override(yaml, whole);
+    return status;
 }
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
@@ -137,20 +152,6 @@ static psld_status put_shape(psld_training *t)
     return psld_settings_default(t->yaml, "data.channels", text);
 }
 
-/* A name in double quotes; returns what follows. */
-static char *put_quoted(char *to, const char *name)
-{
-    *to++ = '"';
-    for (; *name; name++) {
-        unsigned char byte = (unsigned char)*name;
-        to += byte == '"' || byte == '\\' ? sprintf(to, "\\%c", byte)
-              : byte < 0x20               ? sprintf(to, "\\x%02x", byte)
-                                          : sprintf(to, "%c", byte);
-    }
-    *to++ = '"';
-    return to;
-}
-
 /* A classifier keeps the names that its classes have in the data, so that they can be asked for by name. */
 static psld_status put_classes(psld_training *t)
 {
@@ -158,13 +159,13 @@ static psld_status put_classes(psld_training *t)
     const psld_node *data = psld_node_get(root, "data"), *count = model ? psld_node_get(model, "n_cls") : NULL;
     size_t classes = psld_data_classes(t->data), room = sizeof "data.classes=[]";
     if (!count || classes < 2 || (data && psld_node_get(data, "classes"))) return PSLD_OK;
-    for (size_t i = 0; i < classes; i++) room += 4 * strlen(psld_data_class(t->data, i)) + sizeof "\"\", ";
+    for (size_t i = 0; i < classes; i++) room += PSLD_YAML_ROOM(psld_data_class(t->data, i)) + sizeof ", ";
     char *text = psld_alloc(room, 1), *to = text;
     if (!text) return PSLD_NO_MEMORY;
     to += sprintf(to, "data.classes=[");
     for (size_t i = 0; i < classes; i++) {
         if (i) to += sprintf(to, ", ");
-        to = put_quoted(to, psld_data_class(t->data, i));
+        to += psld_yaml_put_scalar(psld_data_class(t->data, i), to);
     }
     sprintf(to, "]");
     psld_status status = psld_yaml_override(t->yaml, text);
@@ -198,7 +199,7 @@ static psld_status put_deviation(psld_training *t)
     psld_release(x);
     if (status != PSLD_OK) return status;
     char text[32];
-    snprintf(text, sizeof text, "%.3g", fmax(sqrt(sum / ((double)taken * (double)size)), 1e-3));
+    psld_text_print(text, sizeof text, "%.3g", fmax(sqrt(sum / ((double)taken * (double)size)), 1e-3));
     return psld_settings_default(t->yaml, "model.data_deviation", text);
 }
 
