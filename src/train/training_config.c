@@ -192,7 +192,7 @@ static psld_status put_deviation(psld_training *t)
     double sum = 0;
     psld_status status = PSLD_OK;
     for (uint64_t i = 0; i < taken && status == PSLD_OK; i++) {
-        uint64_t item = count / taken * i;
+        uint64_t item = count / taken * i + count % taken * i / taken; /* i * count / taken, which may overflow */
         status = psld_data_read(t->data, 1, &item, x, NULL);
         for (size_t j = 0; j < size; j++) sum += (double)x[j] * (double)x[j];
     }
