@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { TEXT_SIZE = 1024 };
 
@@ -35,6 +36,13 @@ psld_status psld_fail_in(psld_status status, const char *format, ...)
     va_end(args);
     snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, text);
     return psld_fail(status, "%s: %s", context, reason);
+}
+
+psld_status psld_fail_errno(const char *path, const char *verb, int error)
+{
+    char reason[128] = "";
+    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
+    return psld_fail(PSLD_IO, "%s: cannot %s: %s", path, verb, reason);
 }
 
 const char *psld_error_text(void)

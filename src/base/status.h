@@ -19,6 +19,9 @@ psld_status psld_fail(psld_status status, const char *format, ...) PSLD_PRINTF(2
 /* Puts "<format>: " before the text of a failure that is on its way up, and returns `status` unchanged. */
 psld_status psld_fail_in(psld_status status, const char *format, ...) PSLD_PRINTF(2, 3);
 
+/* Fails with "<path>: cannot <verb>: <what the errno means>". */
+psld_status psld_fail_errno(const char *path, const char *verb, int error);
+
 /* Passes a failure on. Only where nothing has to be released. */
 #define PSLD_TRY(call)                                  \
     do {                                                \

@@ -32,13 +32,6 @@ struct psld_writer {
     char buffer[BUFFER_SIZE];
 };
 
-static psld_status fail_errno(const char *path, const char *verb, int error)
-{
-    char reason[128] = "";
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return psld_fail(PSLD_IO, "%s: cannot %s: %s", path, verb, reason);
-}
-
 /* The open descriptor that a path stands for, or -1. Opening such a path again would start at the beginning
  * of a redirected file (and fails for sockets); what the user means is the descriptor as it is. */
 static int descriptor_of(const char *path)
@@ -69,12 +62,12 @@ psld_status psld_reader_open(const char *path, psld_reader *reader)
 {
     *reader = (psld_reader){.path = path, .fd = -1};
     int fd = open_direct(path, O_RDONLY);
-    if (fd < 0) return fail_errno(path, "read", errno);
+    if (fd < 0) return psld_fail_errno(path, "read", errno);
     struct stat info;
     int error = fstat(fd, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
     if (error) {
         close(fd);
-        return fail_errno(path, "read", error);
+        return psld_fail_errno(path, "read", error);
     }
     reader->fd = fd;
     /* A regular file of size 0 may be one of /proc, whose length nobody knows. */
@@ -109,7 +102,7 @@ psld_status psld_reader_get(psld_reader *reader, void *to, size_t size, size_t *
         size_t wanted = size - *got < LARGEST_TRANSFER ? size - *got : LARGEST_TRANSFER;
         ssize_t count = read(reader->fd, (char *)to + *got, wanted);
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return fail_errno(reader->path, "read", errno);
+        if (count < 0) return psld_fail_errno(reader->path, "read", errno);
         if (count == 0) break;
         *got += (size_t)count;
     }
@@ -202,7 +195,7 @@ static psld_status open_temporary(psld_writer *writer, mode_t mode)
     if (writer->fd < 0) {
         int error = errno;
         psld_release(name);
-        return fail_errno(writer->path, "write", error);
+        return psld_fail_errno(writer->path, "write", error);
     }
     writer->temporary = name;
     return PSLD_OK;
@@ -215,14 +208,14 @@ static psld_status open_target(psld_writer *writer)
     const char *path = writer->path;
     struct stat info;
     int exists = stat(path, &info) == 0;
-    if (!exists && (errno != ENOENT || !*path)) return fail_errno(path, "write", errno);
-    if (exists && S_ISDIR(info.st_mode)) return fail_errno(path, "write", EISDIR);
+    if (!exists && (errno != ENOENT || !*path)) return psld_fail_errno(path, "write", errno);
+    if (exists && S_ISDIR(info.st_mode)) return psld_fail_errno(path, "write", EISDIR);
     if (descriptor_of(path) >= 0 || (exists && !S_ISREG(info.st_mode))) {
         writer->fd = open_direct(path, O_WRONLY | O_NOCTTY);
-        return writer->fd < 0 ? fail_errno(path, "write", errno) : PSLD_OK;
+        return writer->fd < 0 ? psld_fail_errno(path, "write", errno) : PSLD_OK;
     }
     /* Renaming needs no permission of the file itself; who took it away meant the file to stay. */
-    if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return fail_errno(path, "write", errno);
+    if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return psld_fail_errno(path, "write", errno);
     char resolved[PATH_MAX];
     writer->target = psld_copy_text(exists && realpath(path, resolved) ? resolved : path);
     if (!writer->target) return PSLD_NO_MEMORY;
@@ -313,7 +306,7 @@ psld_status psld_writer_commit(psld_writer *writer)
     psld_status status = PSLD_OK;
     if (writer->error) {
         if (writer->temporary) unlink(writer->temporary);
-        status = fail_errno(writer->path, "write", writer->error);
+        status = psld_fail_errno(writer->path, "write", writer->error);
     }
     writer_free(writer);
     return status;

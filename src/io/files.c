@@ -68,13 +68,6 @@ typedef struct ancestor {
     ino_t inode;
 } ancestor;
 
-static psld_status fail_errno(const char *path, int error)
-{
-    char reason[128] = "";
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return psld_fail(PSLD_IO, "%s: cannot read: %s", path, reason);
-}
-
 static psld_status walk(psld_files *files, char *path, const ancestor *parent, int depth);
 
 /* One name in the folder `path`, whose length is `length`. */
@@ -105,12 +98,12 @@ static psld_status walk(psld_files *files, char *path, const ancestor *parent, i
 {
     struct stat info;
     if (depth > MAX_DEPTH) return psld_fail(PSLD_BAD_INPUT, "%s: folders more than %d deep", path, MAX_DEPTH);
-    if (stat(path, &info) != 0) return fail_errno(path, errno);
+    if (stat(path, &info) != 0) return psld_fail_errno(path, "read", errno);
     for (const ancestor *a = parent; a; a = a->parent)
         if (a->device == info.st_dev && a->inode == info.st_ino) return PSLD_OK;
     const ancestor here = {parent, info.st_dev, info.st_ino};
     DIR *folder = opendir(path);
-    if (!folder) return fail_errno(path, errno);
+    if (!folder) return psld_fail_errno(path, "read", errno);
     psld_status status = PSLD_OK;
     const struct dirent *found;
     while (status == PSLD_OK && (found = readdir(folder)))
@@ -185,7 +178,7 @@ psld_status psld_files_open(const char *path, size_t memory, const char *scratch
 {
     *files = NULL;
     struct stat info;
-    if (stat(path, &info) != 0) return fail_errno(path, errno);
+    if (stat(path, &info) != 0) return psld_fail_errno(path, "read", errno);
     psld_files *f = psld_alloc(1, sizeof *f);
     if (!f) return PSLD_NO_MEMORY;
     f->scratch = -1;
@@ -249,7 +242,7 @@ static psld_status read_from_folder(const psld_files *files, const psld_file_ent
     char path[MAX_PATH], *block = NULL;
     struct stat info;
     snprintf(path, sizeof path, "%s/%s", files->path, entry->name);
-    if (stat(path, &info) != 0) return fail_errno(path, errno);
+    if (stat(path, &info) != 0) return psld_fail_errno(path, "read", errno);
     if (!S_ISREG(info.st_mode)) return psld_fail(PSLD_IO, "%s: cannot read: not a file", path);
     if (info.st_size > SMALL) return psld_map_open(path, bytes);
     PSLD_TRY(psld_file_read(path, PSLD_FILE_MAX_SIZE, &block, &bytes->size));

@@ -12,13 +12,6 @@
 /* Not /tmp first, which may be memory itself. */
 static const char *const system_folders[] = {"/var/tmp", "/tmp"};
 
-static psld_status fail_errno(const char *verb, const char *folder, int error)
-{
-    char reason[128] = "";
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return psld_fail(PSLD_IO, "%s: cannot %s a temporary file: %s", folder, verb, reason);
-}
-
 static psld_status open_in(const char *folder, int *fd)
 {
     static const char name[] = "/psld-XXXXXX";
@@ -33,7 +26,7 @@ static psld_status open_in(const char *folder, int *fd)
         (void)!fcntl(*fd, F_SETFD, FD_CLOEXEC);
     }
     psld_release(path);
-    return *fd >= 0 ? PSLD_OK : fail_errno("make", folder, error);
+    return *fd >= 0 ? PSLD_OK : psld_fail_errno(folder, "make a temporary file", error);
 }
 
 psld_status psld_scratch_open(const char *folder, int *fd)
@@ -59,7 +52,7 @@ psld_status psld_scratch_put(int fd, uint64_t place, const void *bytes, size_t s
     while (size > 0) {
         ssize_t count = pwrite(fd, from, size, (off_t)place);
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return fail_errno("write", "cache", errno);
+        if (count < 0) return psld_fail_errno("cache", "write a temporary file", errno);
         from += count;
         place += (uint64_t)count;
         size -= (size_t)count;
@@ -73,7 +66,7 @@ psld_status psld_scratch_get(int fd, uint64_t place, void *bytes, size_t size)
     while (size > 0) {
         ssize_t count = pread(fd, to, size, (off_t)place);
         if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return fail_errno("read", "cache", count < 0 ? errno : EIO);
+        if (count <= 0) return psld_fail_errno("cache", "read a temporary file", count < 0 ? errno : EIO);
         to += count;
         place += (uint64_t)count;
         size -= (size_t)count;
