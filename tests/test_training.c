@@ -1,4 +1,5 @@
 /* Training runs: losses against direct formulas, resuming bit for bit, configurations, broken checkpoints, full disks. */
+#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "io/yaml.h"
+#include "train/checkpoint.h"
 #include "train/perturb.h"
 #include "train/training.h"
 
@@ -472,6 +475,126 @@ static void not_finite(void **state)
     psld_training_free(training);
 }
 
+/* ---- What goes into a configuration ------------------------------------------------------------------------------ */
+
+/* The value of a key of cut/config.yaml, `parent` being the part it stands in. */
+static void expect_config(const char *parent, const char *key, const char *expected)
+{
+    psld_yaml *yaml;
+    const char *text;
+    if (psld_yaml_load("cut/config.yaml", &yaml) != PSLD_OK) fail_msg("%s", psld_error_text());
+    assert_int_equal(psld_node_text(psld_node_get(psld_node_get(psld_yaml_root(yaml), parent), key), &text), PSLD_OK);
+    assert_string_equal(text, expected);
+    psld_yaml_free(yaml);
+}
+
+/* A recipe may have any name: it must not end the text that it stands in, nor bring keys along. */
+static void names_of_recipes(void **state)
+{
+    (void)state;
+    static const char *const written[][2] = {
+        {"'my \"best\"'", "my \"best\""},
+        {"'a\", beta: [1, 1], x: \"'", "a\", beta: [1, 1], x: \""},
+        {"\"two\\nlines \\\\\"", "two\nlines \\"},
+        {"\"...\"", "..."},
+    };
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        char recipe[256];
+        const char *overrides[] = {"process=q.yaml"};
+        snprintf(recipe, sizeof recipe, "{name: %s, D: [[0.5]], Q: [[0]], beta: [0.1, 20]}\n", written[i][0]);
+        write_text("q.yaml", recipe);
+        fresh("cut");
+        run_until("cut", overrides, 1, 1, NULL);
+        expect_config("process", "name", written[i][1]);
+    }
+}
+
+/* Data that are sorted: a sample of them must come from all of them, also where it is more than half. */
+static void deviation_of_sorted_data(void **state)
+{
+    (void)state;
+    psld_array *x;
+    enum { COUNT = 1600, ONES = 800 };
+    const char *overrides[] = {"data.path=sorted.npy", "model.predicts=data"};
+    assert_int_equal(psld_array_create(PSLD_F32, 2, (const size_t[]){COUNT, 2}, &x), PSLD_OK);
+    for (int i = 0; i < 2 * ONES; i++) ((float *)x->data)[i] = 1;
+    assert_int_equal(psld_array_save(x, "sorted.npy"), PSLD_OK);
+    psld_array_free(x);
+    fresh("cut");
+    run_until("cut", overrides, 2, 1, NULL);
+    expect_config("model", "data_deviation", "0.707"); /* sqrt(1 / 2) */
+}
+
+/* ---- The log of what is not finite ------------------------------------------------------------------------------- */
+
+/* One step with data whose item `wild` is far beyond the others; returns the loss of those held out. */
+static double held_out_with(int wild)
+{
+    enum { COUNT = 64 };
+    static const char *const overrides[] = {"data.path=wild.npy", "data.held_out=0.5", "train.evaluate_every=1"};
+    psld_array *x;
+    psld_training *training;
+    psld_training_report report = {.held_out = 0};
+    assert_int_equal(psld_array_create(PSLD_F32, 2, (const size_t[]){COUNT, 2}, &x), PSLD_OK);
+    for (int i = 0; i < 2 * COUNT; i++) ((float *)x->data)[i] = i / 2 == wild ? 1e25F : 1;
+    assert_int_equal(psld_array_save(x, "wild.npy"), PSLD_OK);
+    psld_array_free(x);
+    fresh("cut");
+    assert_int_equal(open_small("cut", overrides, 3, &training), PSLD_OK);
+    psld_status status = psld_training_step(training, &report);
+    psld_training_free(training);
+    return status == PSLD_OK ? report.held_out : 0; /* an item to train on, it stops the run instead */
+}
+
+/* JSON has no infinity: every line must stay one that others can read. */
+static void infinite_loss(void **state)
+{
+    (void)state;
+    int wild = 0;
+    while (wild < 64 && !isinf(held_out_with(wild))) wild++;
+    assert_int_not_equal(wild, 64);
+    size_t size;
+    char *log = read_all("cut/log.jsonl", &size);
+    json_t *entry = json_loadb(log, size, 0, NULL);
+    assert_true(json_is_null(json_object_get(entry, "held_out")));
+    assert_true(json_is_real(json_object_get(entry, "loss")));
+    json_decref(entry);
+    free(log);
+}
+
+/* ---- Folders that cannot be read --------------------------------------------------------------------------------- */
+
+/* Only a folder that is not there has no checkpoints: one that cannot be looked into may have many. */
+static void unreadable_checkpoints(void **state)
+{
+    (void)state;
+    size_t count = 7;
+    long newest = 7;
+    fresh("absent");
+    assert_int_equal(psld_checkpoint_count("absent", &count, &newest), PSLD_OK);
+    assert_true(count == 0 && newest == 0);
+    fresh("loop");
+    assert_int_equal(symlink("loop", "loop"), 0);
+    assert_int_equal(psld_checkpoint_count("loop", &count, &newest), PSLD_IO);
+    assert_non_null(strstr(psld_error_text(), "loop: cannot read"));
+    write_text("no-folder", "");
+    assert_int_equal(psld_checkpoint_count("no-folder", &count, &newest), PSLD_IO);
+}
+
+/* A log that cannot be read to its end is not cut where reading ended. */
+static void unreadable_log(void **state)
+{
+    (void)state;
+    psld_run_folder *run;
+    fresh("cut");
+    assert_int_equal(psld_run_folder_open("cut", &run), PSLD_OK);
+    assert_int_equal(symlink("/proc/self/mem", "cut/log.jsonl"), 0);
+    assert_int_equal(psld_run_folder_log_from(run, 4), PSLD_IO);
+    assert_non_null(strstr(psld_error_text(), "cut/log.jsonl: cannot read"));
+    psld_run_folder_close(run);
+    fresh("cut");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +612,11 @@ int main(void)
         cmocka_unit_test(another_version),
         cmocka_unit_test(full_disk),
         cmocka_unit_test(not_finite),
+        cmocka_unit_test(names_of_recipes),
+        cmocka_unit_test(deviation_of_sorted_data),
+        cmocka_unit_test(infinite_loss),
+        cmocka_unit_test(unreadable_checkpoints),
+        cmocka_unit_test(unreadable_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,6 +174,13 @@ static size_t folder_length(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
+psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent **entry)
+{
+    errno = 0; /* nothing else tells a failure from the end */
+    *entry = readdir(folder);
+    return *entry || !errno ? PSLD_OK : psld_fail_errno(path, "read", errno);
+}
+
 
 /* Creates the temporary file. Its name has the process and a number that no other call of the process gets;
  * where another machine's process or the remains of a crash have it already, the next number is tried. It is

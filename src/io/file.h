@@ -6,6 +6,7 @@
 #ifndef PSLD_IO_FILE_H
 #define PSLD_IO_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -30,6 +31,9 @@ psld_status psld_reader_get(psld_reader *reader, void *to, size_t size, size_t *
 void psld_reader_close(psld_reader *reader);
 
 typedef struct psld_writer psld_writer;
+
+/* The next name in an open folder; NULL behind the last one. `path` names the folder in messages. */
+psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent **entry);
 
 psld_status psld_writer_open(const char *path, psld_writer **writer);
 /* Writes after a failure do nothing; commit reports the first one. */

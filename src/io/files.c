@@ -105,9 +105,11 @@ static psld_status walk(psld_files *files, char *path, const ancestor *parent, i
     DIR *folder = opendir(path);
     if (!folder) return psld_fail_errno(path, "read", errno);
     psld_status status = PSLD_OK;
-    const struct dirent *found;
-    while (status == PSLD_OK && (found = readdir(folder)))
-        status = walk_entry(files, path, strlen(path), found, &here, depth);
+    const struct dirent *found = NULL;
+    do {
+        status = psld_folder_next(folder, path, &found);
+        if (found) status = walk_entry(files, path, strlen(path), found, &here, depth);
+    } while (status == PSLD_OK && found);
     closedir(folder);
     return status;
 }

@@ -1,25 +1,18 @@
 /* A model is what `psld sample` and its relatives take: a score source with its process and the shape of its data. */
 #include "model/model.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-
-enum { LONGEST_PATH = 4096 };
+#include "base/text.h"
+#include "model/checkpoints.h"
 
 void psld_model_defaults(psld_model_options *options)
 {
     memset(options, 0, sizeof *options);
-}
-
-static int ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), end = strlen(ending);
-    return length > end && strcmp(path + length - end, ending) == 0;
 }
 
 static psld_status open_exact(const char *path, const char *process, psld_model *model)
@@ -88,23 +81,22 @@ static int is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Steps in the names of checkpoints have leading zeros: the newest is the last by name. */
-static int newest_checkpoint(const char *folder, char name[LONGEST_PATH])
+static psld_status newest_checkpoint(const char *folder, char path[PSLD_CHECKPOINT_PATH])
 {
-    DIR *dir = opendir(folder);
-    *name = 0;
-    for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
-        if (strncmp(e->d_name, "step-", 5) == 0 && ends_in(e->d_name, ".safetensors") && strcmp(e->d_name, name) > 0)
-            snprintf(name, LONGEST_PATH, "%s", e->d_name);
-    if (dir) closedir(dir);
-    return *name != 0;
+    long *steps;
+    size_t count;
+    PSLD_TRY(psld_checkpoints_list(folder, &steps, &count));
+    psld_status status = count ? psld_checkpoints_path(folder, steps[0], path)
+                               : psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint, where raw weights would be", folder);
+    psld_release(steps);
+    return status;
 }
 
 /* The model of a training run: the averaged weights that it was last left with, or the raw ones, which only a checkpoint
  * has. */
 static psld_status open_run(const char *folder, const psld_model_options *options, psld_model **model)
 {
-    char checkpoints[LONGEST_PATH], name[LONGEST_PATH], path[3 * LONGEST_PATH];
+    char checkpoints[PSLD_CHECKPOINT_PATH], path[PSLD_CHECKPOINT_PATH + 32];
     *model = NULL;
     if (snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder) >= (int)sizeof checkpoints)
         return psld_fail(PSLD_BAD_INPUT, "%.200s...: the name is too long", folder);
@@ -116,11 +108,7 @@ static psld_status open_run(const char *folder, const psld_model_options *option
                                                  : "%s: is a folder without model.safetensors, so no training run",
                          folder);
     }
-    if (options->raw) {
-        if (!newest_checkpoint(checkpoints, name))
-            return psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint, where raw weights would be", checkpoints);
-        snprintf(path, sizeof path, "%s/%s", checkpoints, name);
-    }
+    if (options->raw) PSLD_TRY(newest_checkpoint(checkpoints, path));
     return open_or_create(path, 0, options, 0, model);
 }
 
@@ -128,7 +116,7 @@ psld_status psld_model_open(const char *path, const psld_model_options *options,
 {
     psld_model_options defaults;
     psld_model_defaults(&defaults);
-    int exact = ends_in(path, ".yaml") || ends_in(path, ".yml");
+    int exact = psld_text_ends_in(path, ".yaml") || psld_text_ends_in(path, ".yml");
     if (!exact && is_folder(path)) return open_run(path, options ? options : &defaults, model);
     return open_or_create(path, exact, options ? options : &defaults, 0, model);
 }

@@ -1,6 +1,5 @@
 #include "train/checkpoint.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "model/checkpoints.h"
 #include "model/model.h"
 
 #define VERSION "1"
@@ -21,52 +21,10 @@
 
 #define SUMS "log.sums"
 
-enum { LONGEST_PATH = 4096 };
-
-/* ---- Names ------------------------------------------------------------------------------------------------------- */
-
-static psld_status make_path(const char *folder, long step, char path[LONGEST_PATH])
-{
-    int length = snprintf(path, LONGEST_PATH, "%s/step-%09ld.safetensors", folder, step);
-    return length < LONGEST_PATH ? PSLD_OK : psld_fail(PSLD_BAD_INPUT, "%.200s...: the name is too long", folder);
-}
-
-static int step_of_name(const char *name, long *step)
-{
-    int length = 0;
-    return sscanf(name, "step-%ld.safetensors%n", step, &length) == 1 && length > 0 && !name[length] && *step >= 0;
-}
-
-static int newer(const void *a, const void *b)
-{
-    long x = *(const long *)a, y = *(const long *)b;
-    return (x < y) - (x > y);
-}
-
-/* The steps that there are checkpoints of, newest first. Release with psld_release. */
-static psld_status list_steps(const char *folder, long **steps, size_t *count)
-{
-    size_t capacity = 0;
-    psld_status status = PSLD_OK;
-    DIR *dir = opendir(folder);
-    *steps = NULL;
-    *count = 0;
-    if (!dir) return PSLD_OK;
-    for (struct dirent *entry; status == PSLD_OK && (entry = readdir(dir));) {
-        long step;
-        if (!step_of_name(entry->d_name, &step)) continue;
-        status = psld_grow((void **)steps, &capacity, *count + 1, sizeof **steps);
-        if (status == PSLD_OK) (*steps)[(*count)++] = step;
-    }
-    closedir(dir);
-    if (*count) qsort(*steps, *count, sizeof **steps, newer);
-    return status;
-}
-
 psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newest)
 {
     long *steps;
-    psld_status status = list_steps(folder, &steps, count);
+    psld_status status = psld_checkpoints_list(folder, &steps, count);
     *newest = status == PSLD_OK && *count ? steps[0] : 0;
     psld_release(steps);
     return status;
@@ -130,10 +88,10 @@ static psld_status remove_old(const char *folder, int keep)
 {
     long *steps;
     size_t count;
-    char path[LONGEST_PATH];
-    psld_status status = list_steps(folder, &steps, &count);
+    char path[PSLD_CHECKPOINT_PATH];
+    psld_status status = psld_checkpoints_list(folder, &steps, &count);
     for (size_t i = (size_t)keep; status == PSLD_OK && i < count; i++) {
-        status = make_path(folder, steps[i], path);
+        status = psld_checkpoints_path(folder, steps[i], path);
         if (status == PSLD_OK) unlink(path);
     }
     psld_release(steps);
@@ -143,8 +101,8 @@ static psld_status remove_old(const char *folder, int keep)
 psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *folder, int keep)
 {
     psld_tensors *tensors;
-    char path[LONGEST_PATH];
-    PSLD_TRY(make_path(folder, *snapshot->state.steps, path));
+    char path[PSLD_CHECKPOINT_PATH];
+    PSLD_TRY(psld_checkpoints_path(folder, *snapshot->state.steps, path));
     PSLD_TRY(psld_tensors_create(&tensors));
     psld_status status = collect(snapshot, tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, PSLD_SAFETENSORS, path);
@@ -234,11 +192,11 @@ psld_status psld_checkpoint_load(psld_snapshot *snapshot, const char *folder, in
 {
     long *steps, step = 0;
     size_t count;
-    char path[LONGEST_PATH];
+    char path[PSLD_CHECKPOINT_PATH];
     *found = 0;
-    psld_status status = list_steps(folder, &steps, &count);
+    psld_status status = psld_checkpoints_list(folder, &steps, &count);
     for (size_t i = 0; status == PSLD_OK && i < count && !*found; i++) {
-        status = make_path(folder, steps[i], path);
+        status = psld_checkpoints_path(folder, steps[i], path);
         if (status == PSLD_OK) status = load_one(snapshot, path, &step);
         *found = status == PSLD_OK;
         if ((status != PSLD_BAD_INPUT && status != PSLD_IO) || step < 0 || i + 1 == count) continue;

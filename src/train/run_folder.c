@@ -21,14 +21,6 @@ struct psld_run_folder {
     char file[LONGEST_PATH];
 };
 
-static psld_status fail_errno(const char *path, const char *what)
-{
-    char reason[128] = "";
-    int error = errno;
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return psld_fail(PSLD_IO, "%s: cannot %s: %s", path, what, reason);
-}
-
 const char *psld_run_folder_path(const psld_run_folder *run)
 {
     return run->path;
@@ -48,18 +40,17 @@ static psld_status make_folder(const char *path)
     if (mkdir(path, 0777) == 0) return PSLD_OK;
     int error = errno;
     if (error == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
-    errno = error == EEXIST ? ENOTDIR : error;
-    return fail_errno(path, "make this folder");
+    return psld_fail_errno(path, "make this folder", error == EEXIST ? ENOTDIR : error);
 }
 
 static psld_status take_lock(psld_run_folder *run)
 {
     const char *path = psld_run_folder_file(run, ".lock");
     run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (run->lock < 0) return fail_errno(path, "write");
+    if (run->lock < 0) return psld_fail_errno(path, "write", errno);
     if (flock(run->lock, LOCK_EX | LOCK_NB) == 0) return PSLD_OK;
     if (errno == EWOULDBLOCK) return psld_fail(PSLD_IO, "%s: another process is training into this folder", run->path);
-    return fail_errno(path, "lock");
+    return psld_fail_errno(path, "lock", errno);
 }
 
 /* Temporary files of writers (io/file.c) that were killed; nobody else can be writing here, we have the lock. */
@@ -146,7 +137,7 @@ static psld_status length_until(const char *path, long step, off_t *length)
 {
     FILE *file = fopen(path, "r");
     *length = 0;
-    if (!file) return errno == ENOENT ? PSLD_OK : fail_errno(path, "read");
+    if (!file) return errno == ENOENT ? PSLD_OK : psld_fail_errno(path, "read", errno);
     char *line = psld_alloc(LONGEST_LINE, 1);
     while (line && fgets(line, LONGEST_LINE, file)) {
         long number;
@@ -154,8 +145,8 @@ static psld_status length_until(const char *path, long step, off_t *length)
         if (size == 0 || line[size - 1] != '\n' || sscanf(line, "{\"step\": %ld", &number) != 1 || number > step) break;
         *length += (off_t)size;
     }
+    psld_status status = !line ? PSLD_NO_MEMORY : ferror(file) ? psld_fail_errno(path, "read", errno) : PSLD_OK;
     fclose(file);
-    psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
     psld_release(line);
     return status;
 }
@@ -166,7 +157,7 @@ psld_status psld_run_folder_log_from(psld_run_folder *run, long step)
     off_t length;
     PSLD_TRY(length_until(path, step, &length));
     run->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (run->log < 0 || ftruncate(run->log, length) != 0) return fail_errno(path, "write");
+    if (run->log < 0 || ftruncate(run->log, length) != 0) return psld_fail_errno(path, "write", errno);
     return PSLD_OK;
 }
 
@@ -180,10 +171,10 @@ psld_status psld_run_folder_log(psld_run_folder *run, const char *line)
     while (written < 0 && errno == EINTR);
     if (written == length) return PSLD_OK;
     if (written >= 0) errno = ENOSPC; /* a file takes part of a line only when the disk is full */
-    return fail_errno(psld_run_folder_file(run, "log.jsonl"), "write");
+    return psld_fail_errno(psld_run_folder_file(run, "log.jsonl"), "write", errno);
 }
 
 psld_status psld_run_folder_sync(psld_run_folder *run)
 {
-    return fsync(run->log) == 0 ? PSLD_OK : fail_errno(psld_run_folder_file(run, "log.jsonl"), "write");
+    return fsync(run->log) == 0 ? PSLD_OK : psld_fail_errno(psld_run_folder_file(run, "log.jsonl"), "write", errno);
 }
