@@ -219,6 +219,22 @@ static void hostile_names(void **state)
     unlink("bad");
 }
 
+/* Rules against archives that would write elsewhere say nothing about folders, whose files are where they are. */
+static void odd_names_in_folders(void **state)
+{
+    (void)state;
+    mkdir("odd", 0777);
+    save(picture(5, SIDE), "odd/a:b.png");
+    save(picture(6, SIDE), "odd/\\c.png");
+    psld_data *data = open_data("odd", NULL);
+    assert_int_equal(psld_data_count(data), 2);
+    assert_int_equal(psld_data_skipped(data), 0);
+    psld_data_free(data);
+    data = open_data("odd/a:b.png", NULL);
+    assert_int_equal(psld_data_count(data), 1);
+    psld_data_free(data);
+}
+
 static void classes_in_order(void **state)
 {
     static const char *const order[] = {"dog", "cow", "ant", "bee"};
@@ -1073,3 +1089,4 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test(odd_names_in_folders),

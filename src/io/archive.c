@@ -23,6 +23,23 @@ typedef struct reading {
     uint64_t budget;
 } reading;
 
+/* Whoever unpacked the archive would write such a file elsewhere: its maker is not to be trusted. */
+static int leads_out(const char *name)
+{
+    return *name == '/' || *name == '\\' || (*name && name[1] == ':') || psld_files_has_part(name, "..");
+}
+
+/* As psld_files_add, for the name of a member; *entry is NULL also for one that is refused. */
+static psld_status add_member(psld_files *files, const char *name, psld_file_entry **entry)
+{
+    *entry = NULL;
+    while (strncmp(name, "./", 2) == 0) name += 2;
+    if (!leads_out(name)) return psld_files_add(files, name, entry);
+    files->refused++;
+    psld_log(PSLD_LOG_WARNING, "%s: refused the name %s, which leads out of the archive", files->path, name);
+    return PSLD_OK;
+}
+
 /* ---- Zip --------------------------------------------------------------------------------------------------------- */
 
 static psld_status list_zip(psld_files *files)
@@ -40,7 +57,7 @@ static psld_status list_zip(psld_files *files)
         }
         memcpy(name, from->name, from->name_length);
         name[from->name_length] = '\0';
-        PSLD_TRY(psld_files_add(files, name, &entry));
+        PSLD_TRY(add_member(files, name, &entry));
         if (!entry) continue;
         entry->size = from->size;
         entry->place = from->deflated ? PSLD_IN_ZIP : PSLD_IN_MAP;
@@ -148,7 +165,7 @@ static psld_status list_entries(reading *r)
             continue;
         }
         if (!name || archive_entry_filetype(found) != AE_IFREG) continue;
-        PSLD_TRY(psld_files_add(r->files, name, &entry));
+        PSLD_TRY(add_member(r->files, name, &entry));
         if (!entry) continue;
         entry->place = PSLD_IN_MEMORY; /* of an empty file */
         PSLD_TRY(read_entry(r, entry));

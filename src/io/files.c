@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "io/file.h"
 #include "io/files_private.h"
 #include "io/image.h"
@@ -18,8 +17,7 @@ enum { MAX_DEPTH = 16, MAX_PATH = 4096, SMALL = 1 << 20 };
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
-/* Whether a part of the name is `part`, or (part ".") begins with a dot. */
-static int has_part(const char *name, const char *part)
+int psld_files_has_part(const char *name, const char *part)
 {
     size_t length = strlen(part);
     for (const char *at = name; at; at = strchr(at, '/')) {
@@ -30,21 +28,10 @@ static int has_part(const char *name, const char *part)
     return 0;
 }
 
-static int is_hostile(const char *name)
-{
-    return *name == '/' || *name == '\\' || (*name && name[1] == ':') || has_part(name, "..");
-}
-
 psld_status psld_files_add(psld_files *files, const char *name, psld_file_entry **entry)
 {
     *entry = NULL;
-    while (strncmp(name, "./", 2) == 0) name += 2;
-    if (is_hostile(name)) {
-        files->refused++;
-        psld_log(PSLD_LOG_WARNING, "%s: refused the name %s, which leads out of the archive", files->path, name);
-        return PSLD_OK;
-    }
-    if (!*name || has_part(name, ".") || has_part(name, "__MACOSX")) return PSLD_OK;
+    if (!*name || psld_files_has_part(name, ".") || psld_files_has_part(name, "__MACOSX")) return PSLD_OK;
     size_t length = strlen(name) + 1;
     void *names = files->names, *entries = files->entries;
     psld_status status = psld_grow(&names, &files->names_capacity, files->names_size + length, 1);

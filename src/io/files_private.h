@@ -41,7 +41,9 @@ struct psld_files {
     uint64_t scratch_size;
 };
 
-/* Adds an entry without a place yet; *entry is NULL for a name that is left out or refused. */
+/* Whether a part of the name is `part`, or (part ".") begins with a dot. */
+int psld_files_has_part(const char *name, const char *part);
+/* Adds an entry without a place yet; *entry is NULL for a name that is left out. */
 psld_status psld_files_add(psld_files *files, const char *name, psld_file_entry **entry);
 /* Lists an archive. */
 psld_status psld_archive_list(psld_files *files);
