@@ -107,15 +107,17 @@ static void end_making(psld_data *data, uint64_t index, psld_status status, cons
     psld_cache_end(data->cache, index, state, pixels);
 }
 
-/* The image of exactly this number; a status of is_broken when there is none. `pixels` has room for it. */
-static psld_status get_image(psld_data *data, uint64_t index, uint8_t *pixels)
+/* The image of exactly this number. *broken says of a failure that it is this image's: a cache that cannot be read is
+ * none, and the next image would be no answer to it. `pixels` has room for it. */
+static psld_status get_image(psld_data *data, uint64_t index, uint8_t *pixels, int *broken)
 {
-    if (!data->cache) return make_image(data, index, pixels);
-    psld_cache_state state = psld_cache_begin(data->cache, index);
+    psld_cache_state state = data->cache ? psld_cache_begin(data->cache, index) : PSLD_CACHE_ABSENT;
+    *broken = state == PSLD_CACHE_BROKEN;
     if (state == PSLD_CACHE_KEPT) return psld_cache_get(data->cache, index, pixels);
-    if (state == PSLD_CACHE_BROKEN) return psld_fail(PSLD_BAD_INPUT, "%s: a broken image", data->path);
+    if (*broken) return psld_fail(PSLD_BAD_INPUT, "%s: a broken image", data->path);
     psld_status status = make_image(data, index, pixels);
-    end_making(data, index, status, pixels);
+    *broken = is_broken(status);
+    if (data->cache) end_making(data, index, status, pixels);
     return status;
 }
 
@@ -125,8 +127,9 @@ static psld_status find_image(psld_data *data, uint64_t index, uint8_t *pixels, 
     uint64_t count = data->items->count;
     for (uint64_t tried = 0; tried < count; tried++) {
         *found = (index + tried) % count;
-        psld_status status = get_image(data, *found, pixels);
-        if (status == PSLD_OK || !is_broken(status) || data->options.strict) return status;
+        int broken;
+        psld_status status = get_image(data, *found, pixels, &broken);
+        if (!broken || data->options.strict) return status;
     }
     return psld_fail(PSLD_BAD_INPUT, "%s: none of the %" PRIu64 " images can be read", data->path, count);
 }
@@ -165,7 +168,9 @@ int psld_data_is_costly(const psld_data *data)
 
 void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels)
 {
-    if (data->cache && psld_cache_look(data->cache, index) == PSLD_CACHE_ABSENT) (void)get_image(data, index, pixels);
+    int broken;
+    if (data->cache && psld_cache_look(data->cache, index) == PSLD_CACHE_ABSENT)
+        (void)get_image(data, index, pixels, &broken);
 }
 
 int psld_data_is_prepared(const psld_data *data, uint64_t index)
