@@ -721,6 +721,36 @@ static void array_numbers(void **state)
     check_refused("v.npy", NULL, PSLD_BAD_INPUT, "an array without items");
 }
 
+/* A file behind /dev/stdin is looked at and then read, from where it is; a pipe cannot be. */
+static void standard_input(void **state)
+{
+    (void)state;
+    static char head[100];
+    int before = dup(STDIN_FILENO), ends[2];
+    psld_array *a = make_array(PSLD_F32, 2, (const size_t[]){1500, 2});
+    assert_int_equal(psld_array_save(a, "input.npy"), PSLD_OK);
+    int file = open("input.npy", O_RDONLY), later = open("later.npy", O_RDWR | O_CREAT | O_TRUNC, 0666);
+    dup2(file, STDIN_FILENO);
+    psld_data *data = open_data("/dev/stdin", NULL);
+    assert_int_equal(psld_data_count(data), 1500);
+    psld_data_free(data);
+    static char all[1 << 16];
+    ssize_t size = read(file, all, sizeof all);
+    assert_true(size > 0 && write(later, head, sizeof head) == sizeof head && write(later, all, (size_t)size) == size);
+    assert_int_equal(lseek(later, sizeof head, SEEK_SET), sizeof head);
+    dup2(later, STDIN_FILENO);
+    data = open_data("/dev/stdin", NULL);
+    assert_int_equal(psld_data_count(data), 1500);
+    psld_data_free(data);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], all, 8192), 8192);
+    dup2(ends[0], STDIN_FILENO);
+    check_refused("/dev/stdin", NULL, PSLD_BAD_INPUT, "/dev/stdin: a pipe cannot be looked at");
+    dup2(before, STDIN_FILENO);
+    close(before), close(file), close(later), close(ends[0]), close(ends[1]);
+    psld_array_free(a);
+}
+
 static void array_archives(void **state)
 {
     const size_t images_shape[3] = {5, 4, 4}, labels_shape[1] = {5}, short_shape[1] = {4};
@@ -923,36 +953,6 @@ static void second_epoch_never_decodes(void **state)
     make_many();
 }
 
-/* What is ahead is decoded without being asked for: the files may be gone by then. */
-static void ahead_of_use(void **state)
-{
-    static float x[8 * PIXELS];
-    char path[64];
-    int flip = 0;
-    (void)state;
-    psld_data *data = open_data("many", NULL);
-    psld_feed *feed = make_feed(data, 0, MANY, 8);
-    assert_int_equal(psld_feed_take(feed, 0, 8, x, NULL), PSLD_OK);
-    for (uint64_t s = 8; s < 16; s++) {
-        uint64_t item = psld_feed_item(feed, s, &flip);
-        for (int waited = 0; !psld_data_is_prepared(data, item) && waited < 60000; waited++) usleep(1000);
-        snprintf(path, sizeof path, "many/%02u.png", (unsigned)item);
-        unlink(path);
-    }
-    assert_int_equal(psld_feed_take(feed, 8, 8, x, NULL), PSLD_OK);
-    assert_int_equal(psld_data_skipped(data), 0);
-    psld_feed_free(feed);
-    psld_data_free(data);
-    make_many();
-}
-
-static void feed_split(void **state)
-{
-    int seen[MANY] = {0}, flip = 0, in_order = 1;
-    (void)state;
-    psld_data *data = open_data("many", NULL);
-    psld_feed *train = make_feed(data, 0, 30, 0), *held = make_feed(data, 30, MANY, 0);
-    for (uint64_t s = 0; s < 30; s++) seen[psld_feed_item(train, s, &flip)]++;
 /* Takes away what the file without a name has in it. */
 static void empty_scratch(void)
 {
@@ -985,6 +985,36 @@ static void broken_cache(void **state)
     psld_data_free(data);
 }
 
+/* What is ahead is decoded without being asked for: the files may be gone by then. */
+static void ahead_of_use(void **state)
+{
+    static float x[8 * PIXELS];
+    char path[64];
+    int flip = 0;
+    (void)state;
+    psld_data *data = open_data("many", NULL);
+    psld_feed *feed = make_feed(data, 0, MANY, 8);
+    assert_int_equal(psld_feed_take(feed, 0, 8, x, NULL), PSLD_OK);
+    for (uint64_t s = 8; s < 16; s++) {
+        uint64_t item = psld_feed_item(feed, s, &flip);
+        for (int waited = 0; !psld_data_is_prepared(data, item) && waited < 60000; waited++) usleep(1000);
+        snprintf(path, sizeof path, "many/%02u.png", (unsigned)item);
+        unlink(path);
+    }
+    assert_int_equal(psld_feed_take(feed, 8, 8, x, NULL), PSLD_OK);
+    assert_int_equal(psld_data_skipped(data), 0);
+    psld_feed_free(feed);
+    psld_data_free(data);
+    make_many();
+}
+
+static void feed_split(void **state)
+{
+    int seen[MANY] = {0}, flip = 0, in_order = 1;
+    (void)state;
+    psld_data *data = open_data("many", NULL);
+    psld_feed *train = make_feed(data, 0, 30, 0), *held = make_feed(data, 30, MANY, 0);
+    for (uint64_t s = 0; s < 30; s++) seen[psld_feed_item(train, s, &flip)]++;
     for (uint64_t s = 0; s < 10; s++) {
         uint64_t item = psld_feed_item(held, s, &flip);
         seen[item]++;
@@ -1096,6 +1126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_and_archives),
         cmocka_unit_test(hostile_names),
+        cmocka_unit_test(odd_names_in_folders),
         cmocka_unit_test(classes_in_order),
         cmocka_unit_test(broken_images),
         cmocka_unit_test(unreadable_images),
@@ -1107,12 +1138,14 @@ int main(void)
         cmocka_unit_test(cifar_pickled),
         cmocka_unit_test(array_images),
         cmocka_unit_test(array_numbers),
+        cmocka_unit_test(standard_input),
         cmocka_unit_test(array_archives),
         cmocka_unit_test(toys),
         cmocka_unit_test(order_is_a_permutation),
         cmocka_unit_test(order_is_even),
         cmocka_unit_test(feed_by_number),
         cmocka_unit_test(second_epoch_never_decodes),
+        cmocka_unit_test(broken_cache),
         cmocka_unit_test(ahead_of_use),
         cmocka_unit_test(feed_split),
         cmocka_unit_test(no_room_for_a_cache),
@@ -1121,5 +1154,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        cmocka_unit_test(odd_names_in_folders),
-        cmocka_unit_test(broken_cache),

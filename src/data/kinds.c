@@ -94,7 +94,7 @@ static psld_status read_head(head *h)
     psld_reader reader;
     if (stat(h->path, &info) == 0 && S_ISDIR(info.st_mode)) return PSLD_OK;
     PSLD_TRY(psld_reader_open(h->path, &reader));
-    psld_status status = psld_reader_get(&reader, h->bytes, sizeof h->bytes, &h->size);
+    psld_status status = psld_reader_peek(&reader, h->bytes, sizeof h->bytes, &h->size);
     psld_reader_close(&reader);
     if (status != PSLD_OK || !psld_gzip_is(h->bytes, h->size)) return status;
     /* That the rest is missing does not matter here. */

@@ -110,6 +110,23 @@ psld_status psld_reader_get(psld_reader *reader, void *to, size_t size, size_t *
     return PSLD_OK;
 }
 
+psld_status psld_reader_peek(const psld_reader *reader, void *to, size_t size, size_t *got)
+{
+    *got = 0;
+    off_t position = lseek(reader->fd, 0, SEEK_CUR);
+    if (position < 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: a pipe cannot be looked at before it is read, expected a file",
+                         reader->path);
+    while (*got < size) {
+        ssize_t count = pread(reader->fd, (char *)to + *got, size - *got, position + (off_t)*got);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return psld_fail_errno(reader->path, "read", errno);
+        if (count == 0) break;
+        *got += (size_t)count;
+    }
+    return PSLD_OK;
+}
+
 /* Reads to the end or to limit + 1 bytes, whichever comes first, and puts a 0 byte behind. */
 static psld_status read_up_to(psld_reader *reader, size_t limit, char **bytes, size_t *size)
 {
@@ -157,6 +174,13 @@ psld_status psld_file_read(const char *path, size_t limit, char **bytes, size_t 
     return PSLD_OK;
 }
 
+psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent **entry)
+{
+    errno = 0; /* nothing else tells a failure from the end */
+    *entry = readdir(folder);
+    return *entry || !errno ? PSLD_OK : psld_fail_errno(path, "read", errno);
+}
+
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static void writer_free(psld_writer *writer)
@@ -174,13 +198,6 @@ static size_t folder_length(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
-psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent **entry)
-{
-    errno = 0; /* nothing else tells a failure from the end */
-    *entry = readdir(folder);
-    return *entry || !errno ? PSLD_OK : psld_fail_errno(path, "read", errno);
-}
-
 
 /* Creates the temporary file. Its name has the process and a number that no other call of the process gets;
  * where another machine's process or the remains of a crash have it already, the next number is tried. It is

@@ -28,12 +28,14 @@ psld_status psld_reader_open(const char *path, psld_reader *reader);
 void psld_reader_memory(const void *bytes, size_t size, const char *name, psld_reader *reader);
 /* Up to `size` bytes; *got is less only at the end. */
 psld_status psld_reader_get(psld_reader *reader, void *to, size_t size, size_t *got);
+/* The same without moving on: whoever opens /dev/stdin next finds them again. A pipe cannot do that, and is refused. */
+psld_status psld_reader_peek(const psld_reader *reader, void *to, size_t size, size_t *got);
 void psld_reader_close(psld_reader *reader);
-
-typedef struct psld_writer psld_writer;
 
 /* The next name in an open folder; NULL behind the last one. `path` names the folder in messages. */
 psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent **entry);
+
+typedef struct psld_writer psld_writer;
 
 psld_status psld_writer_open(const char *path, psld_writer **writer);
 /* Writes after a failure do nothing; commit reports the first one. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "io/file.h"
@@ -30,11 +31,12 @@ psld_status psld_map_open(const char *path, psld_map *map)
     psld_reader reader;
     PSLD_TRY(psld_reader_open(path, &reader));
     psld_status status = PSLD_OK;
-    if (reader.length_known && reader.left > 0) {
+    /* What is behind /dev/stdin may have been read in part, and mappings begin at the beginning. */
+    if (reader.length_known && reader.left > 0 && lseek(reader.fd, 0, SEEK_CUR) == 0) {
         void *mapping = mmap(NULL, reader.left, PROT_READ, MAP_PRIVATE, reader.fd, 0);
         if (mapping != MAP_FAILED) *map = (psld_map){.bytes = mapping, .size = reader.left, .mapping = mapping};
     }
-    /* Some file systems cannot map; what is behind /dev/stdin may have been read in part. */
+    /* Some file systems cannot map. */
     if (!map->bytes) status = read_all(&reader, map);
     psld_reader_close(&reader);
     if (status != PSLD_OK) psld_map_close(map);
