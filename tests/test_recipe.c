@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -170,6 +171,11 @@ static void refused_lines(void **state)
     psld_recipe *recipe;
     assert_int_equal(psld_recipe_open("nonsense", &recipe), PSLD_BAD_INPUT);
     assert_non_null(strstr(psld_error_text(), "neither a preset"));
+    FILE *file = fopen("mine", "w"); /* a file all the same: what is wrong in it is said */
+    assert_non_null(file);
+    assert_true(fputs("D: [[1]]\nQ: [[0]\nbeta: 1\n", file) >= 0 && fclose(file) == 0);
+    assert_int_equal(psld_recipe_open("mine", &recipe), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "mine:3"));
     assert_int_equal(psld_recipe_open("./no-such-file.yaml", &recipe), PSLD_IO);
     assert_non_null(strstr(psld_error_text(), "no-such-file.yaml"));
     assert_int_equal(psld_recipe_open("psld gamma=abc", &recipe), PSLD_BAD_INPUT);

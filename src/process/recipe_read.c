@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "process/recipe.h"
@@ -203,10 +204,10 @@ static psld_status open_line(char *line, psld_recipe **recipe)
     int is_preset = psld_preset_exists(line);
     if (is_preset)
         PSLD_TRY(psld_yaml_parse("{}", 2, line, &document));
-    else if ((status = psld_yaml_load(line, &document)) != PSLD_OK)
-        return strpbrk(line, "./") ? status
-                                   : psld_fail(PSLD_BAD_INPUT, "%s: neither a preset (%s) nor a recipe file", line,
-                                               psld_preset_names());
+    else if (!strpbrk(line, "./") && access(line, F_OK) != 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: neither a preset (%s) nor a recipe file", line, psld_preset_names());
+    else
+        PSLD_TRY(psld_yaml_load(line, &document));
     while (*next) {
         char *assignment = next;
         next = cut_word(assignment);
