@@ -90,6 +90,8 @@ PSLD_API void psld_array_free(psld_array *array);
 
 /* NumPy's .npy, versions 1 to 3, little-endian or single-byte elements of the types above. */
 PSLD_API psld_status psld_array_load(const char *path, psld_array **array);
+/* Type and shape of a .npy alone, however large it is: `data` is NULL. */
+PSLD_API psld_status psld_array_look(const char *path, psld_array *array);
 PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
 /* NumPy's .npz: arrays under their names, uncompressed. */
 PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *const *names,

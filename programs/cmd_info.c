@@ -8,23 +8,19 @@
 static int show_array(const char *path, int json)
 {
     static const char *const types[] = {"float64", "float32", "uint8", "int32", "int64"};
-    psld_array *array;
-    psld_status status = psld_array_load(path, &array);
+    psld_array array;
+    psld_status status = psld_array_look(path, &array);
     if (status != PSLD_OK) return cli_failed(status);
     json_t *object = json_object(), *shape = json_array();
     json_object_set_new(object, "kind", json_string("array"));
-    json_object_set_new(object, "type", json_string(types[array->type]));
-    for (int i = 0; i < array->rank; i++) json_array_append_new(shape, json_integer((json_int_t)array->shape[i]));
+    json_object_set_new(object, "type", json_string(types[array.type]));
+    for (int i = 0; i < array.rank; i++) json_array_append_new(shape, json_integer((json_int_t)array.shape[i]));
     json_object_set_new(object, "shape", shape);
-    if (json) {
-        psld_array_free(array);
-        return cli_json_print(object);
-    }
+    if (json) return cli_json_print(object);
     json_decref(object);
-    printf("%s: array of %s [", path, types[array->type]);
-    for (int i = 0; i < array->rank; i++) printf("%s%zu", i ? ", " : "", array->shape[i]);
+    printf("%s: array of %s [", path, types[array.type]);
+    for (int i = 0; i < array.rank; i++) printf("%s%zu", i ? ", " : "", array.shape[i]);
     printf("]\n");
-    psld_array_free(array);
     return EXIT_DONE;
 }
 

@@ -6,13 +6,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "eval/linear.h"
 #include "eval/mersenne.h"
+#include "eval/set.h"
 #include "golden.h"
+#include "io/npy.h"
 #include "io/npz.h"
 #include "starve.h"
 
@@ -485,9 +488,36 @@ static void starving(void **state)
     psld_array_free(starved_rows);
 }
 
+/* A file is not memory: one with a hole of 256 GiB is opened, and its first rows are read. */
+static void sets_larger_than_memory(void **state)
+{
+    (void)state;
+    enum { DIM = 4 };
+    const psld_array about = {.type = PSLD_F32, .rank = 2, .shape = {(size_t)1 << 34, DIM}, .count = (size_t)1 << 36};
+    char header[PSLD_NPY_HEADER];
+    float rows[2 * DIM];
+    psld_set *set;
+    psld_array found;
+    size_t length = psld_npy_header(&about, header);
+    FILE *file = fopen("huge.npy", "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(header, 1, length, file), length);
+    fclose(file);
+    if (truncate("huge.npy", (off_t)(length + about.count * sizeof(float))) != 0) skip(); /* no holes here */
+    must(psld_array_look("huge.npy", &found));
+    must(psld_set_open("huge.npy", 2, &set));
+    unlink("huge.npy");
+    assert_true(found.type == PSLD_F32 && found.rank == 2 && found.shape[0] == about.shape[0] && !found.data);
+    assert_int_equal(psld_set_count(set), 2);
+    must(psld_set_read_rows(set, 0, 2, rows));
+    for (int i = 0; i < 2 * DIM; i++) assert_true(rows[i] == 0);
+    psld_set_free(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_larger_than_memory),
         cmocka_unit_test(golden_metrics),
         cmocka_unit_test(permutations_of_numpy),
         cmocka_unit_test(moments_by_definition),

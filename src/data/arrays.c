@@ -49,8 +49,7 @@ static psld_status get_numbers(const psld_items *items, uint64_t index, float *x
             memcpy(&x[i], from + i * sizeof *x, sizeof *x);
         }
         if (!isfinite(x[i]))
-            return psld_fail(PSLD_BAD_INPUT, "item %llu has an element that is not a finite number",
-                             (unsigned long long)index);
+            return psld_fail(PSLD_BAD_INPUT, "number %zu of item %llu is not finite", i, (unsigned long long)index);
     }
     return PSLD_OK;
 }

@@ -4,18 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "io/npz.h"
 #include "sample/walk.h"
 
 enum { ENDLESS_COUNT = 10000, DRAW_AT_ONCE = 64 };
 
 #define ENDLESS (UINT64_C(1) << 31)
-
-static int ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), end = strlen(ending);
-    return length > end && strcmp(path + length - end, ending) == 0;
-}
 
 static size_t product(const size_t *shape, int rank)
 {
@@ -36,11 +31,15 @@ static psld_status open_data(const char *path, uint64_t limit, psld_set *set)
     set->count = psld_data_count(set->data);
     set->rank = psld_data_shape(set->data, set->shape);
     set->size = product(set->shape, set->rank);
+    if (set->kind == PSLD_SET_ROWS) { /* whatever an item's shape is */
+        set->rank = 1;
+        set->shape[0] = set->size;
+    }
     if (set->count >= ENDLESS && limit == 0) set->count = ENDLESS_COUNT;
     return PSLD_OK;
 }
 
-/* A .npy of floats is rows, whatever follows the first dimension. */
+/* Rows, whatever follows the first dimension. */
 static psld_status take_rows(psld_array *loaded, psld_set *set)
 {
     psld_status status = loaded->rank >= 2 ? psld_array_convert(loaded, PSLD_F32, &set->rows)
@@ -85,15 +84,7 @@ static psld_status open_any(const char *path, uint64_t limit, psld_set *set)
 {
     set->name = psld_copy_text(path);
     if (!set->name) return PSLD_NO_MEMORY;
-    if (ends_in(path, ".npz")) return open_npz(path, limit, set);
-    if (ends_in(path, ".npy")) {
-        psld_array *loaded;
-        PSLD_TRY(psld_array_load(path, &loaded));
-        if (loaded->type == PSLD_F32 || loaded->type == PSLD_F64) return take_rows(loaded, set);
-        int empty = loaded->rank > 0 && loaded->shape[0] == 0;
-        psld_array_free(loaded);
-        if (empty) return psld_fail(PSLD_BAD_INPUT, "%s: the set is empty", path);
-    }
+    if (psld_text_ends_in(path, ".npz")) return open_npz(path, limit, set);
     return open_data(path, limit, set);
 }
 
@@ -336,10 +327,9 @@ static psld_status read_data(psld_set *set, uint64_t first, size_t n, uint8_t *p
     for (size_t done = 0; done < n; done += READ_AT_ONCE) {
         size_t now = n - done < READ_AT_ONCE ? n - done : READ_AT_ONCE;
         for (size_t i = 0; i < now; i++) index[i] = first + done + i;
-        if (pixels)
-            PSLD_TRY(psld_data_read_u8(set->data, now, index, pixels + done * set->size, NULL));
-        else
-            PSLD_TRY(psld_data_read(set->data, now, index, rows + done * set->size, NULL));
+        psld_status status = pixels ? psld_data_read_u8(set->data, now, index, pixels + done * set->size, NULL)
+                                    : psld_data_read(set->data, now, index, rows + done * set->size, NULL);
+        if (status != PSLD_OK) return rows ? psld_fail_in(status, "%s", set->name) : status; /* images have names */
     }
     return PSLD_OK;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/map.h"
 
 _Static_assert(sizeof(float) == 4 && sizeof(double) == 8, "elements are IEEE 754 single and double precision");
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -515,6 +516,18 @@ psld_status psld_npy_view(const void *bytes, size_t size, const char *path, psld
     view->data = (char *)(uintptr_t)bytes + offset; /* an array's elements are not const, though these are */
     *fortran = h.fortran && h.rank > 1;
     return PSLD_OK;
+}
+
+psld_status psld_array_look(const char *path, psld_array *array)
+{
+    *array = (psld_array){0};
+    psld_map map;
+    int fortran;
+    PSLD_TRY(psld_map_open(path, &map));
+    psld_status status = psld_npy_view(map.bytes, map.size, path, array, &fortran);
+    array->data = NULL;
+    psld_map_close(&map);
+    return status;
 }
 
 psld_status psld_array_load(const char *path, psld_array **array)

@@ -155,7 +155,7 @@ PY
     refuses 1 "with 1 or 3 channels" eval two-channels.npy two --weights c.safetensors
     refuses 1 "whole numbers, expected u8 images or float numbers" eval whole-numbers.npy two --weights c.safetensors
     refuses 1 "sigma" eval a.npy no-sigma.npz
-    refuses 1 "number 1 of row 7 is not finite" eval nan.npy b.npy
+    refuses 1 "nan.npy: number 1 of item 7 is not finite" eval nan.npy b.npy
     refuses 1 "is not finite" eval b.npy nan.npy --metric prc
-    refuses 1 "the set is empty" eval none.npy b.npy
+    refuses 1 "none.npy: an array without items" eval none.npy b.npy
 fi
