@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "io/image.h"
+#include "io/map.h"
 #include "pictures.h"
 #include "starve.h"
 
@@ -474,6 +475,26 @@ static void out_of_memory(void **state)
     bytes_free(&starving);
 }
 
+/* Long pictures are written as they are read: the limits of libpng are not ours. */
+static void png_longer_than_a_million(void **state)
+{
+    (void)state;
+    enum { LONG = 1200000 };
+    uint8_t *pixels = psld_alloc(LONG, 1);
+    psld_image image = {0};
+    psld_map map;
+    assert_non_null(pixels);
+    fill_noise(pixels, LONG);
+    if (psld_image_write("long.png", LONG, 1, 1, pixels) != PSLD_OK) fail_msg("%s", psld_error_text());
+    assert_int_equal(psld_map_open("long.png", &map), PSLD_OK);
+    assert_int_equal(psld_image_decode(map.bytes, map.size, "long.png", &image), PSLD_OK);
+    assert_true(image.width == LONG && image.height == 1);
+    assert_memory_equal(image.pixels, pixels, LONG);
+    psld_image_release(&image);
+    psld_map_close(&map);
+    psld_release(pixels);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +502,7 @@ int main(void)
         cmocka_unit_test(png_sixteen_bits),
         cmocka_unit_test(png_few_bits_and_palette),
         cmocka_unit_test(png_opacity),
+        cmocka_unit_test(png_longer_than_a_million),
         cmocka_unit_test(png_broken),
         cmocka_unit_test(jpeg_colours),
         cmocka_unit_test(jpeg_cmyk),

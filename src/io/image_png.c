@@ -20,16 +20,18 @@ typedef struct work {
     psld_status status;
     const uint8_t *bytes; /* reading: what is left of the file */
     size_t left;
-    psld_writer *writer;
-    uint8_t *canvas; /* pixels as libpng gives them: maybe with opacity */
-    png_bytepp rows; /* into the canvas, or into what is written */
+    psld_writer *writer; /* NULL: reading */
+    uint8_t *canvas;     /* pixels as libpng gives them: maybe with opacity */
+    png_bytepp rows;     /* into the canvas, or into what is written */
     psld_image *image;
 } work;
 
 static void on_error(png_structp png, png_const_charp message)
 {
     work *w = png_get_error_ptr(png);
-    if (w->status == PSLD_OK) w->status = psld_fail(PSLD_BAD_INPUT, "%s: a broken PNG: %s", w->origin, message);
+    if (w->status == PSLD_OK)
+        w->status = w->writer ? psld_fail(PSLD_BAD_ARGUMENT, "%s: cannot be a PNG: %s", w->origin, message)
+                              : psld_fail(PSLD_BAD_INPUT, "%s: a broken PNG: %s", w->origin, message);
     longjmp(*w->escape, 1);
 }
 
@@ -167,6 +169,7 @@ static void write_png(work *w, size_t width, size_t height, int channels, uint8_
         w->status = psld_fail_in(PSLD_NO_MEMORY, "%s", w->origin);
         return;
     }
+    png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* libpng's own are a million each */
     png_set_write_fn(w->png, w, take_bytes, take_flush);
     png_set_IHDR(w->png, w->info, (png_uint_32)width, (png_uint_32)height, 8,
                  channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
