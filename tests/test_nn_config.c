@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "kernels/backend.h"
 #include "model/network.h"
+#include "model/process_read.h"
 
 static psld_status read_text(const char *text, const char *part, psld_network_config *config)
 {
@@ -313,12 +314,33 @@ static void labels(void **state)
     psld_network_free(network);
 }
 
+/* Names of processes in published configurations, as they stand there and no others. */
+static void published_processes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        psld_status status;
+    } rows[] = {{"vpsde", PSLD_OK}, {"vp", PSLD_OK}, {"psld", PSLD_OK}, {"cld", PSLD_OK}, {"vpx", PSLD_BAD_INPUT}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[128];
+        psld_yaml *yaml;
+        psld_recipe *recipe;
+        snprintf(text, sizeof text, "{model: {sde: {name: %s, beta_min: 8}}}", rows[i].name);
+        assert_int_equal(psld_yaml_parse(text, strlen(text), "my.yaml", &yaml), PSLD_OK);
+        assert_int_equal(psld_process_read(psld_yaml_root(yaml), &recipe), rows[i].status);
+        psld_recipe_free(recipe);
+        psld_yaml_free(yaml);
+    }
+    assert_non_null(strstr(psld_error_text(), "expected psld, cld or vpsde, found \"vpx\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals),      cmocka_unit_test(channels), cmocka_unit_test(published),
         cmocka_unit_test(from_process),  cmocka_unit_test(weights),  cmocka_unit_test(borrowed),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(labels),
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(labels),   cmocka_unit_test(published_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

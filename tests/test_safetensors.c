@@ -1,9 +1,11 @@
 /* Lists of tensors and safetensors files: what is written is read again, elements are used where they lie, and no
  * header is believed. */
+#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -505,12 +507,44 @@ static void every_allocation_may_fail(void **state)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) starve(calls[i]);
 }
 
+static long json_blocks_left;
+
+static void *few_json_blocks(size_t size)
+{
+    return json_blocks_left-- > 0 ? malloc(size) : NULL;
+}
+
+/* The header is made by a library with memory of its own: that it has none left is no fault of a name. */
+static void memory_of_the_header(void **state)
+{
+    (void)state;
+    static const float four[4] = {1, 2, 3, 4};
+    psld_tensors *t = NULL;
+    psld_status status = PSLD_NO_MEMORY;
+    assert_int_equal(psld_tensors_create(&t), PSLD_OK);
+    assert_int_equal(psld_tensors_add(t, "a", PSLD_ELEMENT_F32, 2, (const size_t[]){2, 2}, four), PSLD_OK);
+    assert_int_equal(psld_tensors_set_note(t, "k", "v"), PSLD_OK);
+    for (long blocks = 0; status != PSLD_OK; blocks++) {
+        json_set_alloc_funcs(few_json_blocks, free);
+        json_blocks_left = blocks;
+        status = psld_tensors_save(t, PSLD_SAFETENSORS, "starved.safetensors");
+        json_set_alloc_funcs(malloc, free);
+        if (status != PSLD_OK) assert_int_equal(status, PSLD_NO_MEMORY);
+    }
+    psld_tensors_free(t);
+    assert_int_equal(psld_tensors_open("starved.safetensors", &t), PSLD_OK);
+    assert_string_equal(psld_tensors_note(t, "k"), "v");
+    assert_int_equal(psld_tensors_find(t, "a")->count, 4);
+    psld_tensors_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_sizes_of_types),
         cmocka_unit_test(finds_and_selects),
         cmocka_unit_test(refuses_what_cannot_be),
+        cmocka_unit_test(memory_of_the_header),
         cmocka_unit_test(converts_to_float32),
         cmocka_unit_test(writes_and_reads_all_types),
         cmocka_unit_test(writes_an_empty_list),

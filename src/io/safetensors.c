@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "io/tensors_private.h"
 
 enum {
@@ -217,29 +218,51 @@ psld_status psld_safetensors_read(const unsigned char *bytes, size_t size, const
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-/* NULL when the name is not UTF-8 or there is no memory. */
+static int is_utf8(const char *text)
+{
+    unsigned long code;
+    for (size_t length; *text; text += length)
+        if (!(length = psld_text_utf8(text, &code))) return 0;
+    return 1;
+}
+
+/* Jansson gives no reasons: texts are looked at first, and what then fails has no memory. */
+static psld_status set_json(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0 ? PSLD_OK : psld_fail(PSLD_NO_MEMORY, "out of memory");
+}
+
+/* NULL when there is no memory. */
 static json_t *entry_json(const psld_tensor *t, size_t begin)
 {
     json_t *shape = json_array();
-    for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_names[t->type], "shape", shape, "data_offsets",
-                     (json_int_t)begin, (json_int_t)(begin + t->bytes));
+    int made = shape != NULL;
+    for (int i = 0; made && i < t->rank; i++)
+        made = json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) == 0;
+    if (made)
+        return json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_names[t->type], "shape", shape, "data_offsets",
+                         (json_int_t)begin, (json_int_t)(begin + t->bytes));
+    json_decref(shape);
+    return NULL;
 }
 
-/* The header as JSON: tensors in their order, data offsets by falling size of elements. */
-static psld_status make_header(const psld_tensors *tensors, const char *path, json_t *header)
+static psld_status add_metadata(const psld_tensors *tensors, const char *path, json_t *header)
 {
-    json_t *metadata = json_object();
-    for (size_t i = 0; i < tensors->note_count; i++)
-        if (json_object_set_new(metadata, tensors->notes[i].key, json_string(tensors->notes[i].value)) != 0) {
-            json_decref(metadata);
-            return psld_fail(PSLD_BAD_ARGUMENT, "%s: the note %.*s is not UTF-8", path, PSLD_NAME_SHOWN,
-                             tensors->notes[i].key);
-        }
-    if (tensors->note_count)
-        json_object_set_new(header, METADATA, metadata);
-    else
-        json_decref(metadata);
+    if (!tensors->note_count) return PSLD_OK;
+    PSLD_TRY(set_json(header, METADATA, json_object()));
+    json_t *metadata = json_object_get(header, METADATA);
+    for (size_t i = 0; i < tensors->note_count; i++) {
+        const psld_note *note = &tensors->notes[i];
+        if (!is_utf8(note->key) || !is_utf8(note->value))
+            return psld_fail(PSLD_BAD_ARGUMENT, "%s: the note %.*s is not UTF-8", path, PSLD_NAME_SHOWN, note->key);
+        PSLD_TRY(set_json(metadata, note->key, json_string(note->value)));
+    }
+    return PSLD_OK;
+}
+
+/* Tensors in their order, data offsets by falling size of elements. */
+static psld_status add_entries(const psld_tensors *tensors, const char *path, json_t *header)
+{
     size_t begin[LARGEST_ELEMENT + 1] = {0}; /* of the next tensor with elements of a size */
     for (size_t i = 0; i < tensors->count; i++) {
         size_t size = psld_element_size(tensors->items[i].type);
@@ -247,11 +270,12 @@ static psld_status make_header(const psld_tensors *tensors, const char *path, js
     }
     for (size_t i = 0; i < tensors->count; i++) {
         const psld_tensor *t = &tensors->items[i];
-        if (strcmp(t->name, METADATA) == 0 ||
-            json_object_set_new(header, t->name, entry_json(t, begin[psld_element_size(t->type)])) != 0)
+        size_t *at = &begin[psld_element_size(t->type)];
+        if (strcmp(t->name, METADATA) == 0 || !is_utf8(t->name))
             return psld_fail(PSLD_BAD_ARGUMENT, "%s: tensor %.*s: a name that safetensors cannot have", path,
                              PSLD_NAME_SHOWN, t->name);
-        begin[psld_element_size(t->type)] += t->bytes;
+        PSLD_TRY(set_json(header, t->name, entry_json(t, *at)));
+        *at += t->bytes;
     }
     return PSLD_OK;
 }
@@ -270,7 +294,8 @@ static void write_header(const char *text, psld_writer *writer)
 psld_status psld_safetensors_write(const psld_tensors *tensors, const char *path, psld_writer *writer)
 {
     json_t *header = json_object();
-    psld_status status = make_header(tensors, path, header);
+    psld_status status = add_metadata(tensors, path, header);
+    if (status == PSLD_OK) status = add_entries(tensors, path, header);
     char *text = status == PSLD_OK ? json_dumps(header, JSON_COMPACT) : NULL;
     json_decref(header);
     if (status != PSLD_OK) return status;

@@ -67,8 +67,9 @@ static psld_status PSLD_PRINTF(2, 3) fail_entry(const psld_zip_entry *entry, con
 /* The record with 64-bit numbers, if a locator stands before the end record. */
 static psld_status read_end64(input *in, size_t end, size_t *directory_end)
 {
+    if (end < LOCATOR_SIZE) return PSLD_OK;
     const unsigned char *locator = in->bytes + end - LOCATOR_SIZE;
-    if (end < LOCATOR_SIZE || get(locator, 4) != LOCATOR_MAGIC) return PSLD_OK;
+    if (get(locator, 4) != LOCATOR_MAGIC) return PSLD_OK;
     uint64_t at = get(locator + 8, 8);
     if (end < LOCATOR_SIZE + END64_SIZE || at != end - LOCATOR_SIZE - END64_SIZE)
         return fail_byte(in, end - LOCATOR_SIZE, "the zip64 end record is not where its locator says");

@@ -70,7 +70,7 @@ static psld_status read_sde(const psld_node *sde, psld_recipe **recipe)
     const psld_node *name = psld_node_get(sde, "name");
     const char *text = "psld";
     if (name) PSLD_TRY(psld_node_text(name, &text));
-    int is_vp = strncmp(text, "vp", 2) == 0;
+    int is_vp = strcmp(text, "vpsde") == 0 || strcmp(text, "vp") == 0;
     if (!is_vp && strcmp(text, "psld") != 0 && strcmp(text, "cld") != 0)
         return psld_node_fail(name, "expected psld, cld or vpsde, found \"%s\"", text);
     psld_recipe_spec_defaults(&spec);
