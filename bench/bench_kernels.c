@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "kernels/avx2/attention.h"
+#include "base/threads.h"
 #include "kernels/avx2/conv.h"
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/norm.h"
@@ -18,6 +18,7 @@
 #include "kernels/avx2/tasks.h"
 #include "kernels/avx2/update.h"
 #include "kernels/avx2/winograd.h"
+#include "kernels/backend.h"
 #include "kernels/cpu.h"
 #include "psld.h"
 
@@ -105,7 +106,7 @@ static void wino_forward(void *context, int slots)
     conv_layer *l = context;
     l->s.slots = slots;
     l->turn = (l->turn + 1) % l->copies;
-    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u + l->turn * l->u_size, NULL,
+    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, l->u + l->turn * l->u_size, NULL,
                        (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
@@ -113,7 +114,7 @@ static void wino_forward_hot(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, l->u, NULL,
+    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, l->u, NULL,
                        (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
@@ -121,7 +122,7 @@ static void wino_dx(void *context, int slots)
 {
     conv_layer *l = context;
     l->mirror.slots = slots;
-    psld_winograd_avx2(&l->mirror, (psld_const_pixels_avx2){l->y, l->y_stride}, NULL, l->mirror_u, NULL,
+    psld_winograd_avx2(&l->mirror, (psld_const_pixels_avx2){l->y, l->y_stride}, l->mirror_u, NULL,
                        (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
 }
 
@@ -129,7 +130,7 @@ static void wino_dw(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_dw_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL,
+    psld_winograd_dw_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride},
                           (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, l->scratch);
 }
 
@@ -151,7 +152,7 @@ static void wino_in_time(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_in_time_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, NULL, 0, l->w, NULL,
+    psld_winograd_in_time_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, 0, l->w, NULL,
                                (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
 }
 
@@ -279,7 +280,6 @@ static void bench_convolutions(ptrdiff_t n)
 /* For these the "flops" are bytes that have to move at least: the columns are GB/s. */
 typedef struct {
     psld_norm_avx2 norm;
-    psld_attention_avx2 attention;
     float *x, *y, *dy, *tables, *parameters, *weights, *scratch;
     ptrdiff_t count;
     double *sums;
@@ -356,39 +356,64 @@ static void bench_norm(ptrdiff_t n, ptrdiff_t channels, ptrdiff_t size)
     psld_release(l.scratch);
 }
 
+/* The three operations that plans make of attention, as plans run them. */
+typedef struct {
+    psld_attributes by[3];
+    psld_call call[3];
+    float *qkv, *weights, *out, *scratch;
+} attention_layer;
+
+static const psld_op attention_ops[3] = {PSLD_OP_SCORES, PSLD_OP_SOFTMAX, PSLD_OP_APPLY};
+
+typedef struct {
+    const psld_op_kernel *kernel;
+    const psld_call *call;
+} operation;
+
+static void run_operation(void *context, size_t begin, size_t end)
+{
+    const operation *o = context;
+    o->kernel->run(o->call, begin, end);
+}
+
 static void attention_forward(void *context, int slots)
 {
-    rest_layer *l = context;
-    l->attention.slots = slots;
-    psld_attention_avx2_6x16(&l->attention, l->weights, (psld_pixels_avx2){l->y, l->attention.width}, l->scratch);
+    (void)slots;
+    attention_layer *l = context;
+    for (int i = 0; i < 3; i++) {
+        operation o = {&psld_backend_fastest()->kernel[attention_ops[i]], &l->call[i]};
+        psld_parallel(o.kernel->tasks(o.call), 1, run_operation, &o);
+    }
 }
 
-static void attention_backward(void *context, int slots)
-{
-    rest_layer *l = context;
-    const ptrdiff_t width = l->attention.width;
-    l->attention.slots = slots;
-    psld_attention_dx_avx2_6x16(&l->attention, l->weights, (psld_const_pixels_avx2){l->dy, width},
-                                (psld_pixels_avx2){l->y, 3 * width}, (psld_pixels_avx2){l->y + width, 3 * width},
-                                (psld_pixels_avx2){l->y + 2 * width, 3 * width}, l->scratch);
-}
-
-static void bench_attention(ptrdiff_t n, ptrdiff_t length, ptrdiff_t width)
+static void bench_attention(int n, int side, int width)
 {
     char text[100];
-    snprintf(text, sizeof text, "B=%td attention %td x %td", n, length, width);
+    const int length = side * side;
+    snprintf(text, sizeof text, "B=%d attention %d x %d", n, length, width);
     if (!title(text)) return;
-    rest_layer l = {.attention = {n, 1, length, width, 1 / sqrtf((float)width), 2, {0}, {0}, {0}}};
-    l.x = buffer(n * length * 3 * width), l.y = buffer(n * length * 3 * width), l.dy = buffer(n * length * width);
-    l.attention.q = (psld_const_pixels_avx2){l.x, 3 * width};
-    l.attention.k = (psld_const_pixels_avx2){l.x + width, 3 * width};
-    l.attention.v = (psld_const_pixels_avx2){l.x + 2 * width, 3 * width};
-    l.weights = buffer(psld_attention_weights_avx2(&l.attention));
-    l.scratch = buffer(psld_attention_dx_scratch_avx2(&l.attention) + psld_attention_scratch_avx2(&l.attention));
-    const double flops = 4.0 * (double)(n * length * length * width);
-    const contender contenders[] = {{"y", attention_forward, flops}, {"dx", attention_backward, 2 * flops}};
-    compete(&l, contenders, 2, 0);
-    psld_release(l.x), psld_release(l.y), psld_release(l.dy), psld_release(l.weights), psld_release(l.scratch);
+    const ptrdiff_t pixels = (ptrdiff_t)n * length;
+    const size_t stride = 3 * (size_t)width;
+    attention_layer l = {.by = {{.scale.by = 1 / sqrt(width)}, {.scale.by = 1}, {.scale.by = 1}}};
+    l.qkv = buffer(pixels * 3 * width), l.weights = buffer(pixels * length), l.out = buffer(pixels * width);
+    const psld_shape narrow = {n, width, side, side}, wide = {n, length, side, side};
+    const psld_operand q = {l.qkv, narrow, stride}, k = {l.qkv + width, narrow, stride};
+    const psld_operand v = {l.qkv + 2 * width, narrow, stride}, p = {l.weights, wide, (size_t)length};
+    l.call[0] = (psld_call){.inputs = 2, .in = {q, k}, .out = p};
+    l.call[1] = (psld_call){.inputs = 1, .in = {p}, .out = p};
+    l.call[2] = (psld_call){.inputs = 2, .in = {p, v}, .out = {l.out, narrow, (size_t)width}};
+    size_t most = 0;
+    for (int i = 0; i < 3; i++) {
+        const psld_op_kernel *kernel = &psld_backend_fastest()->kernel[attention_ops[i]];
+        l.call[i].attributes = &l.by[i];
+        const size_t bytes = kernel->scratch ? kernel->scratch(&l.call[i]) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    l.scratch = buffer((ptrdiff_t)(most / sizeof(float)));
+    for (int i = 0; i < 3; i++) l.call[i].scratch = l.scratch;
+    const contender contenders[] = {{"y", attention_forward, 4.0 * (double)pixels * length * width}};
+    compete(&l, contenders, 1, 1);
+    psld_release(l.qkv), psld_release(l.weights), psld_release(l.out), psld_release(l.scratch);
 }
 
 static void adam_step(void *context, int slots)
@@ -454,7 +479,7 @@ int main(int argc, char **argv)
         bench_norm(n, 384, 32);
         bench_norm(n, 256, 16);
         bench_norm(n, 256, 8);
-        bench_attention(n, 256, 256);
+        bench_attention((int)n, 16, 256);
     }
     bench_update();
     bench_pool();

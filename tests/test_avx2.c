@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "kernels/avx2/attention.h"
 #include "kernels/avx2/conv.h"
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/norm.h"
@@ -387,7 +386,7 @@ static void check_in_time(const psld_conv_shape_avx2 *s, int mirrored, psld_cons
     const ptrdiff_t size = psld_winograd_in_time_scratch_avx2(s);
     float *scratch = scratch_of(size);
     tensor y = tensor_make(expected.pixels, expected.channels, 8);
-    psld_winograd_in_time_avx2(s, x, NULL, mirrored, weights, NULL, out(y), scratch);
+    psld_winograd_in_time_avx2(s, x, mirrored, weights, NULL, out(y), scratch);
     expect_same("in time", expected, y);
     tensor_free(y);
     release_guarded(scratch, size);
@@ -413,7 +412,7 @@ static tensor run_conv(const conv_case *c, int winograd, int backward, int threa
         const ptrdiff_t u_size = psld_winograd_weights_size_avx2(&used);
         float *u = scratch_of(u_size);
         psld_winograd_weights_avx2(&used, backward, c->logical, u);
-        psld_winograd_avx2(&used, source, NULL, u, NULL, out(to), scratch);
+        psld_winograd_avx2(&used, source, u, NULL, out(to), scratch);
         release_guarded(u, u_size);
         check_in_time(&used, backward, source, c->logical, to);
     } else if (backward) {
@@ -456,7 +455,7 @@ static void run_dw(const conv_case *c, const psld_conv_shape_avx2 *s, int winogr
     const ptrdiff_t size = winograd ? psld_winograd_dw_scratch_avx2(s) : psld_conv_scratch_avx2(s);
     float *scratch = scratch_of(size);
     if (winograd) {
-        psld_winograd_dw_avx2(s, in(c->x), NULL, in(c->dy), logical, scratch);
+        psld_winograd_dw_avx2(s, in(c->x), in(c->dy), logical, scratch);
     } else {
         float *blocks = guarded(c->block_count, NAN);
         psld_conv_dw_avx2_6x16(s, in(c->x), in(c->dy), blocks, 0, scratch);
@@ -567,7 +566,7 @@ static void conv_any_values(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_conv(shapes[i], 8 * (ptrdiff_t)(i % 2));
 }
 
-/* Fill, finish and accumulation, against the same in separate steps. */
+/* Finish and accumulation, against the same in separate steps. */
 static void conv_fused(void **state)
 {
     (void)state;
@@ -578,28 +577,23 @@ static void conv_fused(void **state)
             psld_conv_shape_avx2 s = shape3x3(sizes[t][0], sizes[t][1], sizes[t][2], sizes[t][3], sizes[t][4]);
             s.slots = threads;
             conv_case c = conv_make(s, 8);
-            const ptrdiff_t stride = psld_round16(psld_most(s.inputs, s.outputs)), pixels = s.height * s.width;
-            float *tables = padded_table(3 * s.images * stride);
-            for (ptrdiff_t i = 0; i < 3 * s.images * stride; i++) {
-                const ptrdiff_t channels = i < 2 * s.images * stride ? s.inputs : s.outputs;
-                if (i % stride >= channels) tables[i] = 0;
-            }
-            const float *bias = tables + 2 * s.images * stride;
-            const psld_fill_avx2 fill = {tables, tables + s.images * stride, stride, 1};
+            const ptrdiff_t stride = psld_round16(s.outputs), pixels = s.height * s.width;
+            float *bias = padded_table(s.images * stride);
+            for (ptrdiff_t i = 0; i < s.images * stride; i++)
+                if (i % stride >= s.outputs) bias[i] = 0;
             tensor residual = tensor_random(c.dy.pixels, s.outputs, 0), y = tensor_make(c.dy.pixels, s.outputs, 8);
             const psld_finish_avx2 finish = {bias, stride, residual.data, residual.stride, 0.7F, 0};
             const ptrdiff_t size = psld_winograd_scratch_avx2(&s), u_size = psld_winograd_weights_size_avx2(&s);
             float *scratch = scratch_of(size), *u = scratch_of(u_size);
             psld_winograd_weights_avx2(&s, 0, c.logical, u);
-            psld_winograd_avx2(&s, in(c.x), &fill, u, &finish, out(y), scratch);
+            psld_winograd_avx2(&s, in(c.x), u, &finish, out(y), scratch);
 
-            tensor filled = tensor_make(c.x.pixels, s.inputs, 0), plain = tensor_make(c.dy.pixels, s.outputs, 0);
-            psld_affine_avx2(&fill, s.images, pixels, s.inputs, c.x.data, c.x.stride, filled.data, filled.stride);
-            psld_winograd_avx2(&s, in(filled), NULL, u, NULL, out(plain), scratch);
+            tensor plain = tensor_make(c.dy.pixels, s.outputs, 0);
+            psld_winograd_avx2(&s, in(c.x), u, NULL, out(plain), scratch);
             const ptrdiff_t in_time_size = psld_winograd_in_time_scratch_avx2(&s);
             float *in_time_scratch = scratch_of(in_time_size);
             tensor in_time = tensor_make(c.dy.pixels, s.outputs, 0);
-            psld_winograd_in_time_avx2(&s, in(c.x), &fill, 0, c.logical, &finish, out(in_time), in_time_scratch);
+            psld_winograd_in_time_avx2(&s, in(c.x), 0, c.logical, &finish, out(in_time), in_time_scratch);
             expect_same("in time", y, in_time);
             release_guarded(in_time_scratch, in_time_size);
             tensor_free(in_time);
@@ -610,17 +604,9 @@ static void conv_fused(void **state)
                     assert_true(y.data[p * y.stride + o] == expected);
                 }
 
-            const ptrdiff_t dw_size = psld_winograd_dw_scratch_avx2(&s);
-            float *dw_scratch = scratch_of(dw_size), *dw[2];
-            for (int i = 0; i < 2; i++) dw[i] = guarded(c.weight_count, NAN);
-            psld_winograd_dw_avx2(&s, in(filled), NULL, in(c.dy), dw[0], dw_scratch);
-            psld_winograd_dw_avx2(&s, in(c.x), &fill, in(c.dy), dw[1], dw_scratch);
-            assert_memory_equal(dw[0], dw[1], (size_t)c.weight_count * sizeof **dw);
-
-            for (int i = 0; i < 2; i++) release_guarded(dw[i], c.weight_count);
-            release_guarded(dw_scratch, dw_size), release_guarded(scratch, size), release_guarded(u, u_size);
-            release_guarded(tables, psld_round16(3 * s.images * stride));
-            tensor_free(filled), tensor_free(plain), tensor_free(residual), tensor_free(y);
+            release_guarded(scratch, size), release_guarded(u, u_size);
+            release_guarded(bias, psld_round16(s.images * stride));
+            tensor_free(plain), tensor_free(residual), tensor_free(y);
             conv_free(&c);
         }
 }
@@ -836,102 +822,6 @@ static void norm_values(void **state)
     check_norm(1, 63, 128, 32, 0, -1000);
 }
 
-/* ---- Attention --------------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    psld_attention_avx2 a;
-    tensor qkv, dout;
-    double *out, *grad[3], *size; /* [pixel][channel] */
-} attention_case;
-
-static double q_at(const attention_case *t, int which, ptrdiff_t pixel, ptrdiff_t c)
-{
-    return at(t->qkv, pixel, which * psld_round8(t->a.heads * t->a.width) + c);
-}
-
-static void attention_reference(attention_case *t, ptrdiff_t image, ptrdiff_t head)
-{
-    const ptrdiff_t length = t->a.length, width = t->a.width, all = t->a.heads * width, base = image * length;
-    double *p = doubles(length), *dp = doubles(length);
-    for (ptrdiff_t i = base; i < base + length; i++) {
-        double largest = -HUGE_VAL, sum = 0, dot = 0;
-        for (ptrdiff_t j = 0; j < length; j++) {
-            p[j] = dp[j] = 0;
-            for (ptrdiff_t c = head * width; c < (head + 1) * width; c++) {
-                p[j] += (double)t->a.factor * q_at(t, 0, i, c) * q_at(t, 1, base + j, c);
-                dp[j] += at(t->dout, i, c) * q_at(t, 2, base + j, c);
-            }
-            largest = fmax(largest, p[j]);
-        }
-        for (ptrdiff_t j = 0; j < length; j++) sum += p[j] = exp(p[j] - largest);
-        for (ptrdiff_t j = 0; j < length; j++) dot += (p[j] /= sum) * dp[j];
-        for (ptrdiff_t j = 0; j < length; j++)
-            for (ptrdiff_t c = head * width; c < (head + 1) * width; c++) {
-                const double ds = (double)t->a.factor * p[j] * (dp[j] - dot);
-                t->out[i * all + c] += p[j] * q_at(t, 2, base + j, c);
-                t->grad[0][i * all + c] += ds * q_at(t, 1, base + j, c);
-                t->grad[1][(base + j) * all + c] += ds * q_at(t, 0, i, c);
-                t->grad[2][(base + j) * all + c] += p[j] * at(t->dout, i, c);
-            }
-    }
-    psld_release(p), psld_release(dp);
-}
-
-static void check_attention(ptrdiff_t images, ptrdiff_t heads, ptrdiff_t length, ptrdiff_t width)
-{
-    const ptrdiff_t all = heads * width, slice = psld_round8(all), pixels = images * length;
-    attention_case t = {.a = {images, heads, length, width, 1 / sqrtf((float)width), 1, {0}, {0}, {0}}};
-    t.qkv = tensor_random(pixels, 3 * slice, 0);
-    for (ptrdiff_t p = 0; p < pixels; p++)
-        for (ptrdiff_t c = 0; c < 3 * slice; c++)
-            if (c % slice >= all)
-                t.qkv.data[p * t.qkv.stride + c] = 0;
-            else
-                t.qkv.data[p * t.qkv.stride + c] *= 2;
-    t.dout = tensor_random(pixels, all, 8);
-    t.out = doubles(pixels * all), t.size = doubles(pixels * all);
-    for (int i = 0; i < 3; i++) t.grad[i] = doubles(pixels * all);
-    for (ptrdiff_t i = 0; i < pixels * all; i++) t.size[i] = 2;
-    for (ptrdiff_t pair = 0; pair < images * heads; pair++) attention_reference(&t, pair / heads, pair % heads);
-    const psld_const_pixels_avx2 q = in(t.qkv);
-    t.a.q = t.a.k = t.a.v = q;
-    t.a.k.data += slice, t.a.v.data += 2 * slice;
-
-    tensor results[3][5]; /* out, out without weights kept, dq, dk, dv */
-    for (int i = 0; i < 3; i++) {
-        use_threads(i + 1);
-        t.a.slots = i + 1;
-        for (int r = 0; r < 5; r++) results[i][r] = tensor_make(pixels, all, 8 * (r % 2));
-        const ptrdiff_t size = psld_attention_scratch_avx2(&t.a), back = psld_attention_dx_scratch_avx2(&t.a);
-        const ptrdiff_t kept = psld_attention_weights_avx2(&t.a);
-        float *scratch = scratch_of(size), *backward = scratch_of(back), *weights = scratch_of(kept);
-        psld_attention_avx2_6x16(&t.a, weights, out(results[i][0]), scratch);
-        psld_attention_avx2_6x16(&t.a, NULL, out(results[i][1]), scratch);
-        psld_attention_dx_avx2_6x16(&t.a, weights, in(t.dout), out(results[i][2]), out(results[i][3]),
-                                    out(results[i][4]), backward);
-        for (int r = 0; r < 5; r++) expect_same("attention", results[r == 1 ? i : 0][r == 1 ? 0 : r], results[i][r]);
-        release_guarded(scratch, size), release_guarded(backward, back), release_guarded(weights, kept);
-    }
-    expect_close(13, "attention", judge_tensor(results[0][0], t.out, t.size), 2e-6);
-    for (int i = 0; i < 3; i++)
-        expect_close(14, "attention dx", judge_tensor(results[0][2 + i], t.grad[i], t.size), 4e-6);
-    for (int i = 0; i < 15; i++) tensor_free(results[i / 5][i % 5]);
-    tensor_free(t.qkv), tensor_free(t.dout);
-    psld_release(t.out), psld_release(t.size);
-    for (int i = 0; i < 3; i++) psld_release(t.grad[i]);
-}
-
-static void attention_values(void **state)
-{
-    (void)state;
-    static const ptrdiff_t lengths[] = {1, 2, 7, 16, 17, 49, 64, 100};
-    for (size_t i = 0; i < 8; i++)
-        for (size_t c = 0; c < 7; c++) check_attention(1 + (ptrdiff_t)(i + c) % 3, 1, lengths[i], channel_list[c]);
-    check_attention(2, 4, 64, 16);
-    check_attention(3, 3, 50, 8);
-    check_attention(1, 2, 256, 64);
-}
-
 /* ---- Update ------------------------------------------------------------------------------------------------------ */
 
 static void adam_values(void **state)
@@ -985,13 +875,12 @@ int main(void)
         cmocka_unit_test(gemm_values),    cmocka_unit_test(gemm_row_bits), cmocka_unit_test(gemm_transposed),
         cmocka_unit_test(conv3x3_values), cmocka_unit_test(conv3x3_large), cmocka_unit_test(conv_any_values),
         cmocka_unit_test(conv_fused),     cmocka_unit_test(silu_values),   cmocka_unit_test(add_and_sum),
-        cmocka_unit_test(softmax_values), cmocka_unit_test(norm_values),   cmocka_unit_test(attention_values),
-        cmocka_unit_test(adam_values),
+        cmocka_unit_test(softmax_values), cmocka_unit_test(norm_values),   cmocka_unit_test(adam_values),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const kinds[] = {
-        "gemm",    "conv y",  "conv dx", "winograd y", "winograd dx",     "conv dw",   "winograd dw", "silu",
-        "silu dx", "softmax", "norm",    "norm dx",    "norm parameters", "attention", "attention dx"};
+    static const char *const kinds[] = {"gemm",    "conv y",      "conv dx",        "winograd y", "winograd dx",
+                                        "conv dw", "winograd dw", "silu",           "silu dx",    "softmax",
+                                        "norm",    "norm dx",     "norm parameters"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_message("largest error, %s: %.1e\n", kinds[i], worst_of[i]);
     return failed;

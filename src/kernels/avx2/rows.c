@@ -18,9 +18,10 @@ static size_t grain_pixels(ptrdiff_t channels)
 
 /* ---- Fill and finish --------------------------------------------------------------------------------------------- */
 
-static void copy_pixels(ptrdiff_t pixels, ptrdiff_t width, const float *x, ptrdiff_t x_stride, float *y,
-                        ptrdiff_t y_stride)
+void psld_copy_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *x, ptrdiff_t x_stride, float *y,
+                    ptrdiff_t y_stride)
 {
+    const ptrdiff_t width = psld_round8(channels);
     for (ptrdiff_t p = 0; p < pixels; p++, x += x_stride, y += y_stride)
         for (ptrdiff_t c = 0; c < width; c += 8) v8_store(y + c, v8_load(x + c));
 }
@@ -41,14 +42,10 @@ static void affine_silu_pixels(ptrdiff_t pixels, ptrdiff_t width, const float *s
             v8_store(y + c, v8_silu(v8_fma(v8_load(x + c), v8_load(scale + c), v8_load(shift + c))));
 }
 
-void psld_fill_row_avx2(const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t pixels, ptrdiff_t channels,
+static void fill_pixels(const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t pixels, ptrdiff_t channels,
                         const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride)
 {
     const ptrdiff_t width = psld_round8(channels);
-    if (!fill || !fill->scale) {
-        copy_pixels(pixels, width, x, x_stride, y, y_stride);
-        return;
-    }
     const float *scale = fill->scale + image * fill->stride, *shift = fill->shift + image * fill->stride;
     if (fill->silu)
         affine_silu_pixels(pixels, width, scale, shift, x, x_stride, y, y_stride);
@@ -94,8 +91,8 @@ static void affine_range(void *context, size_t begin, size_t end)
     for (ptrdiff_t p = (ptrdiff_t)begin, stop = (ptrdiff_t)end, next = 0; p < stop; p = next) {
         const ptrdiff_t image = p / e->pixels;
         next = psld_least(stop, (image + 1) * e->pixels);
-        psld_fill_row_avx2(e->fill, image, next - p, e->channels, e->a + p * e->a_stride, e->a_stride,
-                           e->y + p * e->y_stride, e->y_stride);
+        fill_pixels(e->fill, image, next - p, e->channels, e->a + p * e->a_stride, e->a_stride, e->y + p * e->y_stride,
+                    e->y_stride);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Work on finished rows of pixels: what a convolution does to its input before the transform (fill) and to its output
- * while that is still in the cache (finish), and the elementwise operations.
+/* Work on finished rows of pixels: what a convolution does to its output while that is still in the cache (finish), and
+ * the elementwise operations.
  *
  * Activations are NHWC in float. A pixel has its channels, zero lanes up to the next multiple of 8, and a stride in
  * floats that is a multiple of 8; a slice of a wider buffer is a pointer and a stride. Every function reads and
@@ -9,16 +9,16 @@
 
 #include <stddef.h>
 
-/* y = x, or y = f(x scale[image][c] + shift[image][c]) with f SiLU or the identity: GroupNorm as it is applied. */
+/* y = f(x scale[image][c] + shift[image][c]) with f SiLU or the identity: GroupNorm as it is applied. */
 typedef struct psld_fill_avx2 {
-    const float *scale, *shift; /* [image][c]; NULL: y = x */
+    const float *scale, *shift; /* [image][c] */
     ptrdiff_t stride;           /* from image to image */
     int silu;
 } psld_fill_avx2;
 
-/* One row of one image; NULL for a copy. */
-void psld_fill_row_avx2(const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t pixels, ptrdiff_t channels,
-                        const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride);
+/* y = x, in the calling thread. */
+void psld_copy_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *x, ptrdiff_t x_stride, float *y,
+                    ptrdiff_t y_stride);
 
 /* y = (y + bias[image][c] + residual[pixel][c]) scale, in this order, then ReLU. A residual that is y itself
  * accumulates. */

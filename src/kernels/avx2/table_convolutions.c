@@ -257,9 +257,9 @@ static void run_shape(const psld_call *call, const psld_conv_shape_avx2 *s, cons
         break;
     case BY_WINOGRAD:
         if (call->packed)
-            psld_winograd_avx2(tiled, reading(&call->in[0]), NULL, call->packed, finish, writing(&call->out), scratch);
+            psld_winograd_avx2(tiled, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
         else
-            psld_winograd_in_time_avx2(tiled, reading(&call->in[0]), NULL, tiled != s, call->in[1].data, finish,
+            psld_winograd_in_time_avx2(tiled, reading(&call->in[0]), tiled != s, call->in[1].data, finish,
                                        writing(&call->out), scratch);
         break;
     case BY_INDIRECTION:
@@ -355,7 +355,7 @@ static void run_conv_dw(const psld_call *call, size_t begin, size_t end)
     float *room = call->scratch, *scratch = room + psld_conv_weights_avx2(&s), *out = call->out.data;
     (void)begin, (void)end;
     if (algorithm_for(&s) == BY_WINOGRAD) {
-        psld_winograd_dw_avx2(&s, reading(&call->in[0]), NULL, reading(&call->in[1]), transposed ? room : out, scratch);
+        psld_winograd_dw_avx2(&s, reading(&call->in[0]), reading(&call->in[1]), transposed ? room : out, scratch);
         if (transposed) transpose_logical(&s, room, out);
         return;
     }

@@ -21,7 +21,6 @@ typedef struct {
     const psld_conv_shape_avx2 *shape;
     winograd_tiles tiles;
     psld_const_pixels_avx2 x;
-    const psld_fill_avx2 *fill;
     const float *u, *weights; /* U, or what to make it of */
     int mirrored;
     const psld_finish_avx2 *finish;
@@ -164,7 +163,7 @@ static void transform_rows(const convolution *c, int slot, ptrdiff_t begin, ptrd
     const ptrdiff_t k = c->tiles.channels;
     for (ptrdiff_t row = begin; row < end; row++, v += c->tiles.across * k) {
         const winograd_target target = {.v = v, .plane = c->v_plane, .tile = k, .block = 16, .channels = k};
-        psld_winograd_tile_row_avx2(c->shape, &c->tiles, c->x, c->fill, &ring, row, &target);
+        psld_winograd_tile_row_avx2(c->shape, &c->tiles, c->x, &ring, row, &target);
     }
 }
 
@@ -236,10 +235,10 @@ static void run_shared(convolution *c)
         psld_tasks_avx2(slots, c->tiles.rows, finish_task, c);
 }
 
-void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                        const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
+void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *u,
+                        const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
 {
-    convolution c = {.x = x, .fill = fill, .u = u, .finish = finish, .y = y, .scratch = scratch};
+    convolution c = {.x = x, .u = u, .finish = finish, .y = y, .scratch = scratch};
     arrange(&c, shape, 0);
     if (c.shared)
         run_shared(&c);
@@ -247,11 +246,11 @@ void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx
         psld_tasks_avx2(shape->slots, c.blocks, block_task, &c);
 }
 
-void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                                int mirrored, const float *weights, const psld_finish_avx2 *finish, psld_pixels_avx2 y,
+void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, int mirrored,
+                                const float *weights, const psld_finish_avx2 *finish, psld_pixels_avx2 y,
                                 float *scratch)
 {
-    convolution c = {.x = x, .fill = fill, .weights = weights, .mirrored = mirrored, .finish = finish};
+    convolution c = {.x = x, .weights = weights, .mirrored = mirrored, .finish = finish};
     c.y = y;
     c.scratch = scratch;
     arrange(&c, shape, 1);

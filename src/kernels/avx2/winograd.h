@@ -23,20 +23,20 @@ void psld_winograd_weights_avx2(const psld_conv_shape_avx2 *shape, int mirrored,
 /* Floats of scratch, aligned to 64 bytes; enough for fewer images, too. */
 ptrdiff_t psld_winograd_scratch_avx2(const psld_conv_shape_avx2 *shape);
 
-/* y = finish(fill(x) * weights); padding is zeros after fill. fill and finish may be NULL. */
-void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                        const float *u, const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
+/* y = finish(x * weights); finish may be NULL. */
+void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *u,
+                        const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
 
 /* The same bits from the weights themselves: each panel of U is made just before it is used and never leaves the cache.
  * V of all tiles is kept meanwhile. Faster where tiles are few and weights many, say below a hundred tiles. */
 ptrdiff_t psld_winograd_in_time_scratch_avx2(const psld_conv_shape_avx2 *shape);
-void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                                int mirrored, const float *weights, const psld_finish_avx2 *finish, psld_pixels_avx2 y,
+void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, int mirrored,
+                                const float *weights, const psld_finish_avx2 *finish, psld_pixels_avx2 y,
                                 float *scratch);
 
 /* dw = the gradient with respect to the weights. */
 ptrdiff_t psld_winograd_dw_scratch_avx2(const psld_conv_shape_avx2 *shape);
-void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                           psld_const_pixels_avx2 dy, float *dw, float *scratch);
+void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,
+                           float *dw, float *scratch);
 
 #endif

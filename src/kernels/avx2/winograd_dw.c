@@ -18,7 +18,6 @@ typedef struct {
     const psld_conv_shape_avx2 *shape;
     winograd_tiles tiles;
     psld_const_pixels_avx2 x, dy;
-    const psld_fill_avx2 *fill;
     float *dw;
 
     ptrdiff_t block_rows, blocks, most;   /* tile rows of a block of tiles, such blocks, tiles of the largest */
@@ -115,7 +114,7 @@ static void tile_rows_task(void *context, int slot, ptrdiff_t task)
     for (ptrdiff_t row = first; row < last; row++) {
         const ptrdiff_t tile = (row - g->begin) * g->tiles.across;
         const winograd_target target = {g->v + tile * 16, g->v_plane, 16, g->most * 16, g->in_blocks * 16};
-        psld_winograd_tile_row_avx2(s, &g->tiles, g->x, g->fill, &ring, row, &target);
+        psld_winograd_tile_row_avx2(s, &g->tiles, g->x, &ring, row, &target);
         const ptrdiff_t image = row / g->tiles.down, top = row % g->tiles.down * g->tiles.size;
         const ptrdiff_t rows = psld_least(g->tiles.size, s->out_height - top);
         const float *dy = g->dy.data + (image * s->out_height + top) * s->out_width * g->dy.stride;
@@ -196,10 +195,10 @@ static void fused_task(void *context, int slot, ptrdiff_t task)
     finish_block(g, task, du, LOCAL_PLANE);
 }
 
-void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const psld_fill_avx2 *fill,
-                           psld_const_pixels_avx2 dy, float *dw, float *scratch)
+void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, psld_const_pixels_avx2 dy,
+                           float *dw, float *scratch)
 {
-    gradient g = {.x = x, .dy = dy, .fill = fill, .dw = dw};
+    gradient g = {.x = x, .dy = dy, .dw = dw};
     arrange(&g, shape, scratch);
     const ptrdiff_t blocks = g.in_blocks * g.out_blocks;
     for (g.begin = 0; g.begin < g.tiles.rows; g.begin = g.end) {

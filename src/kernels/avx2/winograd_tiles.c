@@ -1,6 +1,4 @@
-/* From the input to V = B' d B. Rows go through a ring with zeros around them, so the transform knows no borders;
- * anything that is done to single pixels first (GroupNorm, SiLU) is done once for each, not once for each of the 2.25
- * tiles that read it. */
+/* From the input to V = B' d B. Rows go through a ring with zeros around them, so the transform knows no borders. */
 #include <string.h>
 
 #include "kernels/avx2/winograd_transform.h"
@@ -27,7 +25,7 @@ static void clear(float *from, ptrdiff_t count)
 
 /* One row of the padded image: zeros, the row's pixels, zeros. */
 static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t, psld_const_pixels_avx2 x,
-                          const psld_fill_avx2 *fill, ptrdiff_t image, ptrdiff_t row, float *to)
+                          ptrdiff_t image, ptrdiff_t row, float *to)
 {
     const ptrdiff_t y = row - s->pad_top;
     if (y < 0 || y >= s->height) {
@@ -37,8 +35,7 @@ static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t
     const ptrdiff_t count = psld_least(s->width, t->columns - s->pad_left);
     float *first = to + s->pad_left * t->pixel, *rest = first + count * t->pixel;
     clear(to, s->pad_left * t->pixel);
-    psld_fill_row_avx2(fill, image, count, s->inputs, x.data + (image * s->height + y) * s->width * x.stride, x.stride,
-                       first, t->pixel);
+    psld_copy_avx2(count, s->inputs, x.data + (image * s->height + y) * s->width * x.stride, x.stride, first, t->pixel);
     clear(rest, (t->columns - s->pad_left - count) * t->pixel);
     if (t->channels % 16)
         for (float *pixel = first; pixel < rest; pixel += t->pixel) v8_store(pixel + t->channels, v8_zero());
@@ -80,8 +77,8 @@ V8_INLINE void transform_tile(int size, const float *const first[WINOGRAD_EDGE],
 }
 
 void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winograd_tiles *tiles,
-                                 psld_const_pixels_avx2 x, const psld_fill_avx2 *fill, winograd_ring *ring,
-                                 ptrdiff_t row, const winograd_target *target)
+                                 psld_const_pixels_avx2 x, winograd_ring *ring, ptrdiff_t row,
+                                 const winograd_target *target)
 {
     const ptrdiff_t image = row / tiles->down, top = row % tiles->down * tiles->size, bottom = top + tiles->size + 2;
     const ptrdiff_t length = tiles->columns * tiles->pixel;
@@ -90,7 +87,7 @@ void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winogr
     const float *rows[WINOGRAD_EDGE];
     for (ptrdiff_t r = top; r < bottom; r++) {
         float *to = ring->data + r % WINOGRAD_RING_ROWS * length;
-        if (r >= start) fill_ring_row(shape, tiles, x, fill, image, r, to);
+        if (r >= start) fill_ring_row(shape, tiles, x, image, r, to);
         rows[r - top] = to;
     }
     ring->image = image;

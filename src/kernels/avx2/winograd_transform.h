@@ -181,8 +181,8 @@ typedef struct {
 } winograd_target;
 
 void psld_winograd_tile_row_avx2(const psld_conv_shape_avx2 *shape, const winograd_tiles *tiles,
-                                 psld_const_pixels_avx2 x, const psld_fill_avx2 *fill, winograd_ring *ring,
-                                 ptrdiff_t row, const winograd_target *target);
+                                 psld_const_pixels_avx2 x, winograd_ring *ring, ptrdiff_t row,
+                                 const winograd_target *target);
 
 /* Outputs of a tile along each axis. An image of 4 x 4 has but one tile of F(4 x 4), which leaves U, 36 numbers for 9
  * weights, to be read for a single row of each product: there F(2 x 2) does 1.8 times the products with 0.44 of U. */
