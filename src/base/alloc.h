@@ -20,7 +20,8 @@ void psld_release(void *block);
 char *psld_copy_text(const char *text);
 void *psld_copy_bytes(const void *bytes, size_t size);
 
-/* Room for at least `need` elements in *block, which has *capacity now: doubles it. Contents are kept. */
+/* Room for at least `need` elements in *block, which has *capacity now: half as many again as needed, so that
+ * growing one by one costs little. Contents are kept. */
 psld_status psld_grow(void **block, size_t *capacity, size_t need, size_t size);
 
 /* Tests: the n-th allocation from now on (1 = the next) fails, once; 0 switches that off. */

@@ -189,7 +189,7 @@ psld_status psld_npy_set_open(const char *path, const psld_data_options *options
     return status;
 }
 
-/* The first of some names that the file has; its first array if it has none of them and no other. */
+/* The first of some names that the file has, or NULL. */
 static const char *find_name(const psld_npz *npz, const char *const *names)
 {
     for (; *names; names++)

@@ -6,7 +6,8 @@
 
 enum { CELLS = 160 };
 
-/* The smallest square that holds all points and, of the mixture, three deviations about its mean. */
+/* The smallest square that holds all points. About a mixture: at least 2.5 deviations either way from its mean, and at
+ * most five, so that a few points far out do not make all others one dot. */
 static void frame_of(const psld_mixture *mixture, const double *points, size_t count, double *centre, double *half)
 {
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, mean[2], cov[4];
