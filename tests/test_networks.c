@@ -95,7 +95,10 @@ static void check_parameter_gradients(const char *folder, const psld_network *ne
     psld_tensors *tensors = NULL;
     double worst = 0, largest = 0;
     size_t checked = 0;
-    if (!golden_exists(folder, "grad_params.safetensors", path, sizeof path)) return;
+    if (!golden_exists(folder, "grad_params.safetensors", path, sizeof path)) {
+        printf("skipped: %s has grad_out.npy but no grad_params.safetensors\n", folder);
+        return;
+    }
     assert_int_equal(psld_tensors_open(path, &tensors), PSLD_OK);
     for (size_t i = 0; i < tensors->count; i++) /* float32, in place */
         largest = fmax(largest, largest_of(tensors->items[i].data, tensors->items[i].count));
@@ -164,10 +167,12 @@ static void check_order(const char *folder, const psld_network *network)
     psld_network_free(formula);
 }
 
-static void check_folder(const char *folder)
+/* Returns how many files of weights there were. */
+static int check_folder(const char *folder)
 {
     static const char *const files[] = {"model.safetensors", "model.ckpt"};
     char path[1024];
+    int checked = 0;
     for (int i = 0; i < 2; i++) {
         if (!golden_exists(folder, files[i], path, sizeof path)) continue;
         const char *prefix = "";
@@ -183,7 +188,9 @@ static void check_folder(const char *folder)
         check_values(folder, files[i], network, &psld_backend_reference);
         check_values(folder, files[i], network, psld_backend_fastest());
         psld_network_free(network);
+        checked++;
     }
+    return checked;
 }
 
 /* Every subfolder that has a network's configuration, its input and its output. */
@@ -203,11 +210,11 @@ static void golden_networks(void **state)
         if (!golden_exists(entry->d_name, "eps.npy", path, sizeof path) &&
             !golden_exists(entry->d_name, "logits.npy", path, sizeof path))
             continue;
-        check_folder(entry->d_name);
-        checked++;
+        checked += check_folder(entry->d_name);
     }
     closedir(dir);
     printf("%d golden networks\n", checked);
+    if (!checked) fail_msg("%s has no network to check", golden_folder());
 }
 
 /* ---- Training: loss and gradient --------------------------------------------------------------------------------- */

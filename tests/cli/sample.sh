@@ -94,13 +94,15 @@ assert j['n'] == 12 and j['nfe'] == 9 and j['seconds'] >= 0"
 
 check "samples lie where the mixture is"
 quietly sample m.yaml -n 2000 --sampler sscs --nfe 100 -o many.npy
-python3 - 2>/dev/null <<'EOF' || fail "the mean is off"
+if python3 -c 'import array' 2>/dev/null; then
+    python3 - <<'EOF' || fail "the mean is off"
 import array
 data = open('many.npy', 'rb').read()[-16000:]
 values = array.array('f', data)
 mean = [sum(values[i::2]) / 2000 for i in (0, 1)]
 assert abs(mean[0] - 0.5) < 0.1 and abs(mean[1] + 0.25) < 0.05, mean
 EOF
+fi
 
 check "pictures of 2-D models"
 quietly sample m.yaml -n 200 --nfe 20 -o p.png
