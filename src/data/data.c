@@ -58,7 +58,7 @@ int psld_data_is_image(const psld_data *data)
     return data->items->ops->image != NULL;
 }
 
-static int32_t label_of(const psld_data *data, uint64_t index)
+int32_t psld_data_label(const psld_data *data, uint64_t index)
 {
     int32_t label = data->items->ops->label(data->items, index);
     return label >= 0 && data->new_label ? data->new_label[label] : label;
@@ -157,7 +157,7 @@ static psld_status fetch_item(psld_data *data, uint64_t index, int flip, float *
         if (flip) mirror(pixels, data->shape[0] * data->shape[1], data->shape[2]);
         for (size_t i = 0; i < data->dim; i++) x[i] = data->values[pixels[i]];
     }
-    if (label) *label = label_of(data, found);
+    if (label) *label = psld_data_label(data, found);
     return PSLD_OK;
 }
 
@@ -215,7 +215,7 @@ static psld_status read_item(reading *r, size_t i)
     if (!r->x && !r->pixels) return check_item(data, found);
     if (r->x) return fetch_item(data, found, r->flip && r->flip[i], r->x + i * data->dim, label);
     PSLD_TRY(find_image(data, found, r->pixels + i * data->dim, &found));
-    if (label) *label = label_of(data, found);
+    if (label) *label = psld_data_label(data, found);
     return PSLD_OK;
 }
 
@@ -339,7 +339,7 @@ static psld_status count_classes(psld_data *data)
     data->sizes = psld_alloc(classes, sizeof *data->sizes);
     if (!data->sizes) return PSLD_NO_MEMORY;
     for (uint64_t i = 0; classes && !data->items->endless && i < data->items->count; i++) {
-        int32_t label = label_of(data, i);
+        int32_t label = psld_data_label(data, i);
         if (label >= 0) data->sizes[label]++;
     }
     return PSLD_OK;

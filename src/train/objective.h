@@ -23,8 +23,7 @@ typedef struct psld_minibatch {
 
 typedef struct psld_objective {
     const char *name;
-    const char *prefix; /* of its weights in checkpoints: the published names */
-    int needs_labels;
+    const char *prefix;  /* of its weights in checkpoints: the published names */
     int looks_at_output; /* judge is wanted in training, too */
     /* Options of the trainer that follow from the objective. */
     void (*set_up)(const psld_settings *settings, const psld_model *model, psld_trainer_options *options);

@@ -41,7 +41,6 @@ static void judge(const psld_settings *settings, const psld_model *model, size_t
 const psld_objective psld_objective_classifier = {
     .name = "classifier",
     .prefix = "clf_fn.",
-    .needs_labels = 1,
     .looks_at_output = 1,
     .set_up = set_up,
     .target_size = target_size,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -48,9 +49,12 @@ static psld_status take_lock(psld_run_folder *run)
     const char *path = psld_run_folder_file(run, ".lock");
     run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (run->lock < 0) return psld_fail_errno(path, "write", errno);
-    if (flock(run->lock, LOCK_EX | LOCK_NB) == 0) return PSLD_OK;
-    if (errno == EWOULDBLOCK) return psld_fail(PSLD_IO, "%s: another process is training into this folder", run->path);
-    return psld_fail_errno(path, "lock", errno);
+    for (int tries = 0; flock(run->lock, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if (errno != EWOULDBLOCK) return psld_fail_errno(path, "lock", errno);
+        if (tries == 5) return psld_fail(PSLD_IO, "%s: another process is training into this folder", run->path);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* who looks at the run has it for a moment */
+    }
+    return PSLD_OK;
 }
 
 /* Temporary files of writers (io/file.c) that were killed; nobody else can be writing here, we have the lock. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/data.h"
 #include "train/checkpoint.h"
 
 #define MOST_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
@@ -39,6 +40,10 @@ static psld_status check_objective(psld_training *t)
     if (classifier && psld_data_classes(t->data) != psld_model_classes(t->model))
         return psld_fail(PSLD_BAD_INPUT, "model.n_cls: the data have %zu classes, the classifier %zu",
                          psld_data_classes(t->data), psld_model_classes(t->model));
+    for (uint64_t i = 0; classifier && i < psld_data_count(t->data); i++)
+        if (psld_data_label(t->data, i) < 0)
+            return psld_fail(PSLD_BAD_INPUT, "%s: item %llu of %llu has no class; expected all in folders of classes",
+                             s->data.path, (unsigned long long)i + 1, (unsigned long long)psld_data_count(t->data));
     if (s->train.accumulate * t->ranks->count > s->train.batch)
         return psld_fail(PSLD_BAD_INPUT, "train.accumulate: %lld pieces on %d ranks are more than train.batch = %lld",
                          (long long)s->train.accumulate, t->ranks->count, (long long)s->train.batch);
@@ -307,21 +312,11 @@ void psld_training_free(psld_training *t)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
-static psld_status check_labels(const psld_training *t, uint64_t first, size_t n)
-{
-    for (size_t i = 0; t->objective->needs_labels && i < n; i++)
-        if (t->batch.label[i] < 0 || (size_t)t->batch.label[i] >= psld_model_classes(t->model))
-            return psld_fail(PSLD_BAD_INPUT, "%s: sample %llu has no class", t->settings.data.path,
-                             (unsigned long long)(first + i));
-    return PSLD_OK;
-}
-
 /* n samples from their numbers to what the network is given. */
 static psld_status prepare(psld_training *t, psld_phase phase, uint64_t first, size_t n)
 {
     psld_minibatch *b = &t->batch;
     PSLD_TRY(psld_feed_take(t->feeds[phase], first, n, b->x, b->label));
-    PSLD_TRY(check_labels(t, first, n));
     return t->objective->fill(&t->how, phase, first, n, b);
 }
 

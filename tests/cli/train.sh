@@ -151,6 +151,10 @@ refuses 1 "cannot" train small.yaml -o small.yaml/run
 printf 'x' >file
 refuses 1 "file" train small.yaml -o file
 refuses 1 "images with classes" train --classifier toy:moons -o new
+cp classes/dog/000000.png classes
+refuses 1 "classes: item 1 of 49 has no class" train --classifier classes -o new process=vp
+[ ! -e new ] || fail "a run was begun"
+rm classes/000000.png
 refuses 1 "fourier has no time 0" train --classifier --clean classes -o new process=vp model.embedding_type=fourier
 mkdir empty
 refuses 1 "empty" train empty -o new
