@@ -19,6 +19,22 @@ typedef struct recipe_page {
     double linear[POINTS], logarithmic[POINTS]; /* times */
 } recipe_page;
 
+enum { LABEL = PSLD_NAME_SIZE + 24 };
+
+/* Its name; of several with the same one, with a number in their order. */
+static const char *label_of(const recipe_page *page, size_t r, char label[LABEL])
+{
+    const char *name = page->recipes[r]->spec.name;
+    size_t same = 0, number = 0;
+    for (size_t i = 0; i < page->count; i++) {
+        same += strcmp(page->recipes[i]->spec.name, name) == 0;
+        if (i == r) number = same;
+    }
+    if (same < 2) return name;
+    snprintf(label, LABEL, "%s (%zu)", name, number);
+    return label;
+}
+
 typedef psld_status (*quantity_fn)(const psld_recipe *recipe, double t, double *values);
 
 static psld_status mean_of_variables(const psld_recipe *recipe, double t, double *values)
@@ -71,6 +87,7 @@ static psld_status add_curves(const recipe_page *page, psld_panel *panel, const 
 {
     for (size_t r = 0; r < page->count; r++) {
         double values[PSLD_MAX_K], y[PSLD_MAX_K][POINTS];
+        char label[LABEL];
         int curves = each ? page->recipes[r]->spec.k : 1;
         for (int i = 0; i < POINTS; i++) {
             PSLD_TRY(quantity(page->recipes[r], times[i], values));
@@ -81,7 +98,7 @@ static psld_status add_curves(const recipe_page *page, psld_panel *panel, const 
                              dotted ? PSLD_DOTTED
                              : c    ? PSLD_DASHED
                                     : PSLD_SOLID,
-                             c == 0 && labelled ? page->recipes[r]->spec.name : NULL);
+                             c == 0 && labelled ? label_of(page, r, label) : NULL);
     }
     return PSLD_OK;
 }
@@ -91,9 +108,10 @@ static void add_spectrum(const recipe_page *page, psld_panel *panel)
     psld_panel_frame(panel, "eigenvalues of the drift, in units of beta", "real part", "imaginary part", 0);
     for (size_t r = 0; r < page->count; r++) {
         double re[PSLD_MAX_K], im[PSLD_MAX_K];
+        char label[LABEL];
         size_t k = (size_t)page->recipes[r]->spec.k;
         psld_matrix_eigenvalues((int)k, page->recipes[r]->drift, re, im);
-        psld_panel_points(panel, k, re, im, (int)r, 4, 0.8, page->recipes[r]->spec.name);
+        psld_panel_points(panel, k, re, im, (int)r, 4, 0.8, label_of(page, r, label));
     }
 }
 
