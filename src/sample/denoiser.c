@@ -81,9 +81,6 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
                 denoiser->white[r * k + b] += convert[r * predicted + c] * inverse[order[c] * k + b];
         }
     }
-    if (!(all > 0) || !isfinite(1 / all))
-        return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g nothing is left of the data: its beta is too large",
-                         recipe->spec.name, t);
     if (!(denoiser->certainty > LEAST_CERTAINTY))
         return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g its predicted variables say nothing of the data",
                          recipe->spec.name, t);

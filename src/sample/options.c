@@ -23,6 +23,16 @@ enum { MOST_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
 #define LEAST_DETAIL 1e-6
 #define MOST_DETAIL  1e6
 
+/* A walk begins where something is left of the data, if only in the last digits. */
+static psld_status check_recipe(const psld_recipe *recipe)
+{
+    double sigma;
+    PSLD_TRY(psld_recipe_sigma(recipe, 1, &sigma));
+    if (isfinite(sigma)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "recipe %s: nothing is left of the data at t = 1: its beta is too large",
+                     recipe->spec.name);
+}
+
 static psld_status check_numbers(const psld_sample_options *o)
 {
     if (o->nfe < 0 || o->nfe > MOST_EVALUATIONS)
@@ -86,6 +96,7 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
 {
     int steps;
     *resolved = *options;
+    PSLD_TRY(check_recipe(recipe));
     PSLD_TRY(check_numbers(options));
     *sampler = psld_sampler_find(options->sampler);
     if (!*sampler) return PSLD_BAD_ARGUMENT;

@@ -100,6 +100,7 @@ refuses 2 "end earlier" sample net.safetensors --process told --sampler em --nfe
 
 check "recipes that forget the data altogether, and times at which predicted variables say little of them"
 quietly sample m.yaml --process "vp beta=60" -n 4 -o x.npy
+refuses 2 "recipe vp: nothing is left of the data at t = 1: its beta is too large" sample m.yaml --process "vp beta=1400" -n 4 -o x.npy
 cat >turns.yaml <<'EOT'
 {name: turns, D: [[0, 0], [0, 0.0005]], Q: [[0, -0.05], [0.05, 0]], beta: 8, mass: [0.0001]}
 EOT
