@@ -885,7 +885,8 @@ typedef struct psld_sweep_result {
     double seconds;
     int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
 } psld_sweep_result;
-/* Overrides are "key=value". Paths in the file are relative to the working folder. */
+/* Overrides are "key=value". Paths in the file are relative to the working folder. Every model is opened once, to know
+ * which it is. */
 PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
                                      psld_sweep **sweep);
 PSLD_API void psld_sweep_free(psld_sweep *sweep);
@@ -895,7 +896,8 @@ PSLD_API unsigned psld_sweep_metrics(const psld_sweep *sweep);
 PSLD_API uint64_t psld_sweep_number(const psld_sweep *sweep);
 PSLD_API size_t psld_sweep_count(const psld_sweep *sweep);
 PSLD_API void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell);
-/* Text that tells a cell apart from every other of any sweep whose results may be kept in the same place. */
+/* Text that tells a cell apart from every other of any sweep whose results may be kept in the same place: by what its
+ * model, recipe, data and weights are, not by what they are called. */
 PSLD_API psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size);
 /* Draws the samples of a cell and compares them. */
 PSLD_API psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,

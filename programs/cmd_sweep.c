@@ -34,14 +34,23 @@ static json_t *load_done(const char *path)
     return done;
 }
 
+/* What the cell is called in this sweep, which may be another that gave the same model another name. */
+static void put_names(json_t *row, const psld_sweep *sweep, size_t index)
+{
+    psld_sweep_cell cell;
+    psld_sweep_cell_at(sweep, index, &cell);
+    json_object_set_new(row, "model", json_string(cell.model));
+    json_object_del(row, "process");
+    if (cell.process) json_object_set_new(row, "process", json_string(cell.process));
+}
+
 static json_t *row_of(const char *key, const psld_sweep *sweep, size_t index, const psld_sweep_result *result)
 {
     psld_sweep_cell cell;
     json_t *row = json_object();
     psld_sweep_cell_at(sweep, index, &cell);
     json_object_set_new(row, "key", json_string(key));
-    json_object_set_new(row, "model", json_string(cell.model));
-    if (cell.process) json_object_set_new(row, "process", json_string(cell.process));
+    put_names(row, sweep, index);
     json_object_set_new(row, "sampler", json_string(cell.sampler));
     if (cell.grid) json_object_set_new(row, "grid", json_string(cell.grid));
     if (cell.tolerance > 0) json_object_set_new(row, "tolerance", cli_json_number(cell.tolerance));
@@ -94,7 +103,8 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
         status = psld_sweep_key(sweep, i, key, sizeof key);
         json_t *before = status == PSLD_OK ? json_object_get(done, key) : NULL;
         if (before) {
-            json_array_append(rows, before);
+            put_names(before, sweep, i);
+            json_array_append_new(rows, json_copy(before)); /* another cell may be the same by another name */
             continue;
         }
         if (status == PSLD_OK) status = psld_sweep_run(sweep, i, report_share, &s, &result);

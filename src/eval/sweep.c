@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "eval/identity.h"
 #include "eval/set.h"
 #include "io/yaml.h"
 #include "sample/walk.h"
@@ -51,6 +52,9 @@ struct psld_sweep {
     psld_sweep_cell *cells;
     size_t *model_of; /* [cell_count] */
     size_t cell_count;
+    /* what the names lead to; 0: none is given */
+    uint64_t *fingerprint; /* [cell_count] of the model with its recipe */
+    uint64_t data_identity, weights_identity, known_identity;
     /* made when the first cell runs */
     psld_features *features;
     psld_set *real, *known;
@@ -58,6 +62,7 @@ struct psld_sweep {
     psld_model *model;
     size_t model_index;
     const char *model_process;
+    uint64_t model_fingerprint;
 };
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -195,6 +200,37 @@ static psld_status add_cells(psld_sweep *s, psld_sweep_cell *cells)
     return PSLD_OK;
 }
 
+/* Draws of an exact model go with it: what a cell is compared with must not depend on which cells came before. */
+static psld_status open_model(psld_sweep *s, size_t index)
+{
+    const psld_sweep_cell *cell = &s->cells[index];
+    if (s->model && s->model_index == s->model_of[index] && s->model_process == cell->process) return PSLD_OK;
+    psld_model_options options;
+    psld_model_defaults(&options);
+    options.process = cell->process;
+    psld_model_free(s->model);
+    s->model = NULL;
+    if (!s->data) psld_set_free(s->real), s->real = NULL;
+    PSLD_TRY(psld_model_open(s->models.text[s->model_of[index]], &options, &s->model));
+    s->model_index = s->model_of[index];
+    s->model_process = cell->process;
+    s->model_fingerprint = psld_model_fingerprint(s->model);
+    return PSLD_OK;
+}
+
+/* What the names stand for now, which results are kept by: names stay when a model is trained on or a file edited. */
+static psld_status identify(psld_sweep *s)
+{
+    if (s->data) PSLD_TRY(psld_path_identity(s->data, &s->data_identity));
+    if (s->weights) PSLD_TRY(psld_path_identity(s->weights, &s->weights_identity));
+    if (s->inpaint_images) PSLD_TRY(psld_path_identity(s->inpaint_images, &s->known_identity));
+    for (size_t i = 0; i < s->cell_count; i++) {
+        PSLD_TRY(open_model(s, i));
+        s->fingerprint[i] = s->model_fingerprint;
+    }
+    return PSLD_OK;
+}
+
 static psld_status open_sweep(const char *path, const char *const *overrides, size_t override_count, psld_sweep *s)
 {
     s->path = psld_copy_text(path);
@@ -205,7 +241,10 @@ static psld_status open_sweep(const char *path, const char *const *overrides, si
     PSLD_TRY(add_cells(s, NULL));
     s->cells = psld_alloc(s->cell_count, sizeof *s->cells);
     s->model_of = s->cells ? psld_alloc(s->cell_count, sizeof *s->model_of) : NULL;
-    return s->model_of ? add_cells(s, s->cells) : PSLD_NO_MEMORY;
+    s->fingerprint = s->model_of ? psld_alloc(s->cell_count, sizeof *s->fingerprint) : NULL;
+    if (!s->fingerprint) return PSLD_NO_MEMORY;
+    PSLD_TRY(add_cells(s, s->cells));
+    return identify(s);
 }
 
 psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count, psld_sweep **sweep)
@@ -230,6 +269,7 @@ void psld_sweep_free(psld_sweep *sweep)
     psld_model_free(sweep->model);
     psld_release(sweep->cells);
     psld_release(sweep->model_of);
+    psld_release(sweep->fingerprint);
     psld_yaml_free(sweep->yaml);
     psld_release(sweep->path);
     psld_release(sweep);
@@ -263,32 +303,18 @@ void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *
 psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size)
 {
     const psld_sweep_cell *c = &sweep->cells[index];
-    const char *path = sweep->models.text[sweep->model_of[index]];
-    int length = psld_text_print(
-        key, size, "%s|%s|%s|%s|%s|%d|%g|%" PRIu64 "|%" PRId64 "|%s|%s|%s|%s|%s|%s", c->model, path,
-        c->process ? c->process : "", c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance, c->seed, sweep->number,
-        sweep->metric_names, sweep->data ? sweep->data : "", sweep->weights ? sweep->weights : "", sweep->quantize,
-        sweep->inpaint_images ? sweep->inpaint_images : "", sweep->inpaint_images ? sweep->hide : "");
+    int length =
+        psld_text_print(key, size,
+                        "model %016" PRIx64 "|%s|%s|%d|%.17g|%" PRIu64 "|%" PRId64 "|%s|data %016" PRIx64
+                        "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s",
+                        sweep->fingerprint[index], c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance, c->seed,
+                        sweep->number, sweep->metric_names, sweep->data_identity, sweep->weights_identity,
+                        sweep->quantize, sweep->known_identity, sweep->inpaint_images ? sweep->hide : "");
     return length >= 0 && (size_t)length < size ? PSLD_OK
                                                 : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
-
-static psld_status open_model(psld_sweep *s, size_t index)
-{
-    const psld_sweep_cell *cell = &s->cells[index];
-    if (s->model && s->model_index == s->model_of[index] && s->model_process == cell->process) return PSLD_OK;
-    psld_model_options options;
-    psld_model_defaults(&options);
-    options.process = cell->process;
-    psld_model_free(s->model);
-    s->model = NULL;
-    PSLD_TRY(psld_model_open(s->models.text[s->model_of[index]], &options, &s->model));
-    s->model_index = s->model_of[index];
-    s->model_process = cell->process;
-    return PSLD_OK;
-}
 
 /* Exact draws of a mixture, of a seed that no sampler has: what samples are compared with where no data are named. */
 static psld_status exact_draws(const psld_model *model, size_t count, psld_array **rows)
@@ -373,6 +399,9 @@ psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn pro
     psld_compare_options options;
     memset(result, 0, sizeof *result);
     PSLD_TRY(open_model(sweep, index));
+    if (sweep->model_fingerprint != sweep->fingerprint[index])
+        return psld_fail(PSLD_BAD_INPUT, "%s: has changed since the sweep began",
+                         sweep->models.text[sweep->model_of[index]]);
     if (!sweep->real) PSLD_TRY(open_data(sweep, progress, user));
     double began = psld_seconds();
     PSLD_TRY(make_samples(sweep, index, &samples));

@@ -41,6 +41,47 @@ says sampler
 cut -d , -f 1-10 whole.csv >a && cut -d , -f 1-10 out/table.csv >b && cmp a b || fail "another table"
 [ "$(grep -c '^{"key":"[^"]*",' out/results.jsonl)" -eq 12 ] || fail "a row was lost behind a line cut short"
 
+check "what has changed since is computed anew, whatever it is called; what has only another name is not"
+cat >named.yaml <<'YAML'
+models: [named-model.yaml]
+processes: [named-process.yaml]
+metrics: swd
+samplers: [em]
+nfe: [20]
+number: 300
+YAML
+# lines NUMBER: the sweep has so many results.
+lines() { [ "$(wc -l <named/results.jsonl)" -eq "$1" ] || fail "expected $1 results: $(cat named/results.jsonl)"; }
+write_mixture named-model.yaml
+printf 'D: [[1]]\nQ: [[0]]\nbeta: 8\n' >named-process.yaml
+quietly sweep named.yaml -o named
+quietly sweep named.yaml -o named
+lines 1
+sed -i 's/beta: 8/beta: [0.1, 20]/' named-process.yaml
+quietly sweep named.yaml -o named
+lines 2
+sed -i 's/0.5/0.7/g' named-model.yaml
+quietly sweep named.yaml -o named --json
+lines 3
+python "row, = j['rows']; assert row == [json.loads(line) for line in open('named/results.jsonl')][2], row"
+cp named-model.yaml other-name.yaml
+cp named-process.yaml other-process.yaml
+quietly sweep named.yaml -o named --json 'models={label: other-name.yaml}' 'processes=[other-process.yaml]'
+lines 3
+python "row, = j['rows']; assert row['model'] == 'label' and row['process'] == 'other-process.yaml'"
+quietly sample named-model.yaml -n 300 --nfe 30 --seed 1 -o named.npy
+quietly sweep named.yaml -o named data=named.npy
+lines 4
+quietly sample named-model.yaml -n 300 --nfe 30 --seed 2 -o named.npy
+quietly sweep named.yaml -o named data=named.npy
+lines 5
+
+check "an exact model is compared with its own draws, whichever models stand beside it"
+quietly sweep named.yaml -o alone --json 'models=[named-model.yaml]'
+cp "$logs/out" alone.json
+quietly sweep named.yaml -o beside --json 'models=[m.yaml, named-model.yaml]'
+python "assert j['rows'][1]['swd'] == json.load(open('alone.json'))['rows'][0]['swd']"
+
 check "overrides, and other seeds"
 quietly sweep sweep.yaml -o seeds 'processes=[vp]' 'samplers=[em]' 'nfe=[8]' 'grids=[quadratic]' 'seeds=[1, 2]' number=200 --json
 python "
@@ -68,6 +109,17 @@ number: 6
 YAML
 quietly sweep images.yaml -o images --json
 cp "$logs/out" free
+# results: how many the sweep of images has. What a folder holds counts, and so do the weights.
+results() { wc -l <images/results.jsonl; }
+quietly sweep images.yaml -o images
+[ "$(results)" -eq 1 ] || fail "computed again"
+touch -d 2001-01-01 real/"$(ls real | grep -m 1 png)"
+quietly sweep images.yaml -o images
+[ "$(results)" -eq 2 ] || fail "an image has changed, and was not noticed"
+touch -d 2001-01-01 c.safetensors
+quietly sweep images.yaml -o images
+[ "$(results)" -eq 3 ] || fail "weights have changed, and were not noticed"
+cp free "$logs/out"
 python "row, = j['rows']; assert row['frechet'] > 0 and 'fid' not in row and row['nfe'] == 3"
 quietly sweep images.yaml -o images --json inpaint.images=real inpaint.hide=lower
 python "

@@ -1,0 +1,56 @@
+#include "eval/identity.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "io/files.h"
+
+enum { PATH_SIZE = 4096 };
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return mix(hash, text, strlen(text) + 1);
+}
+
+static uint64_t mix_file(uint64_t hash, const struct stat *about)
+{
+    const int64_t numbers[] = {about->st_size, about->st_mtim.tv_sec, about->st_mtim.tv_nsec};
+    return mix(hash, numbers, sizeof numbers);
+}
+
+/* Names in a folder count: they decide classes and order. */
+static psld_status mix_folder(const char *path, uint64_t *hash)
+{
+    psld_files *files;
+    char inside[PATH_SIZE];
+    struct stat about;
+    PSLD_TRY(psld_files_open(path, 0, NULL, &files));
+    for (size_t i = 0; i < psld_files_count(files); i++) {
+        psld_file_origin(files, i, inside, sizeof inside);
+        *hash = mix_text(*hash, psld_files_name(files, i));
+        if (stat(inside, &about) == 0) *hash = mix_file(*hash, &about);
+    }
+    psld_files_free(files);
+    return PSLD_OK;
+}
+
+psld_status psld_path_identity(const char *path, uint64_t *identity)
+{
+    struct stat about;
+    *identity = 0xcbf29ce484222325u;
+    if (stat(path, &about) != 0)
+        *identity = mix_text(*identity, path);
+    else if (S_ISDIR(about.st_mode))
+        return mix_folder(path, identity);
+    else
+        *identity = mix_file(*identity, &about);
+    return PSLD_OK;
+}
