@@ -886,7 +886,7 @@ typedef struct psld_sweep_result {
     int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
 } psld_sweep_result;
 /* Overrides are "key=value". Paths in the file are relative to the working folder. Every model is opened once, to know
- * which it is. */
+ * which it is and whether each of its cells has a walk. */
 PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
                                      psld_sweep **sweep);
 PSLD_API void psld_sweep_free(psld_sweep *sweep);

@@ -17,6 +17,13 @@ typedef struct request {
 
 /* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key ---------------------------- */
 
+/* The key of a result; NULL: a line cut short by a crash, or none of ours. */
+static const char *key_of(const json_t *row)
+{
+    int whole = json_is_integer(json_object_get(row, "nfe")) && json_is_number(json_object_get(row, "seconds"));
+    return whole ? json_string_value(json_object_get(row, "key")) : NULL;
+}
+
 static json_t *load_done(const char *path)
 {
     json_t *done = json_object();
@@ -24,8 +31,8 @@ static json_t *load_done(const char *path)
     char *line = NULL;
     size_t room = 0;
     while (file && getline(&line, &room, file) > 0) {
-        json_t *row = json_loads(line, 0, NULL); /* a line cut short by a crash is not one */
-        const char *key = json_string_value(json_object_get(row, "key"));
+        json_t *row = json_loads(line, 0, NULL);
+        const char *key = key_of(row);
         if (key) json_object_set(done, key, row);
         json_decref(row);
     }

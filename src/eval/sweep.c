@@ -67,6 +67,16 @@ struct psld_sweep {
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
+/* What is listed twice would pass for two seeds that agree. */
+static psld_status check_different(const psld_node *node, const texts *list)
+{
+    for (size_t i = 1; i < list->count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(list->text[i], list->text[j]) == 0)
+                return psld_node_fail(node, "\"%s\" is listed twice", list->text[i]);
+    return PSLD_OK;
+}
+
 static psld_status read_texts(const psld_node *node, const char *fallback, texts *list)
 {
     list->count = 0;
@@ -77,23 +87,30 @@ static psld_status read_texts(const psld_node *node, const char *fallback, texts
         return psld_node_fail(node, "expected a list of 1 to %d", MAX_LIST);
     for (size_t i = 0; i < psld_node_size(node); i++)
         PSLD_TRY(psld_node_text(psld_node_at(node, i), &list->text[list->count++]));
+    return check_different(node, list);
+}
+
+static psld_status read_number(const psld_node *node, double least, double most, int whole, numbers *list)
+{
+    double value;
+    PSLD_TRY(psld_node_number(node, &value));
+    if (!(value >= least && value <= most) || (whole && value != floor(value)))
+        return psld_node_fail(node, "expected a %snumber from %g to %g, found %g", whole ? "whole " : "", least, most,
+                              value);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->value[i] == value) return psld_node_fail(node, "%g is listed twice", value);
+    list->value[list->count++] = value;
     return PSLD_OK;
 }
 
-static psld_status read_list(const psld_node *node, double least, double most, numbers *list)
+static psld_status read_list(const psld_node *node, double least, double most, int whole, numbers *list)
 {
     list->count = 0;
     if (!node) return PSLD_OK;
-    int one = psld_node_kind_of(node) == PSLD_NODE_SCALAR;
-    size_t count = one ? 1 : psld_node_size(node);
+    if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) return read_number(node, least, most, whole, list);
+    size_t count = psld_node_size(node);
     if (count == 0 || count > MAX_LIST) return psld_node_fail(node, "expected a list of 1 to %d numbers", MAX_LIST);
-    for (size_t i = 0; i < count; i++) {
-        const psld_node *item = one ? node : psld_node_at(node, i);
-        PSLD_TRY(psld_node_number(item, &list->value[i]));
-        if (!(list->value[i] >= least && list->value[i] <= most))
-            return psld_node_fail(item, "expected a number from %g to %g, found %g", least, most, list->value[i]);
-    }
-    list->count = count;
+    for (size_t i = 0; i < count; i++) PSLD_TRY(read_number(psld_node_at(node, i), least, most, whole, list));
     return PSLD_OK;
 }
 
@@ -133,6 +150,13 @@ static psld_status read_inpaint(const psld_node *node, psld_sweep *s)
     return read_text(node, "hide", "right", &s->hide);
 }
 
+static psld_status read_quantize(const psld_node *root, psld_sweep *s)
+{
+    PSLD_TRY(read_text(root, "quantize", "round", &s->quantize));
+    if (strcmp(s->quantize, "round") == 0 || strcmp(s->quantize, "floor") == 0) return PSLD_OK;
+    return psld_node_fail(psld_node_get(root, "quantize"), "expected round or floor, found \"%s\"", s->quantize);
+}
+
 static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 {
     static const char *const keys[] = {"name",    "models",   "processes", "data",    "weights",
@@ -144,14 +168,14 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
     PSLD_TRY(read_texts(psld_node_get(root, "processes"), NULL, &s->processes));
     PSLD_TRY(read_texts(psld_node_get(root, "samplers"), "em", &s->samplers));
     PSLD_TRY(read_texts(psld_node_get(root, "grids"), "quadratic", &s->grids));
-    PSLD_TRY(read_list(psld_node_get(root, "nfe"), 1, 1e6, &s->nfe));
-    PSLD_TRY(read_list(psld_node_get(root, "tolerances"), 1e-12, 0.5, &s->tolerances));
-    PSLD_TRY(read_list(psld_node_get(root, "seeds"), 0, 9e15, &s->seeds));
+    PSLD_TRY(read_list(psld_node_get(root, "nfe"), 1, 1e6, 1, &s->nfe));
+    PSLD_TRY(read_list(psld_node_get(root, "tolerances"), 1e-12, 0.5, 0, &s->tolerances));
+    PSLD_TRY(read_list(psld_node_get(root, "seeds"), 0, 9e15, 1, &s->seeds));
     PSLD_TRY(read_text(root, "name", s->path, &s->name));
     PSLD_TRY(read_text(root, "data", NULL, &s->data));
     PSLD_TRY(read_text(root, "weights", NULL, &s->weights));
     PSLD_TRY(read_text(root, "metrics", "fid", &s->metric_names));
-    PSLD_TRY(read_text(root, "quantize", "round", &s->quantize));
+    PSLD_TRY(read_quantize(root, s));
     PSLD_TRY(read_inpaint(psld_node_get(root, "inpaint"), s));
     s->number = 10000;
     if (number) PSLD_TRY(psld_node_integer(number, 2, 1000000000, &s->number));
@@ -218,8 +242,44 @@ static psld_status open_model(psld_sweep *s, size_t index)
     return PSLD_OK;
 }
 
-/* What the names stand for now, which results are kept by: names stay when a model is trained on or a file edited. */
-static psld_status identify(psld_sweep *s)
+static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
+{
+    psld_sample_defaults(sampling);
+    PSLD_TRY(psld_sample_words(cell->sampler, sampling));
+    if (cell->grid) sampling->grid = cell->grid;
+    if (cell->nfe) sampling->nfe = cell->nfe;
+    if (cell->tolerance > 0) sampling->tolerance = cell->tolerance;
+    sampling->seed = cell->seed;
+    sampling->batch = 0;
+    return PSLD_OK;
+}
+
+/* Whether a cell can be computed, as far as that can be known without the data. */
+static psld_status check_cell(const psld_sweep *s, size_t index)
+{
+    const psld_sweep_cell *cell = &s->cells[index];
+    psld_sample_options sampling;
+    if (!psld_model_source(s->model))
+        return psld_fail(PSLD_BAD_INPUT, "%s: %s: a classifier has no samples", s->path, cell->model);
+    if (!s->data && !psld_model_mixture(s->model))
+        return psld_fail(PSLD_BAD_INPUT, "%s: data is missing: only exact models know their own", s->path);
+    PSLD_TRY(sampling_of(cell, &sampling));
+    sampling.batch = psld_model_batch(s->model);
+    psld_status status = psld_sample_check(psld_model_recipe(s->model), psld_model_source(s->model), &sampling);
+    if (status == PSLD_OK) return PSLD_OK;
+    return psld_fail_in(status == PSLD_BAD_ARGUMENT ? PSLD_BAD_INPUT : status, "%s: %s", s->path, cell->sampler);
+}
+
+static int differ_by_seed_alone(const psld_sweep *s, size_t i, size_t j)
+{
+    psld_sweep_cell a = s->cells[i], b = s->cells[j];
+    return s->model_of[i] == s->model_of[j] && a.process == b.process && a.sampler == b.sampler && a.grid == b.grid &&
+           a.nfe == b.nfe && a.tolerance == b.tolerance;
+}
+
+/* Looks at every cell before the first is computed: whether it can be, and what its names stand for now, which results
+ * are kept by: names stay when a model is trained on or a file edited. */
+static psld_status look_ahead(psld_sweep *s)
 {
     if (s->data) PSLD_TRY(psld_path_identity(s->data, &s->data_identity));
     if (s->weights) PSLD_TRY(psld_path_identity(s->weights, &s->weights_identity));
@@ -227,6 +287,7 @@ static psld_status identify(psld_sweep *s)
     for (size_t i = 0; i < s->cell_count; i++) {
         PSLD_TRY(open_model(s, i));
         s->fingerprint[i] = s->model_fingerprint;
+        if (i == 0 || !differ_by_seed_alone(s, i, i - 1)) PSLD_TRY(check_cell(s, i));
     }
     return PSLD_OK;
 }
@@ -244,7 +305,7 @@ static psld_status open_sweep(const char *path, const char *const *overrides, si
     s->fingerprint = s->model_of ? psld_alloc(s->cell_count, sizeof *s->fingerprint) : NULL;
     if (!s->fingerprint) return PSLD_NO_MEMORY;
     PSLD_TRY(add_cells(s, s->cells));
-    return identify(s);
+    return look_ahead(s);
 }
 
 psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count, psld_sweep **sweep)
@@ -353,11 +414,9 @@ static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *use
 {
     psld_set *data;
     psld_array *rows;
-    if (s->weights) PSLD_TRY(psld_features_open(s->weights, &s->features));
-    if (s->inpaint_images) PSLD_TRY(psld_set_open(s->inpaint_images, 0, &s->known));
+    if (s->weights && !s->features) PSLD_TRY(psld_features_open(s->weights, &s->features));
+    if (s->inpaint_images && !s->known) PSLD_TRY(psld_set_open(s->inpaint_images, 0, &s->known));
     if (!s->data) {
-        if (!psld_model_mixture(s->model))
-            return psld_fail(PSLD_BAD_INPUT, "%s: data is missing: only exact models know their own", s->path);
         PSLD_TRY(exact_draws(s->model, 4 * (size_t)s->number, &rows));
         return psld_set_of_rows(rows, "exact draws", &s->real);
     }
@@ -369,18 +428,6 @@ static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *use
     psld_status status = reduce(s, data, progress, user);
     psld_set_free(data);
     return status;
-}
-
-static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
-{
-    psld_sample_defaults(sampling);
-    PSLD_TRY(psld_sample_words(cell->sampler, sampling));
-    if (cell->grid) sampling->grid = cell->grid;
-    if (cell->nfe) sampling->nfe = cell->nfe;
-    if (cell->tolerance > 0) sampling->tolerance = cell->tolerance;
-    sampling->seed = cell->seed;
-    sampling->batch = 0;
-    return PSLD_OK;
 }
 
 static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)

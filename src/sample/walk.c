@@ -442,6 +442,26 @@ void psld_sample_warn(const psld_recipe *recipe)
         recipe->spec.name, distance);
 }
 
+static psld_status check_end(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options)
+{
+    if (options->eps >= source->earliest) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT,
+                     "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
+                     "eps or end_sigma",
+                     recipe->spec.name, source->earliest, options->eps);
+}
+
+psld_status psld_sample_check(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options)
+{
+    psld_sample_options resolved;
+    route r = {0};
+    PSLD_TRY(psld_sample_resolve(recipe, options, &r.sampler, &resolved));
+    PSLD_TRY(check_end(recipe, source, &resolved));
+    psld_status status = plan_route(recipe, &resolved, source->exact, &r);
+    release_route(&r);
+    return status;
+}
+
 /* A walk with options that are complete, along a route that knows its sampler and direction. */
 static psld_status walk_route(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                               route *r, uint64_t first, size_t count, size_t dim, const double *start, double *z,
@@ -449,11 +469,7 @@ static psld_status walk_route(const psld_recipe *recipe, psld_source *source, co
 {
     if (count < 1 || dim < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
-    if (options->eps < source->earliest)
-        return psld_fail(PSLD_BAD_ARGUMENT,
-                         "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
-                         "eps or end_sigma",
-                         recipe->spec.name, source->earliest, options->eps);
+    PSLD_TRY(check_end(recipe, source, options));
     psld_walk walk = {.recipe = recipe, .source = source, .options = options, .dim = dim};
     walk.k = (size_t)recipe->spec.k;
     walk.predicted = (size_t)recipe->predicted;

@@ -124,6 +124,8 @@ typedef struct psld_sample_cost {
 psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                                 uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                 psld_sample_cost *cost);
+/* Whether there is such a walk: plans it as psld_sample_counted does, and takes none of its steps. */
+psld_status psld_sample_check(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options);
 /* Logs that the walk starts too far from where the process ends, if it does. */
 void psld_sample_warn(const psld_recipe *recipe);
 /* Evaluations a sample: the mean over groups, rounded up. */

@@ -41,6 +41,18 @@ says sampler
 cut -d , -f 1-10 whole.csv >a && cut -d , -f 1-10 out/table.csv >b && cmp a b || fail "another table"
 [ "$(grep -c '^{"key":"[^"]*",' out/results.jsonl)" -eq 12 ] || fail "a row was lost behind a line cut short"
 
+check "lines that are no results are passed over"
+cp out/results.jsonl whole.jsonl
+key=$(head -1 whole.jsonl | grep -o '"key":"[^"]*"')
+{
+    printf '\n[1, 2]\n7\n{"key": 3}\n{}\n{%s}\n{%s,"nfe":"many","seconds":[]}\n\0\377\n' "$key" "$key"
+    cat whole.jsonl
+    printf '{%s}\n{"key": "cut sho' "$key"
+} >out/results.jsonl
+quietly sweep sweep.yaml -o out
+cut -d , -f 1-10 out/table.csv | cmp - a || fail "another table"
+mv whole.jsonl out/results.jsonl
+
 check "what has changed since is computed anew, whatever it is called; what has only another name is not"
 cat >named.yaml <<'YAML'
 models: [named-model.yaml]
@@ -161,3 +173,18 @@ refuses 1 'order: expected a whole number, found "two"' sweep sweep.yaml --estim
 refuses 1 "expected key=value" sweep sweep.yaml --estimate 'samplers=[dpm fast]'
 refuses 1 'grid: there is none named "magic"' sweep sweep.yaml --estimate 'samplers=[dpm grid=magic]'
 refuses 1 "expected some of fid" sweep sweep.yaml --estimate metrics=fod
+refuses 1 "expected round or floor" sweep sweep.yaml --estimate quantize=flor
+refuses 1 "expected a whole number" sweep sweep.yaml --estimate 'nfe=[5.5]'
+refuses 1 "5 is listed twice" sweep sweep.yaml -o new 'nfe=[5, 8, 5]'
+refuses 1 "1 is listed twice" sweep sweep.yaml -o new 'seeds=[1, 1]'
+refuses 1 '"em" is listed twice' sweep sweep.yaml -o new 'samplers=[em, ode, em]'
+refuses 1 '"m.yaml" is listed twice' sweep sweep.yaml -o new 'models=[m.yaml, m.yaml]'
+
+check "a cell that cannot be computed is found before the first is"
+refuses 1 "sweep.yaml: em: nfe: em needs at least 2 evaluations here, found 1" sweep sweep.yaml -o new 'nfe=[5, 1]'
+refuses 1 "grid: expected" sweep sweep.yaml -o new 'grids=[uniform, magic]'
+refuses 1 "order: em has no choice of it" sweep sweep.yaml -o new 'samplers=[ode, em order=2]'
+refuses 1 "nowhere.yaml" sweep sweep.yaml -o new 'models=[m.yaml, nowhere.yaml]'
+refuses 1 "nonsense" sweep sweep.yaml -o new 'processes=[vp, nonsense]'
+refuses 1 "a classifier has no samples" sweep images.yaml -o new 'models=[net.safetensors, c.safetensors]'
+refuses 1 "data is missing" sweep sweep.yaml -o new 'models=[m.yaml, net.safetensors]' 'processes=[psld gamma=0.02]'
