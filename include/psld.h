@@ -589,7 +589,8 @@ PSLD_API void psld_data_free(psld_data *data);
 /* What it is, in a few words: "folder of images". */
 PSLD_API const char *psld_data_kind(const psld_data *data);
 PSLD_API uint64_t psld_data_count(const psld_data *data);
-/* Shape of an item: its rank, and its sizes in `shape`; images [channels, height, width]. */
+/* Shape of an item: its rank, and its sizes in `shape`; images [channels, height, width]. Where no size was asked for it
+ * is that of the middle one, by its shorter side, of up to 32 images, evenly chosen. */
 PSLD_API int psld_data_shape(const psld_data *data, size_t shape[PSLD_MAX_RANK]);
 /* Whether items are images of u8; else they are numbers. */
 PSLD_API int psld_data_is_image(const psld_data *data);
@@ -607,7 +608,7 @@ PSLD_API psld_status psld_data_read(psld_data *data, size_t n, const uint64_t *i
 PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t *index, uint8_t *pixels,
                                        int32_t *label);
 /* Decodes every image once, so that psld_data_skipped counts all that are broken and psld_data_mixed tells whether there
- * are images of other sizes than the first. Nothing is kept. */
+ * are images of other sizes than that of psld_data_shape. Nothing is kept. */
 PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
 PSLD_API int psld_data_mixed(const psld_data *data);
 /* Toy sets, 0 <= index; NULL past the last. */

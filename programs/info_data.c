@@ -44,7 +44,7 @@ static int print_text(const char *path, const psld_data *data, int is_checked)
     printf("%s: %s, %" PRIu64 " items of", path, psld_data_kind(data), psld_data_count(data));
     if (psld_data_is_image(data))
         printf(" %zu x %zu pixels%s in %s", shape[2], shape[1],
-               psld_data_mixed(data) ? " (the first) and other sizes" : "", shape[0] == 1 ? "grey" : "colour");
+               psld_data_mixed(data) ? " (about the median) and other sizes" : "", shape[0] == 1 ? "grey" : "colour");
     else
         for (int i = 0; i < rank; i++) printf("%s%zu", i ? " x " : " ", shape[i]);
     printf("%s\n", psld_data_is_image(data) ? "" : " numbers");

@@ -415,6 +415,27 @@ static void other_sizes(void **state)
     check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "more than can be had");
 }
 
+/* One odd image, or a broken one, does not decide what the others are brought to. */
+static void odd_first_image(void **state)
+{
+    size_t shape[PSLD_MAX_RANK];
+    char path[32];
+    (void)state;
+    mkdir("thumb", 0777);
+    save(picture(0, 3), "thumb/000.png");
+    save((bytes){0}, "thumb/001.png");
+    for (unsigned i = 2; i < 100; i++) {
+        snprintf(path, sizeof path, "thumb/%03u.png", i);
+        save(picture(i, i % 3 ? SIDE : 2 * SIDE), path);
+    }
+    psld_data *data = open_data("thumb", NULL);
+    assert_int_equal(psld_data_shape(data, shape), 3);
+    assert_true(shape[0] == 3 && shape[1] == SIDE && shape[2] == SIDE);
+    assert_int_equal(psld_data_check(data, NULL, NULL), PSLD_OK);
+    assert_int_equal(psld_data_mixed(data), 1);
+    psld_data_free(data);
+}
+
 /* ---- IDX --------------------------------------------------------------------------------------------------------- */
 
 static bytes make_idx(int rank, const uint32_t *shape, size_t extra)
@@ -1132,6 +1153,7 @@ int main(void)
         cmocka_unit_test(unreadable_images),
         cmocka_unit_test(foreign_formats),
         cmocka_unit_test(other_sizes),
+        cmocka_unit_test(odd_first_image),
         cmocka_unit_test(idx_sets),
         cmocka_unit_test(idx_broken),
         cmocka_unit_test(cifar_binary),

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,7 +21,7 @@
 #include "data/items.h"
 
 enum {
-    LOOKS = 16, /* images that are looked at to tell grey from colour */
+    LOOKS = 32, /* images, at most, that are looked at to tell size and colour of a set */
     TEXT_SIZE = 1024,
 };
 
@@ -35,7 +36,7 @@ struct psld_data {
     int32_t *new_label;                 /* [items->class_count] where the caller gave an order of classes, or NULL */
     char **classes;                     /* names in the caller's order, or NULL */
     uint64_t *sizes;                    /* [classes] items of each */
-    size_t stored_height, stored_width; /* of the first image, as it is */
+    size_t stored_height, stored_width; /* of the middle image, as it is */
     atomic_int mixed;                   /* others were found that differ */
     atomic_ullong skipped;
     float values[256]; /* v / 127.5 - 1 */
@@ -283,29 +284,53 @@ psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *us
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* The sizes of a set of images: of the first that can be looked at, in colour when any of a few is. */
+/* By the shorter side, which is that of the largest square. */
+static int compare_sizes(const void *first, const void *second)
+{
+    const psld_image *a = first, *b = second;
+    size_t short_a = a->width < a->height ? a->width : a->height, long_a = a->width + a->height - short_a;
+    size_t short_b = b->width < b->height ? b->width : b->height, long_b = b->width + b->height - short_b;
+    if (short_a != short_b) return short_a < short_b ? -1 : 1;
+    return (long_a > long_b) - (long_a < long_b);
+}
+
+/* Sizes of some images, evenly chosen, broken ones passed over: at least one, of at most LOOKS. */
+static psld_status look_at_some(const psld_data *data, psld_image seen[LOOKS], size_t *count)
+{
+    const psld_items *items = data->items;
+    char why[TEXT_SIZE] = "";
+    uint64_t stride = (items->count + LOOKS - 1) / LOOKS, step = stride;
+    *count = 0;
+    for (uint64_t i = 0; i < items->count; i += step) {
+        psld_status status = items->ops->look(items, i, &seen[*count]);
+        if (status != PSLD_OK && !is_broken(status)) return status;
+        if (status != PSLD_OK && !*why) snprintf(why, sizeof why, "%s", psld_error_text());
+        *count += status == PSLD_OK;
+        step = *count ? stride : 1; /* any image will do to begin with */
+    }
+    if (*count) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "%s: no image can be read; the first: %s", data->path, why);
+}
+
+/* The shape of a set of images: the size of the middle one of some, so that no odd one decides it; in colour when any of
+ * them is. */
 static psld_status find_shape(psld_data *data)
 {
     const psld_items *items = data->items;
-    psld_image image = {0}, first = {0};
-    char why[TEXT_SIZE] = "";
-    uint64_t stride = items->count / LOOKS > 0 ? items->count / LOOKS : 1, step = stride;
-    for (uint64_t i = 0; i < items->count; i += step) {
-        psld_status status = items->ops->look(items, i, &image);
-        if (status != PSLD_OK && !is_broken(status)) return status;
-        if (status != PSLD_OK && !*why) snprintf(why, sizeof why, "%s", psld_error_text());
-        if (status == PSLD_OK && !first.width) first = image;
-        if (status == PSLD_OK && image.channels > first.channels) first.channels = image.channels;
-        step = first.width ? stride : 1; /* any image will do to begin with */
-    }
-    if (!first.width) return psld_fail(PSLD_BAD_INPUT, "%s: no image can be read; the first: %s", data->path, why);
+    psld_image seen[LOOKS];
+    size_t count;
+    int channels = 1;
+    PSLD_TRY(look_at_some(data, seen, &count));
+    for (size_t i = 0; i < count; i++)
+        if (seen[i].channels > channels) channels = seen[i].channels;
+    qsort(seen, count, sizeof *seen, compare_sizes);
+    data->stored_height = seen[(count - 1) / 2].height;
+    data->stored_width = seen[(count - 1) / 2].width;
     data->rank = 3;
-    data->shape[0] = (size_t)(data->options.channels ? data->options.channels : first.channels);
-    data->shape[1] = data->options.size ? data->options.size : first.height;
-    data->shape[2] = data->options.size ? data->options.size : first.width;
-    data->stored_height = first.height;
-    data->stored_width = first.width;
-    int as_stored = data->shape[1] == first.height && data->shape[2] == first.width;
+    data->shape[0] = (size_t)(data->options.channels ? data->options.channels : channels);
+    data->shape[1] = data->options.size ? data->options.size : data->stored_height;
+    data->shape[2] = data->options.size ? data->options.size : data->stored_width;
+    int as_stored = data->shape[1] == data->stored_height && data->shape[2] == data->stored_width;
     data->dim = data->shape[0] * data->shape[1] * data->shape[2];
     if (!items->costly && as_stored) return PSLD_OK;
     return psld_cache_create(items->count, data->dim, data->options.memory, data->options.cache_dir, &data->cache);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/data.h"
 #include "model/process_read.h"
 #include "train/choose.h"
 #include "train/training.h"
@@ -238,7 +239,8 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
     if (status == PSLD_OK && psld_data_is_image(t->data) && final != size) {
         int rank = psld_data_shape(t->data, shape);
-        if (rank == 3 && ((size_t) final != shape[1] || (size_t) final != shape[2]))
+        int may_differ = psld_data_is_costly(t->data); /* files of images, of which only some were looked at */
+        if (rank == 3 && (may_differ || (size_t) final != shape[1] || (size_t) final != shape[2]))
             status = open_data(t, &early, final, channels);
     }
     psld_settings_clear(&early);

@@ -135,6 +135,16 @@ check "start from another model's weights"
 trains small.yaml -o second --init whole train.steps=2
 refuses 1 "another network" train small.yaml -o third --init whole model.nf=8
 
+check "images of several sizes: the middle one is chosen, not the first; all are brought to it"
+write_networks
+quietly sample net.safetensors -n 1 --nfe 2 -o odd
+sed "s/size: 8/size: 16/" net.yaml >net16.yaml
+quietly convert net16.yaml net16.safetensors
+quietly sample net16.safetensors -n 8 --nfe 2 -o sizes
+mv odd/*.png sizes/000-thumb.png
+trains sizes -o sized train.steps=3 model.nf=8 model.num_res_blocks=1 train.batch=9 data.held_out=0 train.sample_every=0
+grep -q "size: 16" sized/config.yaml || fail "another size: $(grep size: sized/config.yaml)"
+
 check "estimate: nothing is written"
 listing >"$logs/before"
 trains small.yaml --estimate --json
