@@ -611,6 +611,9 @@ PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t
  * are images of other sizes than that of psld_data_shape. Nothing is kept. */
 PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
 PSLD_API int psld_data_mixed(const psld_data *data);
+/* The options by which images become what a model takes, as its training did (data.fit); the defaults where it takes
+ * none. */
+PSLD_API psld_status psld_model_data_options(const psld_model *model, psld_data_options *options);
 /* Toy sets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_toy_name(int index);
 PSLD_API const char *psld_toy_summary(int index);
@@ -770,6 +773,11 @@ typedef enum psld_set_kind {
 /* Images or vectors as psld_data_open has them, features [n, d] (.npy of floats), or statistics (.npz with mu and
  * sigma). Of endless sets, or with a limit above 0, the first so many. A broken image is an error. */
 PSLD_API psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set);
+/* The same with images brought to the size and channels of `options`, of which `strict` is not asked. psld_set_fitted
+ * tells whether any of those read so far had to be: was of another size, or lost its colour. */
+PSLD_API psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_options *options,
+                                      psld_set **set);
+PSLD_API int psld_set_fitted(const psld_set *set);
 /* `count` samples of a model, drawn when they are first needed and kept: images (u8, rounded or with `floor` cut off), or
  * points. The model is borrowed. */
 PSLD_API psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,

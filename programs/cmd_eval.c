@@ -9,11 +9,11 @@
 enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
 
 typedef struct request {
-    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence;
+    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence, *fit;
     sampling_request sampling;
     psld_likelihood_options likelihood;
     psld_compare_options compare;
-    long splits, neighbours, kid_subsets, kid_size, probes;
+    long splits, neighbours, kid_subsets, kid_size, probes, size;
 } request;
 
 /* What the words of the command line name. */
@@ -21,6 +21,7 @@ typedef struct pair {
     psld_model *model;            /* NULL: the first side is a set of its own */
     psld_sample_options sampling; /* of the model */
     psld_set *first, *second;
+    psld_data_options images; /* what those of sets are brought to */
     psld_features *features;
     const char *name[2];
 } pair;
@@ -69,21 +70,60 @@ static psld_status open_samples(const request *r, pair *s)
     return psld_set_model(s->model, &s->sampling, samples_of(r), strcmp(r->sampling.quantize, "floor") == 0, &s->first);
 }
 
+/* What images are brought to: what the model takes, as its training did, or what is asked for. */
+static psld_status choose_fit(const request *r, pair *s)
+{
+    psld_data_defaults(&s->images);
+    psld_status status = s->model ? psld_model_data_options(s->model, &s->images) : PSLD_OK;
+    if (r->size) s->images.size = (size_t)r->size;
+    if (r->fit) s->images.stretch = strcmp(r->fit, "stretch") == 0;
+    return status;
+}
+
 static psld_status open_sides(request *r, const char *const *model_words, int model_count, int likelihood, pair *s)
 {
     psld_status status = PSLD_OK;
-    if (is_model(s->name[0])) {
-        status = cli_model_open(&r->sampling.model, model_words, model_count, &s->model);
-        if (status == PSLD_OK && !likelihood) status = open_samples(r, s);
-    } else if (model_count > 1) {
+    int is_a_model = is_model(s->name[0]);
+    if (!is_a_model && model_count > 1)
         return cli_bad_input("%s: overrides are for models, and this is none", model_words[1]);
-    } else {
-        status = psld_set_open(s->name[0], likelihood ? 0 : (uint64_t)r->sampling.n, &s->first);
-    }
+    if (is_a_model) status = cli_model_open(&r->sampling.model, model_words, model_count, &s->model);
+    if (status == PSLD_OK) status = choose_fit(r, s);
+    if (status == PSLD_OK && is_a_model && !likelihood) status = open_samples(r, s);
+    if (status == PSLD_OK && !is_a_model)
+        status = psld_set_open_as(s->name[0], (uint64_t)r->sampling.n, &s->images, &s->first);
     /* with a model, -n is the number of its samples, and the data are all of them */
-    if (status == PSLD_OK && s->name[1])
-        status = psld_set_open(s->name[1], s->model && !likelihood ? 0 : (uint64_t)r->sampling.n, &s->second);
+    uint64_t limit = is_a_model && !likelihood ? 0 : (uint64_t)r->sampling.n;
+    if (status == PSLD_OK && s->name[1]) status = psld_set_open_as(s->name[1], limit, &s->images, &s->second);
     return status;
+}
+
+static int is_fitted(const psld_set *set)
+{
+    return set && psld_set_fitted(set);
+}
+
+static void tell_fit_of(const char *name, const psld_data_options *images)
+{
+    if (images->size)
+        cli_complain("%s: images were brought to %zu x %zu%s, %s", name, images->size, images->size,
+                     images->channels == 1 ? " in grey" : "",
+                     images->stretch ? "stretched" : "of each the largest square in the middle");
+    else
+        cli_complain("%s: images in colour were made grey, as most are", name);
+}
+
+/* Nothing is resized without a word: once the sets have been read it is known whether they were. */
+static void tell_fit(const pair *s)
+{
+    if (is_fitted(s->first)) tell_fit_of(s->name[0], &s->images);
+    if (is_fitted(s->second)) tell_fit_of(s->name[1], &s->images);
+}
+
+static void put_fit(json_t *object, const pair *s)
+{
+    if (!s->images.size || (!is_fitted(s->first) && !is_fitted(s->second))) return;
+    json_object_set_new(object, "brought_to", json_integer((json_int_t)s->images.size));
+    json_object_set_new(object, "fit", json_string(s->images.stretch ? "stretch" : "crop"));
 }
 
 static void close_sides(pair *s)
@@ -136,6 +176,7 @@ static json_t *comparison_json(const request *r, const pair *s, const psld_compa
     if (metrics & PSLD_KID) put(object, "kid", c->kid), put(object, "kid_std", c->kid_deviation);
     if (metrics & PSLD_PRECISION_RECALL) put(object, "precision", c->precision), put(object, "recall", c->recall);
     if (metrics & PSLD_SLICED) put(object, "swd", c->sliced);
+    put_fit(object, s);
     put(object, "seconds", seconds);
     return object;
 }
@@ -188,6 +229,7 @@ static int compare(request *r, pair *s)
     double seconds = cli_seconds() - progress.began;
     if (status == PSLD_OK) status = write_page(r, s);
     if (status != PSLD_OK) return cli_failed(status);
+    tell_fit(s);
     if (r->sampling.json) return cli_json_print(comparison_json(r, s, &c, seconds));
     print_comparison(r, s, &c, seconds);
     if (r->page) printf("%s: rows of real images, generated ones, and the real images nearest to these\n", r->page);
@@ -223,11 +265,13 @@ static int write_files(const request *r, pair *s)
     if (status == PSLD_OK && r->statistics_out) status = save_statistics(r, s, &progress);
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
+    tell_fit(s);
     uint64_t n = psld_set_count(s->first);
     if (r->sampling.json) {
         json_t *object = json_object();
         json_object_set_new(object, "n_a", json_integer((json_int_t)n));
         json_object_set_new(object, "features", json_string(kind_of_features(s)));
+        put_fit(object, s);
         put(object, "seconds", cli_seconds() - progress.began);
         return cli_json_print(object);
     }
@@ -264,6 +308,7 @@ static int print_nll(const request *r, const pair *s, const psld_nll *nll, doubl
     put(object, "tolerance", r->likelihood.tolerance);
     put(object, "eps", r->likelihood.eps);
     json_object_set_new(object, "nfe", json_integer((json_int_t)nll->nfe));
+    put_fit(object, s);
     put(object, "seconds", seconds);
     return cli_json_print(object);
 }
@@ -278,6 +323,7 @@ static int likelihood(request *r, pair *s)
     psld_status status = psld_model_nll(s->model, s->second, &r->likelihood, &nll);
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
+    tell_fit(s);
     return print_nll(r, s, &nll, cli_seconds() - progress.began);
 }
 
@@ -305,6 +351,8 @@ static int check_request(const cli_command *command, request *r, const pair *s, 
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
     if (sides < 1) return cli_wrong_usage(command, "what is to be evaluated? Give two sets, or a model and data");
     if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
+    if (r->size && is_model(s->name[0]))
+        return cli_wrong_usage(command, "--size: data are brought to the size of the model's images");
     if (nll && !is_model(s->name[0])) return cli_wrong_usage(command, "nll: %s is no model", s->name[0]);
     if (r->features_out && !cli_ends_in(r->features_out, ".npy"))
         return cli_wrong_usage(command, "--features-out: expected a name that ends in .npy");
@@ -340,6 +388,9 @@ static int run(const cli_command *command, int argc, char **argv)
          NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or images to take of each set",
          &r.sampling.n, NULL},
+        {"size", 0, CLI_COUNT, "N", "bring the images of all sets to N x N", &r.size, NULL},
+        {"fit", 0, CLI_TEXT, "crop|stretch", "how images that are not square fit (default crop; of a model: its own)",
+         &r.fit, "crop|stretch"},
         {"features-out", 0, CLI_FILE, "FILE.npy", "write the features of one set", &r.features_out, NULL},
         {"statistics-out", 0, CLI_FILE, "FILE.npz", "write mean and covariance of one set (mu, sigma)",
          &r.statistics_out, NULL},
@@ -377,11 +428,11 @@ const cli_command command_eval = {
         "Sets are images (a folder, an archive, .npy of uint8, CIFAR, MNIST), features or points (.npy of floats [n, "
         "d]), "
         "or statistics\n"
-        "(.npz with mu and sigma). Of a MODEL samples are drawn first, as psld sample draws them. Images are compared "
-        "as 8-bit values, and "
-        "nothing is "
-        "resized, cropped\n"
-        "or left out; A is the generated side.\n\n"
+        "(.npz with mu and sigma). Of a MODEL samples are drawn first, as psld sample draws them; the data are brought "
+        "to its size as in its\n"
+        "training. Otherwise images must be alike, or be given a --size. Images are compared as 8-bit values, and "
+        "nothing is left out;\n"
+        "A is the generated side.\n\n"
         "Features of images need --weights: the FID network, pt_inception-2015-12-05-6726825d.pth from the releases of "
         "pytorch-fid and of\n"
         "torch-fidelity (SHA-256 6726825d...; also after psld convert to .safetensors), or a classifier of psld, whose "

@@ -493,7 +493,20 @@ static const char inpainting_yaml[] =
     "models: {net: memory-network.safetensors}\ndata: memory-images\nweights: memory-classifier.safetensors\n"
     "samplers: [em]\nnfe: [2]\nnumber: 2\ninpaint: {images: memory-images, hide: left}\n";
 
+static psld_status open_for_model(const char *path, psld_set **set)
+{
+    psld_model *model;
+    psld_data_options options;
+    *set = NULL;
+    psld_status status = psld_model_open(path, NULL, &model);
+    if (status == PSLD_OK) status = psld_model_data_options(model, &options);
+    if (status == PSLD_OK) status = psld_set_open_as("memory-images", 0, &options, set);
+    psld_model_free(model);
+    return status;
+}
+
 MAKES(open_image_set, set, psld_set_open("memory-images", 0, &made))
+MAKES(open_fitted_set, set, open_for_model("memory-network.safetensors", &made))
 MAKES(open_row_set, set, psld_set_open("memory-input.npy", 0, &made))
 MAKES(open_statistics_set, set, psld_set_open("memory-statistics.npz", 0, &made))
 MAKES(open_features, features, psld_features_open("memory-classifier.safetensors", &made))
@@ -730,6 +743,7 @@ static void every_call_of_evaluation(void **state)
     save_evaluation_files();
     assert_int_equal(psld_features_open("memory-classifier.safetensors", &features), PSLD_OK);
     exhaust("set_open, images", open_image_set);
+    exhaust("set_open_as", open_fitted_set);
     exhaust("set_open, rows", open_row_set);
     exhaust("set_open, statistics", open_statistics_set);
     exhaust("features_open", open_features);

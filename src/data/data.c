@@ -38,6 +38,7 @@ struct psld_data {
     uint64_t *sizes;                    /* [classes] items of each */
     size_t stored_height, stored_width; /* of the middle image, as it is */
     atomic_int mixed;                   /* others were found that differ */
+    atomic_int fitted;                  /* some were brought to the shape of the set */
     atomic_ullong skipped;
     float values[256]; /* v / 127.5 - 1 */
 };
@@ -73,13 +74,14 @@ static psld_status make_image(psld_data *data, uint64_t index, uint8_t *pixels)
     size_t height = data->shape[1], width = data->shape[2];
     PSLD_TRY(data->items->ops->image(data->items, index, &image));
     psld_status status = PSLD_OK;
-    if (data->options.size == 0 && (image.width != width || image.height != height))
+    int other_size = image.width != width || image.height != height;
+    if (other_size || image.channels > channels) atomic_store(&data->fitted, 1);
+    if (other_size && data->options.size == 0)
         status = psld_fail(PSLD_BAD_ARGUMENT,
-                           "%s: image %" PRIu64 " has %zu x %zu pixels, others %zu x %zu; a size to "
-                           "bring all of them to must be given",
+                           "%s: image %" PRIu64
+                           " has %zu x %zu pixels, others %zu x %zu; give a size to bring all of them to",
                            data->path, index, image.width, image.height, width, height);
-    else
-        status = psld_image_fit(&image, channels, width, height, data->options.stretch, pixels);
+    if (status == PSLD_OK) status = psld_image_fit(&image, channels, width, height, data->options.stretch, pixels);
     psld_image_release(&image);
     return status;
 }
@@ -466,6 +468,11 @@ uint64_t psld_data_class_count(const psld_data *data, size_t index)
 uint64_t psld_data_skipped(const psld_data *data)
 {
     return (uint64_t)atomic_load(&data->skipped);
+}
+
+int psld_data_fitted(const psld_data *data)
+{
+    return atomic_load(&data->fitted);
 }
 
 int psld_data_mixed(const psld_data *data)

@@ -14,6 +14,9 @@ int32_t psld_data_label(const psld_data *data, uint64_t index);
 psld_status psld_data_fetch(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
                             int32_t *label);
 
+/* Whether any image read so far was of another size than the set's, or lost its colour. */
+int psld_data_fitted(const psld_data *data);
+
 /* Whether reading an item for the first time takes so long that it should be done ahead. */
 int psld_data_is_costly(const psld_data *data);
 /* Decodes an item so that reading it costs little; `pixels` has room for an item. Any thread. What fails now fails again

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "data/data.h"
 #include "io/npz.h"
 #include "sample/walk.h"
 
@@ -23,8 +24,7 @@ static size_t product(const size_t *shape, int rank)
 
 static psld_status open_data(const char *path, uint64_t limit, psld_set *set)
 {
-    psld_data_options options;
-    psld_data_defaults(&options);
+    psld_data_options options = set->asked;
     options.strict = 1;
     PSLD_TRY(psld_data_open(path, &options, &set->data));
     set->kind = psld_data_is_image(set->data) ? PSLD_SET_IMAGES : PSLD_SET_ROWS;
@@ -128,9 +128,17 @@ psld_status psld_set_of_statistics(psld_statistics *statistics, const char *name
 
 psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set)
 {
+    psld_data_options options;
+    psld_data_defaults(&options);
+    return psld_set_open_as(path, limit, &options, set);
+}
+
+psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_options *options, psld_set **set)
+{
     *set = NULL;
     psld_set *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
+    made->asked = *options;
     psld_status status = open_any(path, limit, made);
     if (status == PSLD_OK && made->kind != PSLD_SET_STATISTICS) {
         if (made->count == 0) status = psld_fail(PSLD_BAD_INPUT, "%s: the set is empty", path);
@@ -196,6 +204,11 @@ psld_set_kind psld_set_kind_of(const psld_set *set)
 uint64_t psld_set_count(const psld_set *set)
 {
     return set->count;
+}
+
+int psld_set_fitted(const psld_set *set)
+{
+    return set->data && psld_data_fitted(set->data);
 }
 
 uint64_t psld_set_nfe(const psld_set *set)

@@ -11,6 +11,7 @@ struct psld_set {
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of an item; images [channels, height, width] */
     size_t size;                 /* numbers of an item */
+    psld_data_options asked;     /* of images: size, channels, how they fit */
     /* what it is made of: one of these */
     psld_data *data;
     psld_array *rows; /* float32 [count, ...] */

@@ -5,6 +5,8 @@
  *     models: {psld: runs/psld, vp: runs/vp}    # label: path, or a list of paths
  *     processes: [vp, cld]                      # other recipes than the models' own (exact models)
  *     data: cifar10/train.tar                   # images, features, statistics; not needed for exact models
+ *     size: 64                                  # that images of the data are brought to; as they are without it
+ *     fit: crop                                 # or stretch: those that are not square
  *     weights: inception.safetensors            # what images become features by
  *     metrics: fid,is
  *     samplers: [em, sscs, ode, ancestral eta=0.5 grid=log nfe=50]
@@ -44,10 +46,10 @@ typedef struct numbers {
 struct psld_sweep {
     psld_yaml *yaml;
     char *path;
-    const char *name, *data, *weights, *metric_names, *quantize, *inpaint_images, *hide;
+    const char *name, *data, *weights, *metric_names, *quantize, *fit, *inpaint_images, *hide;
     texts labels, models, processes, samplers, grids;
     numbers nfe, tolerances, seeds;
-    int64_t number;
+    int64_t number, size;
     unsigned metrics;
     psld_sweep_cell *cells;
     size_t *model_of; /* [cell_count] */
@@ -150,19 +152,21 @@ static psld_status read_inpaint(const psld_node *node, psld_sweep *s)
     return read_text(node, "hide", "right", &s->hide);
 }
 
-static psld_status read_quantize(const psld_node *root, psld_sweep *s)
+/* The first where nothing is said. */
+static psld_status read_one_of(const psld_node *root, const char *key, const char *first, const char *second,
+                               const char **word)
 {
-    PSLD_TRY(read_text(root, "quantize", "round", &s->quantize));
-    if (strcmp(s->quantize, "round") == 0 || strcmp(s->quantize, "floor") == 0) return PSLD_OK;
-    return psld_node_fail(psld_node_get(root, "quantize"), "expected round or floor, found \"%s\"", s->quantize);
+    PSLD_TRY(read_text(root, key, first, word));
+    if (strcmp(*word, first) == 0 || strcmp(*word, second) == 0) return PSLD_OK;
+    return psld_node_fail(psld_node_get(root, key), "expected %s or %s, found \"%s\"", first, second, *word);
 }
 
 static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 {
-    static const char *const keys[] = {"name",    "models",   "processes", "data",    "weights",
-                                       "metrics", "samplers", "grids",     "nfe",     "tolerances",
-                                       "number",  "seeds",    "quantize",  "inpaint", NULL};
-    const psld_node *number = psld_node_get(root, "number");
+    static const char *const keys[] = {"name",     "models",  "processes", "data",       "weights", "metrics",
+                                       "samplers", "grids",   "nfe",       "tolerances", "number",  "seeds",
+                                       "quantize", "inpaint", "size",      "fit",        NULL};
+    const psld_node *number = psld_node_get(root, "number"), *size = psld_node_get(root, "size");
     PSLD_TRY(psld_node_check_keys(root, keys));
     PSLD_TRY(read_models(root, s));
     PSLD_TRY(read_texts(psld_node_get(root, "processes"), NULL, &s->processes));
@@ -175,7 +179,9 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
     PSLD_TRY(read_text(root, "data", NULL, &s->data));
     PSLD_TRY(read_text(root, "weights", NULL, &s->weights));
     PSLD_TRY(read_text(root, "metrics", "fid", &s->metric_names));
-    PSLD_TRY(read_quantize(root, s));
+    PSLD_TRY(read_one_of(root, "quantize", "round", "floor", &s->quantize));
+    PSLD_TRY(read_one_of(root, "fit", "crop", "stretch", &s->fit));
+    if (size) PSLD_TRY(psld_node_integer(size, 1, 4096, &s->size));
     PSLD_TRY(read_inpaint(psld_node_get(root, "inpaint"), s));
     s->number = 10000;
     if (number) PSLD_TRY(psld_node_integer(number, 2, 1000000000, &s->number));
@@ -364,13 +370,13 @@ void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *
 psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size)
 {
     const psld_sweep_cell *c = &sweep->cells[index];
-    int length =
-        psld_text_print(key, size,
-                        "model %016" PRIx64 "|%s|%s|%d|%.17g|%" PRIu64 "|%" PRId64 "|%s|data %016" PRIx64
-                        "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s",
-                        sweep->fingerprint[index], c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance, c->seed,
-                        sweep->number, sweep->metric_names, sweep->data_identity, sweep->weights_identity,
-                        sweep->quantize, sweep->known_identity, sweep->inpaint_images ? sweep->hide : "");
+    int length = psld_text_print(key, size,
+                                 "model %016" PRIx64 "|%s|%s|%d|%.17g|%" PRIu64 "|%" PRId64 "|%s|data %016" PRIx64
+                                 "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s|%" PRId64 " %s",
+                                 sweep->fingerprint[index], c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance,
+                                 c->seed, sweep->number, sweep->metric_names, sweep->data_identity,
+                                 sweep->weights_identity, sweep->quantize, sweep->known_identity,
+                                 sweep->inpaint_images ? sweep->hide : "", sweep->size, sweep->size ? sweep->fit : "");
     return length >= 0 && (size_t)length < size ? PSLD_OK
                                                 : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
 }
@@ -410,17 +416,26 @@ static psld_status reduce(psld_sweep *s, psld_set *data, psld_progress_fn progre
     return psld_set_of_statistics(statistics, s->data, &s->real);
 }
 
+static psld_status open_set(const psld_sweep *s, const char *path, psld_set **set)
+{
+    psld_data_options options;
+    psld_data_defaults(&options);
+    options.size = (size_t)s->size;
+    options.stretch = strcmp(s->fit, "stretch") == 0;
+    return psld_set_open_as(path, 0, &options, set);
+}
+
 static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *user)
 {
     psld_set *data;
     psld_array *rows;
     if (s->weights && !s->features) PSLD_TRY(psld_features_open(s->weights, &s->features));
-    if (s->inpaint_images && !s->known) PSLD_TRY(psld_set_open(s->inpaint_images, 0, &s->known));
+    if (s->inpaint_images && !s->known) PSLD_TRY(open_set(s, s->inpaint_images, &s->known));
     if (!s->data) {
         PSLD_TRY(exact_draws(s->model, 4 * (size_t)s->number, &rows));
         return psld_set_of_rows(rows, "exact draws", &s->real);
     }
-    PSLD_TRY(psld_set_open(s->data, 0, &data));
+    PSLD_TRY(open_set(s, s->data, &data));
     if (data->kind == PSLD_SET_STATISTICS) {
         s->real = data;
         return PSLD_OK;

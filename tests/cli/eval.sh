@@ -90,6 +90,34 @@ done
 quietly eval net.safetensors one --metric nll -n 3 --tol 1e-2 --json
 python "assert j['divergence'] == 'hutchinson' and math.isfinite(j['bits_per_dim']) and j['dim'] == 64"
 
+check "images of other sizes become what a model takes, or what --size says, and it is said"
+# tells TEXT ARGUMENTS: the program succeeds, and all that it says on stderr is one line with the text.
+tells() {
+    local text=$1
+    shift
+    "$psld" "$@" >"$logs/out" 2>"$logs/err" || fail "psld $*: $(cat "$logs/err")"
+    [ "$(wc -l <"$logs/err")" -eq 1 ] && grep -qF -- "$text" "$logs/err" || fail "psld $*: on stderr: $(cat "$logs/err")"
+}
+sed "s/size: 8/size: 16/" net.yaml >net16.yaml
+sed "s/size: 8/size: 16/" c.yaml >c16.yaml
+quietly convert net16.yaml net16.safetensors
+quietly convert c16.yaml c16.safetensors
+quietly sample net16.safetensors -n 4 --nfe 2 -o large
+mkdir mixed
+for file in one/*.png; do cp "$file" "mixed/b-$(basename "$file")"; done
+cp "$(find large -name '*.png' | sort | head -1)" mixed/a.png
+brought="images were brought to 8 x 8 in grey, of each the largest square in the middle"
+tells "large: $brought" eval net.safetensors large --metric nll --tol 1e-2 --json
+python "assert j['brought_to'] == 8 and j['fit'] == 'crop' and j['n'] == 4 and math.isfinite(j['bits_per_dim'])"
+tells "mixed: $brought" eval net.safetensors mixed --metric nll --tol 1e-2 -n 2
+quietly eval net.safetensors one --metric nll --tol 1e-2 -n 2 --json
+python "assert 'brought_to' not in j"
+tells "mixed: $brought" eval net.safetensors mixed -n 20 --sampler em --nfe 2 --weights c.safetensors
+tells "mixed: images were brought to 8 x 8, of each" eval mixed one --size 8 --weights c.safetensors --json
+python "assert j['brought_to'] == 8 and j['n_a'] == 25"
+tells "one: images were brought to 16 x 16, stretched" eval one --size 16 --fit stretch --features-out sized.npy --weights c16.safetensors
+quietly eval one two --size 8 --weights c.safetensors
+
 check "what is refused, in one line and without a number"
 wanted="pt_inception-2015-12-05-6726825d.pth from the releases of pytorch-fid and of torch-fidelity"
 refuses 1 "$wanted" eval one two
@@ -111,9 +139,6 @@ refuses 2 ".npy" eval a.npy --features-out x.txt
 refuses 1 "cannot write" eval a.npy --features-out nowhere/x.npy
 mkdir empty
 refuses 1 "empty" eval empty two --weights c.safetensors
-sed "s/size: 8/size: 16/" net.yaml >net16.yaml
-quietly convert net16.yaml net16.safetensors
-quietly sample net16.safetensors -n 4 --nfe 2 -o large
 refuses 1 "images of different sizes: one has 1 x 8 x 8, large 1 x 16 x 16" eval one large --weights c.safetensors
 refuses 1 "the classifier takes images of 1 x 8 x 8" eval large large --weights c.safetensors
 refuses 2 "give one of --quality and --sampler" eval m.yaml b.npy --sampler em --quality best
@@ -122,7 +147,9 @@ refuses 2 "order: em has no choice" eval m.yaml b.npy --sampler em --order 2
 refuses 2 "ode chooses its steps itself" eval m.yaml b.npy --sampler ode --nfe 5
 refuses 1 "a classifier has no samples" eval c.safetensors b.npy
 refuses 1 "nll: a classifier has no likelihood" eval c.safetensors one --metric nll
-refuses 1 "large: its images have 1 x 16 x 16, the model's 1 x 8 x 8" eval net.safetensors large --metric nll
+refuses 2 "mixed: image 0 has 16 x 16 pixels, others 8 x 8; give a size" eval mixed mixed --weights c.safetensors
+refuses 2 "--size: data are brought to the size of the model's images" eval net.safetensors large --size 4
+refuses 2 "expected crop|stretch" eval one two --size 4 --fit squeeze
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 - <<'PY'
 import numpy as np
@@ -132,6 +159,19 @@ x[7, 1] = np.nan
 np.save('nan.npy', x)
 np.save('none.npy', x[:0])
 PY
+    check "a model's own data.fit is taken, unless --fit says otherwise"
+    python3 -c "
+import numpy as np
+np.save('wide.npy', np.random.default_rng(0).integers(0, 256, (2, 8, 20), np.uint8))"
+    sed "s/size: 8/fit: stretch, size: 8/" net.yaml >stretch.yaml
+    quietly convert stretch.yaml stretch.safetensors
+    tells "of each the largest square" eval net.safetensors wide.npy --metric nll --tol 1e-2 --json
+    cp "$logs/out" cropped
+    tells "stretched" eval stretch.safetensors wide.npy --metric nll --tol 1e-2 --json
+    python "assert j['fit'] == 'stretch' and j['nll'] != json.load(open('cropped'))['nll']"
+    tells "of each the largest square" eval stretch.safetensors wide.npy --metric nll --tol 1e-2 --fit crop --json
+    python "assert j['nll'] == json.load(open('cropped'))['nll']"
+
     check "images as arrays: [n, h, w], [n, h, w, c] and [n, c, h, w], .npy and .npz, are the folder's"
     quietly eval one two --weights c.safetensors --json
     cp "$logs/out" folders

@@ -140,6 +140,16 @@ assert 0 < j['rows'][0]['frechet'] != free['frechet'], j"
 refuses 1 "expected left, right, upper, lower or centre" sweep images.yaml -o images inpaint.images=real inpaint.hide=all
 refuses 1 "real: has 12 images, 13 are to be continued" sweep images.yaml -o images inpaint.images=real number=13
 
+sed "s/size: 8/size: 16/" net.yaml >net16.yaml
+quietly convert net16.yaml net16.safetensors
+quietly sample net16.safetensors -n 12 --sampler em --nfe 2 -o large
+refuses 1 "the classifier takes images of 1 x 8 x 8" sweep images.yaml -o images data=large
+quietly sweep images.yaml -o images data=large size=8 --json
+cp "$logs/out" cropped
+quietly sweep images.yaml -o images data=large size=8 fit=stretch --json
+python "assert j['rows'][0]['key'] != json.load(open('cropped'))['rows'][0]['key']"
+refuses 1 "expected crop or stretch" sweep images.yaml -o images data=large size=8 fit=squeeze
+
 check "a sampler may say its own order, grid, budget ..."
 quietly sweep sweep.yaml -o words 'processes=[vp]' 'samplers=[em, ancestral order=1 eta=0.5 grid=log, dpm nfe=5]' 'nfe=[8]' 'grids=[quadratic, sqrt]' number=200 --json
 python "
