@@ -275,7 +275,8 @@ static int write_files(const request *r, pair *s)
         put(object, "seconds", cli_seconds() - progress.began);
         return cli_json_print(object);
     }
-    printf("%s: %llu images; features: %s\n", s->name[0], (unsigned long long)n, kind_of_features(s));
+    printf("%s: %llu %s; features: %s\n", s->name[0], (unsigned long long)n,
+           psld_set_kind_of(s->first) == PSLD_SET_IMAGES ? "images" : "points", kind_of_features(s));
     return EXIT_DONE;
 }
 
@@ -344,12 +345,24 @@ static void fill_options(request *r)
     r->likelihood.exact = strcmp(r->divergence, "auto") == 0 ? -1 : strcmp(r->divergence, "exact") == 0;
 }
 
+/* Whether a word is one of a list with commas between. */
+static int is_listed(const char *list, const char *word)
+{
+    for (size_t length; *list; list += length + (list[length] == ',')) {
+        length = strcspn(list, ",");
+        if (length == strlen(word) && strncmp(list, word, length) == 0) return 1;
+    }
+    return 0;
+}
+
 /* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
 static int check_request(const cli_command *command, request *r, const pair *s, int sides, int nll)
 {
     int files = r->features_out || r->statistics_out;
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
     if (sides < 1) return cli_wrong_usage(command, "what is to be evaluated? Give two sets, or a model and data");
+    if (!nll && is_listed(r->metric, "nll"))
+        return cli_wrong_usage(command, "--metric: nll stands alone, found \"%s\"", r->metric);
     if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
     if (r->size && is_model(s->name[0]))
         return cli_wrong_usage(command, "--size: data are brought to the size of the model's images");
@@ -386,7 +399,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {"metric", 'm', CLI_TEXT, "LIST", "some of fid, is, kid, prc, swd; or nll (default fid)", &r.metric, NULL},
         {"weights", 'w', CLI_FILE, "FILE", "features of images: the FID network, or a classifier of psld", &r.weights,
          NULL},
-        {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or images to take of each set",
+        {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or items to take of each set",
          &r.sampling.n, NULL},
         {"size", 0, CLI_COUNT, "N", "bring the images of all sets to N x N", &r.size, NULL},
         {"fit", 0, CLI_TEXT, "crop|stretch", "how images that are not square fit (default crop; of a model: its own)",

@@ -195,8 +195,9 @@ static psld_status check_set(const psld_set *set, const psld_features *features,
 static psld_status check_count(const psld_set *set, const char *metric, uint64_t need)
 {
     if (set->kind == PSLD_SET_STATISTICS || set->count >= need) return PSLD_OK;
-    return psld_fail(PSLD_BAD_INPUT, "%s: %s needs at least %llu images, the set has %llu", set->name, metric,
-                     (unsigned long long)need, (unsigned long long)set->count);
+    return psld_fail(PSLD_BAD_INPUT, "%s: %s needs at least %llu %s, the set has %llu", set->name, metric,
+                     (unsigned long long)need, set->kind == PSLD_SET_IMAGES ? "images" : "points",
+                     (unsigned long long)set->count);
 }
 
 static psld_status check_counts(const psld_set *set, const psld_compare_options *o, int first)
@@ -326,6 +327,8 @@ psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_pro
                                 psld_statistics **statistics)
 {
     summary s;
+    *statistics = NULL;
+    PSLD_TRY(check_count(set, "a covariance", 2));
     psld_status status = gather(set, features, PSLD_FRECHET, progress, user, &s);
     *statistics = s.statistics;
     return status;

@@ -66,7 +66,7 @@ psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_op
     psld_kid_defaults(&defaults);
     if (!options) options = &defaults;
     if (options->subsets < 1 || options->size < 2)
-        return psld_fail(PSLD_BAD_ARGUMENT, "kid: expected subsets of at least 2 images, and at least one subset");
+        return psld_fail(PSLD_BAD_ARGUMENT, "kid: expected subsets of at least 2, and at least one subset");
     PSLD_TRY(psld_rows_check_pair(a, b, "kid", options->size));
     size_t more = a->shape[0] > b->shape[0] ? a->shape[0] : b->shape[0];
     discrepancy d = {.dim = a->shape[1], .size = options->size};

@@ -21,6 +21,7 @@ python "assert 0 <= j['fid'] < 1e-6"
 
 check "statistics there and back give the same distance"
 quietly eval b.npy --statistics-out b.npz
+says "b.npy: 1100 points"
 quietly eval a.npy b.npy --json
 cp "$logs/out" first
 quietly eval a.npy b.npz --json
@@ -128,6 +129,12 @@ refuses 1 "is needs at least 30 images, the set has 24" eval one two --metric is
 refuses 1 "features of different width: f1.npy has" eval f1.npy a.npy
 refuses 1 "features of different width" eval f1.npy b.npz
 refuses 1 "mean and covariance are enough for fid alone" eval a.npy b.npz --metric kid
+quietly sample m.yaml -n 1 --nfe 4 -o single.npy
+refuses 1 "kid needs at least 2000 points, the set has 1200" eval a.npy b.npy --metric kid --kid-size 2000
+refuses 1 "fid needs at least 2 points, the set has 1" eval single.npy b.npy
+refuses 1 "a covariance needs at least 2 points, the set has 1" eval single.npy --statistics-out x.npz
+for list in nll,fid fid,nll fid,nll,is; do refuses 2 "nll stands alone" eval m.yaml b.npy --metric $list; done
+refuses 2 "expected some of fid" eval a.npy b.npy --metric fid,nlls
 refuses 2 "second set" eval a.npy --metric fid
 refuses 2 "expected some of fid" eval a.npy b.npy --metric fod
 refuses 1 "is needs images" eval a.npy b.npy --metric is
