@@ -332,6 +332,36 @@ static void distance_to_stationarity(void **state)
     assert_false(analyse("vp beta=1").long_enough);
 }
 
+/* Far from stationarity and near it, by its definition in 120-digit arithmetic. */
+static void distance_keeps_its_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        double t, distance;
+    } rows[] = {
+        {"vp beta=1e-300", 1, 345.387763949106853},  {"vp beta=8", 1e-12, 12.7757897871263562},
+        {"vp beta=8", 0.1, 0.298308839594487707},    {"vp beta=8", 1, 0.000167759454038410087},
+        {"vp beta=100", 1, 1.86003798801041798e-44}, {"cld", 1e-12, 39.3129662375066384},
+        {"cld", 0.1, 0.977937927696808942},          {"cld", 1, 8.15900358977666058e-6},
+        {"cld beta=40", 1, 2.96085870176040359e-32}, {"cld beta=40 kappa=100", 0.3, 5.90832497149242696e-9},
+        {"psld", 1e-5, 8.14508445869219162},         {"psld gamma=0 nu=1e-9 m_inv=4", 1e-5, 26.1906028608167628},
+        {"told", 1e-5, 26.861111448936854},          {"told", 0.3, 0.780203094497746385},
+        {"told", 1, 0.00101436740821034077},         {"told kappa=0", 1e-12, 116.042309365546186},
+        {"told kappa=0", 1e-5, 43.5111906618453459}, {"told beta=60", 1, 1.85898355824258643e-39},
+    };
+    double worst = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        psld_recipe *recipe = open_recipe(rows[i].line);
+        double found;
+        assert_int_equal(psld_recipe_distance(recipe, rows[i].t, &found), PSLD_OK);
+        worst = fmax(worst, fabs(found / rows[i].distance - 1));
+        psld_recipe_free(recipe);
+    }
+    printf("distance from stationarity: off by %.2g at most\n", worst);
+    assert_true(worst < 1e-12);
+}
+
 /* lambda1 = Gamma^2 l_xx, lambda2 = Gamma^2 l_xm - nu l_mm, and the first-order terms Gamma (l_xx, l_xm). */
 static void error_factors(void **state)
 {
@@ -361,7 +391,7 @@ int main(void)
         cmocka_unit_test(spec_checks),   cmocka_unit_test(times_are_checked),
         cmocka_unit_test(damping),       cmocka_unit_test(predicted_variables),
         cmocka_unit_test(noise_levels),  cmocka_unit_test(distance_to_stationarity),
-        cmocka_unit_test(error_factors),
+        cmocka_unit_test(error_factors), cmocka_unit_test(distance_keeps_its_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

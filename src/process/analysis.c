@@ -9,11 +9,13 @@ const char *psld_damping_name(psld_damping damping)
     return names[damping];
 }
 
-/* lambda - 1 - log(lambda), for lambda = 1 - e. */
-static double gaussian_divergence(double e)
+/* root^2 - 1 - log root^2. Near 1, where its parts cancel, by the series of the logarithm. */
+static double divergence_of_root(double root)
 {
-    if (fabs(e) < 1e-4) return e * e * (0.5 + e * (1.0 / 3 + e / 4));
-    return -e - log1p(-e);
+    double lack = (1 - root) * (1 + root), sum = 0;
+    if (fabs(lack) > 0.1) return -lack - 2 * log(root);
+    for (int n = 18; n >= 2; n--) sum = lack * (1.0 / n + sum);
+    return lack * sum;
 }
 
 static psld_status check_positive_time(double t)
@@ -22,21 +24,23 @@ static psld_status check_positive_time(double t)
     return psld_fail(PSLD_BAD_ARGUMENT, "time: expected a number in (0, 1], found %g", t);
 }
 
+/* 2 KL = |mean|^2 + tr cov - k - log det cov, whitened, is with cov = L L' a sum of terms that are all >= 0: nothing
+ * cancels between them, however small t or however near stationarity. */
 psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *distance)
 {
     psld_gaussian kernel;
-    double lack[PSLD_MATRIX_SIZE], values[PSLD_MAX_K], sum = 0;
+    double sum = 0;
     int k = recipe->spec.k;
     PSLD_TRY(check_positive_time(t));
     psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
     for (int i = 0; i < k; i++) {
-        double m = kernel.mean[i * k] / recipe->deviation[i];
-        sum += m * m;
-        for (int j = 0; j < k; j++)
-            lack[i * k + j] = (i == j) - kernel.cov[i * k + j] / (recipe->deviation[i] * recipe->deviation[j]);
+        double deviation = recipe->deviation[i], mean = kernel.mean[i * k] / deviation;
+        sum += mean * mean + divergence_of_root(kernel.factor[i * k + i] / deviation);
+        for (int j = 0; j < i; j++) {
+            double l = kernel.factor[i * k + j] / deviation;
+            sum += l * l;
+        }
     }
-    psld_matrix_symmetric_eigenvalues(k, lack, values);
-    for (int i = 0; i < k; i++) sum += gaussian_divergence(fmin(values[i], 1 - 1e-16));
     *distance = sum / 2;
     return PSLD_OK;
 }
