@@ -145,6 +145,9 @@ static void refused(void **state)
     check_refused("{D: [[1, 0], [0]], Q: [[0, 1], [-1, 0]]}", "D[1]");
     check_refused("{D: [[.nan]], Q: [[0]]}", "D[0][0]|number");
     check_refused("{D: [[inf]], Q: [[0]]}", "D[0][0]");
+    check_refused("{D: [[1e200, 0], [0, 1e200]], Q: [[0, 1], [-1, 0]]}", "D + Q|1e+200|row 0|beta");
+    check_refused("{D: [[1, 0], [0, 1e60]], Q: [[0, 1], [-1, 0]], mass: [1e-60]}", "1e+120|row 1, column 1");
+    check_refused("{D: [[1e308]], Q: [[0]]}", "D + Q|1e+100");
     check_refused("{D: [[1]], Q: [[0]], beta: 0}", "beta");
     check_refused("{D: [[1]], Q: [[0]], beta: -2}", "beta|at least 0");
     check_refused("{D: [[1]], Q: [[0]], beta: [1, 2, 3]}", "beta");
@@ -382,16 +385,43 @@ static void error_factors(void **state)
     psld_recipe_free(recipe);
 }
 
+/* Factors far below 1, whose inverse double cannot hold. */
+static void kernels_beyond_the_range(void **state)
+{
+    (void)state;
+    double chol[9], first[3], second[3], value;
+    psld_recipe *recipe = open_recipe("cld beta=1e-300");
+    assert_int_equal(psld_recipe_kernel(recipe, 1, PSLD_HSM, NULL, NULL, chol), PSLD_OK);
+    assert_int_equal(psld_recipe_error_factors(recipe, 1, first, second), PSLD_OK);
+    assert_true(first[0] == 0 && first[1] == 0 && second[0] == 0);
+    assert_true(fabs(second[1] * chol[3] / -4 - 1) < 1e-15);
+    psld_recipe_free(recipe);
+    recipe = open_recipe("told beta=1e-300 kappa=0");
+    assert_int_equal(psld_recipe_distance(recipe, 1, &value), PSLD_NOT_FINITE);
+    assert_non_null(strstr(psld_error_text(), "recipe told: the kernel covariance at t = 1 is singular"));
+    assert_int_equal(psld_recipe_sigma(recipe, 1, &value), PSLD_NOT_FINITE);
+    assert_int_equal(psld_recipe_error_factors(recipe, 1, first, second), PSLD_NOT_FINITE);
+    psld_recipe_free(recipe);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets),       cmocka_unit_test(overrides),
-        cmocka_unit_test(from_yaml),     cmocka_unit_test(from_drift_and_noise),
-        cmocka_unit_test(refused),       cmocka_unit_test(refused_lines),
-        cmocka_unit_test(spec_checks),   cmocka_unit_test(times_are_checked),
-        cmocka_unit_test(damping),       cmocka_unit_test(predicted_variables),
-        cmocka_unit_test(noise_levels),  cmocka_unit_test(distance_to_stationarity),
-        cmocka_unit_test(error_factors), cmocka_unit_test(distance_keeps_its_digits),
+        cmocka_unit_test(presets),
+        cmocka_unit_test(overrides),
+        cmocka_unit_test(from_yaml),
+        cmocka_unit_test(from_drift_and_noise),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(refused_lines),
+        cmocka_unit_test(spec_checks),
+        cmocka_unit_test(times_are_checked),
+        cmocka_unit_test(damping),
+        cmocka_unit_test(predicted_variables),
+        cmocka_unit_test(noise_levels),
+        cmocka_unit_test(distance_to_stationarity),
+        cmocka_unit_test(error_factors),
+        cmocka_unit_test(distance_keeps_its_digits),
+        cmocka_unit_test(kernels_beyond_the_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

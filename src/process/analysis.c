@@ -24,6 +24,17 @@ static psld_status check_positive_time(double t)
     return psld_fail(PSLD_BAD_ARGUMENT, "time: expected a number in (0, 1], found %g", t);
 }
 
+/* The kernel at t, with a factor that can be divided by. */
+static psld_status kernel_at(const psld_recipe *recipe, double t, psld_gaussian *kernel)
+{
+    int k = recipe->spec.k;
+    PSLD_TRY(check_positive_time(t));
+    psld_kernel(recipe, t, PSLD_HSM, 0, kernel);
+    for (int i = 0; i < k; i++)
+        if (!(kernel->factor[i * k + i] > 0)) return psld_fail_singular(recipe, t);
+    return PSLD_OK;
+}
+
 /* 2 KL = |mean|^2 + tr cov - k - log det cov, whitened, is with cov = L L' a sum of terms that are all >= 0: nothing
  * cancels between them, however small t or however near stationarity. */
 psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *distance)
@@ -31,8 +42,7 @@ psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *di
     psld_gaussian kernel;
     double sum = 0;
     int k = recipe->spec.k;
-    PSLD_TRY(check_positive_time(t));
-    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    PSLD_TRY(kernel_at(recipe, t, &kernel));
     for (int i = 0; i < k; i++) {
         double deviation = recipe->deviation[i], mean = kernel.mean[i * k] / deviation;
         sum += mean * mean + divergence_of_root(kernel.factor[i * k + i] / deviation);
@@ -45,28 +55,26 @@ psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *di
     return PSLD_OK;
 }
 
-/* Lower Cholesky factor of the kernel at t, inverted, and the column of the mean map that x_0 goes through. */
-static void inverse_factor(const psld_recipe *recipe, double t, double *inverse, double *column)
+/* white = L^-1 v. Wide for its range: what double cannot hold may still be multiplied by 0. */
+static void divide_by_factor(int k, const double *lower, const psld_wide *v, psld_wide *white)
 {
-    psld_gaussian kernel;
-    int k = recipe->spec.k;
-    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
-    psld_matrix_invert_lower(k, kernel.factor, inverse);
-    for (int i = 0; i < k; i++) column[i] = kernel.mean[i * k];
+    for (int i = 0; i < k; i++) {
+        psld_wide sum = v[i];
+        for (int j = 0; j < i; j++) sum -= lower[i * k + j] * white[j];
+        white[i] = sum / lower[i * k + i];
+    }
 }
 
 psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma)
 {
-    double inverse[PSLD_MATRIX_SIZE], column[PSLD_MAX_K], sum = 0;
+    psld_gaussian kernel;
+    psld_wide column[PSLD_MAX_K] = {0}, white[PSLD_MAX_K], sum = 0;
     int k = recipe->spec.k;
-    PSLD_TRY(check_positive_time(t));
-    inverse_factor(recipe, t, inverse, column);
-    for (int i = 0; i < k; i++) {
-        double white = 0;
-        for (int j = 0; j <= i; j++) white += inverse[i * k + j] * column[j];
-        sum += white * white;
-    }
-    *sigma = 1 / sqrt(sum);
+    PSLD_TRY(kernel_at(recipe, t, &kernel));
+    for (int i = 0; i < k; i++) column[i] = kernel.mean[i * k];
+    divide_by_factor(k, kernel.factor, column, white);
+    for (int i = 0; i < k; i++) sum += white[i] * white[i];
+    *sigma = (double)(1 / sqrtl(sum));
     return PSLD_OK;
 }
 
@@ -112,19 +120,20 @@ psld_status psld_recipe_time(const psld_recipe *recipe, double sigma, double *t)
  * s of the score into x, [x] being the position's row; s = -L^-T eps turns both rows into factors of eps. */
 psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second)
 {
-    double inverse[PSLD_MATRIX_SIZE], column[PSLD_MAX_K], linear[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE];
+    psld_gaussian kernel;
+    psld_wide row[PSLD_MAX_K] = {0}, square[PSLD_MAX_K] = {0}, white[PSLD_MAX_K];
+    double linear[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k;
-    PSLD_TRY(check_positive_time(t));
-    inverse_factor(recipe, t, inverse, column);
+    PSLD_TRY(kernel_at(recipe, t, &kernel));
     psld_reverse_linear(recipe, linear);
-    psld_matrix_multiply(k, linear, recipe->spec.D, product);
-    for (int b = 0; b < k; b++) {
-        first[b] = second[b] = 0;
-        for (int a = 0; a <= b; a++) {
-            first[b] += 2 * recipe->spec.D[a] * inverse[b * k + a];
-            second[b] += 4 * product[a] * inverse[b * k + a];
-        }
+    for (int a = 0; a < k; a++) {
+        row[a] = 2 * (psld_wide)recipe->spec.D[a];
+        for (int b = 0; b < k; b++) square[a] += 4 * (psld_wide)linear[b] * recipe->spec.D[b * k + a];
     }
+    divide_by_factor(k, kernel.factor, row, white);
+    for (int b = 0; b < k; b++) first[b] = (double)white[b];
+    divide_by_factor(k, kernel.factor, square, white);
+    for (int b = 0; b < k; b++) second[b] = (double)white[b];
     return PSLD_OK;
 }
 

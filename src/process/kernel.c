@@ -211,6 +211,12 @@ psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mo
     return PSLD_OK;
 }
 
+psld_status psld_fail_singular(const psld_recipe *recipe, double t)
+{
+    return psld_fail(PSLD_NOT_FINITE, "recipe %s: the kernel covariance at t = %g is singular to working precision",
+                     recipe->spec.name, t);
+}
+
 /* The stabiliser e makes the covariance L L' + e I, whose factor is that of [L, sqrt(e) I]; rows go into the order
  * wanted. */
 psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *kernel, double t, double *factor,
@@ -228,10 +234,7 @@ psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *k
     for (int i = 0; i < k * k; i++) lower[i] = (double)precise[i];
     psld_matrix_invert_lower(k, lower, lower_inverse);
     for (int i = 0; i < k; i++)
-        if (!(lower[i * k + i] > 0) || !isfinite(lower_inverse[i * k + i]))
-            return psld_fail(PSLD_NOT_FINITE,
-                             "recipe %s: the kernel covariance at t = %g is singular to working precision",
-                             recipe->spec.name, t);
+        if (!(lower[i * k + i] > 0) || !isfinite(lower_inverse[i * k + i])) return psld_fail_singular(recipe, t);
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
             if (factor) factor[order[i] * k + order[j]] = lower[i * k + j];

@@ -1,6 +1,6 @@
 /* What a recipe must fulfil, checked once when it is made: everything after may rely on it.
  *   1. All numbers are finite, 1 <= k <= PSLD_MAX_K, masses > 0, init >= 0, stabiliser >= 0, beta >= 0 and not 0
- *     throughout.
+ *     throughout. D and Q have numbers up to LARGEST in units of the masses: products of a few are finite, too.
  *   2. D is symmetric positive semidefinite and Q skew-symmetric: N(0, P^-1) is then stationary.
  *   3. Noise reaches every variable (Kalman's rank condition on drift and noise): the kernel covariance is then
  *     positive definite for
@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 
 #define TOLERANCE 1e-10
+#define LARGEST   1e100
 
 void psld_recipe_spec_defaults(psld_recipe_spec *spec)
 {
@@ -174,6 +175,19 @@ static void whiten(psld_recipe *recipe)
     psld_wide_cholesky(k, diffusion, recipe->wide_diffusion_root);
 }
 
+/* Eigenvalues and error factors are made of products of these numbers. */
+static psld_status check_size(const psld_recipe *recipe)
+{
+    int k = recipe->spec.k;
+    for (int i = 0; i < k * k; i++)
+        if (!(fabs(recipe->drift[i]) <= LARGEST))
+            return psld_fail(PSLD_BAD_INPUT,
+                             "D + Q: expected numbers up to %g in units of the masses, found %g in row %d, column %d: "
+                             "make beta larger instead",
+                             LARGEST, fabs(recipe->drift[i]), i / k, i % k);
+    return PSLD_OK;
+}
+
 static psld_status prepare(psld_recipe *recipe)
 {
     psld_recipe_spec *spec = &recipe->spec;
@@ -183,6 +197,7 @@ static psld_status prepare(psld_recipe *recipe)
     PSLD_TRY(make_symmetric("Q", "skew-symmetric", k, -1, spec->Q));
     PSLD_TRY(check_semidefinite(spec));
     whiten(recipe);
+    PSLD_TRY(check_size(recipe));
     PSLD_TRY(check_reach(recipe));
     find_order(recipe);
     return PSLD_OK;

@@ -62,6 +62,9 @@ void psld_kernel(const psld_recipe *recipe, double t, psld_mode mode, double x_v
 psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *kernel, double t, double *factor,
                                double *inverse);
 
+/* Fails because a kernel at t cannot be inverted in doubles. */
+psld_status psld_fail_singular(const psld_recipe *recipe, double t);
+
 /* Reverse process: drift of z is beta (linear z + score_weight s). linear = (D + Q) P; stochastic: score_weight = 2
  * D, flow: D. */
 void psld_reverse_linear(const psld_recipe *recipe, double *linear);
