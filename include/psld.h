@@ -408,7 +408,8 @@ PSLD_API int psld_sampler_is_adaptive(const char *name);
 PSLD_API const char *psld_grid_name(int index);
 PSLD_API const char *psld_grid_summary(int index);
 
-/* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. With `start` (same
+/* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. The source must be one
+ * of this recipe: one of another with other variables is refused, here and wherever a call takes both. With `start` (same
  * shape) they begin there instead of at draws of N(0, P^-1). `nfe`, if not NULL, receives the evaluations a sample
  * (mean over groups, rounded up). Sample i of a seed has the same bits whatever batch, threads or other samples are;
  * for adaptive samplers: whatever batch and threads, for groups that begin at `first`. */

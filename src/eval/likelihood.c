@@ -279,6 +279,7 @@ static psld_status check(const psld_recipe *recipe, const psld_source *source, c
         return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: expected batches and groups of at least 1");
     if (!psld_source_has_gradient(source))
         return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: needs a score source that can be differentiated");
+    PSLD_TRY(psld_source_check(source, recipe));
     for (int a = 1; a < recipe->spec.k; a++)
         if (!(recipe->spec.init[a - 1] > 0))
             return psld_fail(PSLD_BAD_INPUT,

@@ -141,8 +141,9 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->shape[0] = (size_t)(config.in_ch / input_variables(model));
     if (model->rank == 3) model->shape[1] = model->shape[2] = (size_t)config.image_size;
     if (model->kind == PSLD_CLASSIFIER)
-        return psld_classifier_create(psld_model_classify, NULL, model, (size_t)config.out_ch, &model->classifier);
-    PSLD_TRY(psld_source_create(psld_model_predict, NULL, model, &model->source));
+        return psld_classifier_create(model->recipe, psld_model_classify, NULL, model, (size_t)config.out_ch,
+                                      &model->classifier);
+    PSLD_TRY(psld_source_create(model->recipe, psld_model_predict, NULL, model, &model->source));
     model->source->gradient = psld_model_differentiate;
     return change_process(options, model);
 }

@@ -2,22 +2,23 @@
 
 #include "base/alloc.h"
 
-psld_status psld_classifier_create(psld_classify_fn classify, void (*release)(void *), void *user, size_t classes,
-                                   psld_classifier **classifier)
+psld_status psld_classifier_create(const psld_recipe *recipe, psld_classify_fn classify, void (*release)(void *),
+                                   void *user, size_t classes, psld_classifier **classifier)
 {
     *classifier = psld_alloc(1, sizeof **classifier);
     if (!*classifier) {
         if (release) release(user);
         return PSLD_NO_MEMORY;
     }
-    **classifier = (psld_classifier){classify, release, user, classes};
+    **classifier = (psld_classifier){classify, release, user, classes, psld_layout_of(recipe)};
+    (*classifier)->layout.predicted = 0;
     return PSLD_OK;
 }
 
 psld_status psld_classifier_callback(psld_classify_fn classify, void *user, size_t classes,
                                      psld_classifier **classifier)
 {
-    return psld_classifier_create(classify, NULL, user, classes, classifier);
+    return psld_classifier_create(NULL, classify, NULL, user, classes, classifier);
 }
 
 void psld_classifier_free(psld_classifier *classifier)

@@ -78,5 +78,5 @@ psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, doubl
     clipped *c = psld_alloc(1, sizeof *c);
     if (!c) return PSLD_NO_MEMORY;
     *c = (clipped){.base = base, .recipe = *recipe, .limit = limit, .quantile = quantile};
-    return psld_source_wrap(base, predict_clipped, release_clipped, c, source);
+    return psld_source_wrap(base, recipe, predict_clipped, release_clipped, c, source);
 }

@@ -59,6 +59,7 @@ psld_status psld_source_contrast(psld_source *base, psld_source *weak, const psl
     if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "weak scale: expected a finite number, found %g", scale);
     if (base->exact != weak->exact)
         return psld_fail(PSLD_BAD_ARGUMENT, "an exact score and that of a network have different units of eps");
+    PSLD_TRY(psld_source_check(weak, recipe));
     contrast *c = psld_alloc(1, sizeof *c);
     if (!c) return PSLD_NO_MEMORY;
     int order[PSLD_MAX_K];
@@ -67,7 +68,7 @@ psld_status psld_source_contrast(psld_source *base, psld_source *weak, const psl
                     .scale = scale,
                     .predicted = (size_t)psld_recipe_order(recipe, order),
                     .k = (size_t)psld_recipe_get(recipe)->k};
-    PSLD_TRY(psld_source_wrap(base, predict_contrast, release_contrast, c, source));
+    PSLD_TRY(psld_source_wrap(base, recipe, predict_contrast, release_contrast, c, source));
     (*source)->earliest = fmax(base->earliest, weak->earliest);
     if (base->gradient && weak->gradient) (*source)->gradient = differentiate_contrast;
     return PSLD_OK;

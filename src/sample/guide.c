@@ -52,8 +52,9 @@ psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld
     if (label >= classifier->classes)
         return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %zu", classifier->classes - 1, label);
     if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a finite number, found %g", scale);
+    PSLD_TRY(psld_layout_check(&classifier->layout, "classifier", recipe));
     guided *g = psld_alloc(1, sizeof *g);
     if (!g) return PSLD_NO_MEMORY;
     *g = (guided){.base = base, .classifier = classifier, .recipe = *recipe, .label = (int32_t)label, .scale = scale};
-    return psld_source_wrap(base, predict_guided, release_guided, g, source);
+    return psld_source_wrap(base, recipe, predict_guided, release_guided, g, source);
 }

@@ -440,7 +440,7 @@ psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *
     exact_score *score;
     *source = NULL;
     PSLD_TRY(create_score(mixture, recipe, &score));
-    PSLD_TRY(psld_source_create(predict_exactly, release_score, score, source));
+    PSLD_TRY(psld_source_create(recipe, predict_exactly, release_score, score, source));
     (*source)->gradient = differentiate_exactly;
     (*source)->exact = 1;
     return PSLD_OK;
@@ -452,5 +452,5 @@ psld_status psld_classifier_mixture(const psld_mixture *mixture, const psld_reci
     exact_score *score;
     *classifier = NULL;
     PSLD_TRY(create_score(mixture, recipe, &score));
-    return psld_classifier_create(classify_exactly, release_score, score, mixture->components, classifier);
+    return psld_classifier_create(recipe, classify_exactly, release_score, score, mixture->components, classifier);
 }

@@ -460,5 +460,5 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
         release_restored(r);
         return PSLD_NO_MEMORY;
     }
-    return psld_source_wrap(base, predict_restored, release_restored, r, source);
+    return psld_source_wrap(base, recipe, predict_restored, release_restored, r, source);
 }

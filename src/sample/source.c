@@ -2,7 +2,8 @@
 
 #include "base/alloc.h"
 
-psld_status psld_source_create(psld_score_fn predict, void (*release)(void *), void *user, psld_source **source)
+psld_status psld_source_create(const psld_recipe *recipe, psld_score_fn predict, void (*release)(void *), void *user,
+                               psld_source **source)
 {
     *source = psld_alloc(1, sizeof **source);
     if (!*source) {
@@ -12,27 +13,38 @@ psld_status psld_source_create(psld_score_fn predict, void (*release)(void *), v
     (*source)->predict = predict;
     (*source)->release = release;
     (*source)->user = user;
+    (*source)->layout = psld_layout_of(recipe);
     return PSLD_OK;
 }
 
-psld_status psld_source_wrap(const psld_source *base, psld_score_fn predict, void (*release)(void *), void *user,
-                             psld_source **source)
+psld_status psld_source_wrap(const psld_source *base, const psld_recipe *recipe, psld_score_fn predict,
+                             void (*release)(void *), void *user, psld_source **source)
 {
-    PSLD_TRY(psld_source_create(predict, release, user, source));
+    psld_status status = psld_source_check(base, recipe);
+    if (status != PSLD_OK) {
+        release(user);
+        return status;
+    }
+    PSLD_TRY(psld_source_create(recipe, predict, release, user, source));
     (*source)->exact = base->exact;
     (*source)->earliest = base->earliest;
     return PSLD_OK;
 }
 
+psld_status psld_source_check(const psld_source *source, const psld_recipe *recipe)
+{
+    return psld_layout_check(&source->layout, "score source", recipe);
+}
+
 psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source)
 {
-    return psld_source_create(predict, NULL, user, source);
+    return psld_source_create(NULL, predict, NULL, user, source);
 }
 
 psld_status psld_source_callback_gradient(psld_score_fn predict, psld_score_gradient_fn gradient, void *user,
                                           psld_source **source)
 {
-    PSLD_TRY(psld_source_create(predict, NULL, user, source));
+    PSLD_TRY(psld_source_create(NULL, predict, NULL, user, source));
     (*source)->gradient = gradient;
     return PSLD_OK;
 }

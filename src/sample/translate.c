@@ -216,6 +216,7 @@ psld_status psld_source_translate(psld_source *base, const psld_recipe *known, c
 {
     double earliest = 0;
     *source = NULL;
+    PSLD_TRY(psld_source_check(base, known));
     translation *tr = psld_alloc(1, sizeof *tr);
     if (!tr) return PSLD_NO_MEMORY;
     *tr = (translation){.base = base, .known = *known, .wanted = *recipe};
@@ -224,7 +225,7 @@ psld_status psld_source_translate(psld_source *base, const psld_recipe *known, c
         release_translation(tr);
         return status;
     }
-    PSLD_TRY(psld_source_create(predict, release_translation, tr, source));
+    PSLD_TRY(psld_source_create(recipe, predict, release_translation, tr, source));
     if (psld_source_has_gradient(base)) (*source)->gradient = differentiate;
     (*source)->exact = 1; /* its eps is made of the kernel itself */
     (*source)->earliest = earliest;

@@ -442,13 +442,16 @@ void psld_sample_warn(const psld_recipe *recipe)
         recipe->spec.name, distance);
 }
 
-static psld_status check_end(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options)
+/* Whether a walk with complete options may ask this source. */
+static psld_status check_source(const psld_recipe *recipe, const psld_source *source,
+                                const psld_sample_options *options)
 {
-    if (options->eps >= source->earliest) return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT,
-                     "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
-                     "eps or end_sigma",
-                     recipe->spec.name, source->earliest, options->eps);
+    if (options->eps < source->earliest)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
+                         "eps or end_sigma",
+                         recipe->spec.name, source->earliest, options->eps);
+    return psld_source_check(source, recipe);
 }
 
 psld_status psld_sample_check(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options)
@@ -456,10 +459,18 @@ psld_status psld_sample_check(const psld_recipe *recipe, const psld_source *sour
     psld_sample_options resolved;
     route r = {0};
     PSLD_TRY(psld_sample_resolve(recipe, options, &r.sampler, &resolved));
-    PSLD_TRY(check_end(recipe, source, &resolved));
+    PSLD_TRY(check_source(recipe, source, &resolved));
     psld_status status = plan_route(recipe, &resolved, source->exact, &r);
     release_route(&r);
     return status;
+}
+
+static psld_status check_walk(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options,
+                              size_t count, size_t dim)
+{
+    if (count < 1 || dim < 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
+    return check_source(recipe, source, options);
 }
 
 /* A walk with options that are complete, along a route that knows its sampler and direction. */
@@ -467,9 +478,6 @@ static psld_status walk_route(const psld_recipe *recipe, psld_source *source, co
                               route *r, uint64_t first, size_t count, size_t dim, const double *start, double *z,
                               psld_sample_cost *cost)
 {
-    if (count < 1 || dim < 1)
-        return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
-    PSLD_TRY(check_end(recipe, source, options));
     psld_walk walk = {.recipe = recipe, .source = source, .options = options, .dim = dim};
     walk.k = (size_t)recipe->spec.k;
     walk.predicted = (size_t)recipe->predicted;
@@ -492,6 +500,7 @@ psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, 
     psld_source *clipped = NULL;
     route r = {0};
     PSLD_TRY(psld_sample_resolve(recipe, options, &r.sampler, &resolved));
+    PSLD_TRY(check_walk(recipe, source, &resolved, count, dim));
     if (options->clip > 0 || options->threshold > 0)
         PSLD_TRY(psld_source_clip(source, recipe, options->clip > 0 ? options->clip : 1, options->threshold, &clipped));
     psld_status status =
@@ -512,6 +521,7 @@ psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const ps
     PSLD_TRY(psld_sample_resolve(recipe, &upwards, &r.sampler, &resolved));
     if (!r.sampler->reversible)
         return psld_fail(PSLD_BAD_ARGUMENT, "sampler: %s cannot walk from data to noise", r.sampler->name);
+    PSLD_TRY(check_walk(recipe, source, &resolved, count, dim));
     PSLD_TRY(psld_encode_start(recipe, source->exact, resolved.eps, resolved.seed, first, count, dim, x, z));
     PSLD_TRY(walk_route(recipe, source, &resolved, &r, first, count, dim, z, z, &cost));
     if (nfe) *nfe = psld_sample_nfe(&resolved, &cost);

@@ -1,0 +1,160 @@
+/* Calls that are wrong are refused in one line, and what fails without a word gets one. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "psld.h"
+
+static psld_recipe *open_recipe(const char *line)
+{
+    psld_recipe *recipe;
+    if (psld_recipe_open(line, &recipe) != PSLD_OK) fail_msg("%s: %s", line, psld_error_text());
+    return recipe;
+}
+
+static psld_mixture *two_points(void)
+{
+    const double weights[2] = {0.5, 0.5}, means[4] = {-1, 0, 1, 0}, scales[2] = {0.1, 0.1};
+    psld_mixture *mixture;
+    assert_int_equal(psld_mixture_create(2, 2, weights, means, scales, &mixture), PSLD_OK);
+    return mixture;
+}
+
+static psld_source *exact_source(const char *line)
+{
+    psld_recipe *recipe = open_recipe(line);
+    psld_mixture *mixture = two_points();
+    psld_source *source;
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+    return source;
+}
+
+static psld_sample_options few_steps(void)
+{
+    psld_sample_options options;
+    psld_sample_defaults(&options);
+    options.nfe = 4;
+    return options;
+}
+
+/* The call must have failed with `status` and a line that has all of the words, separated by '|'. */
+static void check_refused(psld_status found, psld_status status, const char *words)
+{
+    char list[256];
+    if (found != status) fail_msg("status %d instead of %d: %s", (int)found, (int)status, psld_error_text());
+    strncpy(list, words, sizeof list - 1);
+    list[sizeof list - 1] = 0;
+    for (char *word = strtok(list, "|"); word; word = strtok(NULL, "|"))
+        if (!strstr(psld_error_text(), word)) fail_msg("said: %s\nwithout: %s", psld_error_text(), word);
+}
+
+/* ---- Sources of other recipes ------------------------------------------------------------------------------------ */
+
+/* Every call that takes a recipe and a source, with a source of a recipe that has other states. */
+static void check_other_source(const char *asked, const char *made, const char *words)
+{
+    enum { SAMPLES = 8, ROOM = SAMPLES * 3 * 2 }; /* for states of any of these recipes */
+    psld_recipe *recipe = open_recipe(asked), *other = open_recipe(made);
+    psld_source *source = exact_source(made), *own = exact_source(asked), *wrapped = (psld_source *)8;
+    psld_sample_options options = few_steps(), upwards = options;
+    psld_classifier *classifier;
+    psld_mixture *mixture = two_points();
+    double z[ROOM] = {0}, x[2 * SAMPLES] = {0}, log_p[SAMPLES], t[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) t[i] = 0.5;
+    upwards.sampler = "heun";
+    assert_int_equal(psld_classifier_mixture(mixture, recipe, &classifier), PSLD_OK);
+    check_refused(psld_sample(recipe, source, &options, 0, SAMPLES, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, words);
+    options.clip = 1;
+    check_refused(psld_sample(recipe, source, &options, 0, SAMPLES, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_encode(recipe, source, &upwards, 0, SAMPLES, 2, x, z, NULL), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_likelihood(recipe, source, NULL, 0, SAMPLES, 2, x, log_p, NULL), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_denoise(source, recipe, SAMPLES, 2, z, t, x), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_clip(source, recipe, 1, 0, &wrapped), PSLD_BAD_ARGUMENT, words);
+    assert_null(wrapped);
+    check_refused(psld_source_guide(source, recipe, classifier, 0, 1, &wrapped), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_contrast(own, source, recipe, 2, &wrapped), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_contrast(source, own, recipe, 2, &wrapped), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_translate(source, recipe, other, &wrapped), PSLD_BAD_ARGUMENT, words);
+    psld_classifier_free(classifier);
+    psld_mixture_free(mixture);
+    psld_source_free(source);
+    psld_source_free(own);
+    psld_recipe_free(recipe);
+    psld_recipe_free(other);
+}
+
+static void sources_of_other_recipes(void **state)
+{
+    (void)state;
+    check_other_source("vp", "psld", "score source|recipe psld with k = 2|recipe vp with k = 1");
+    check_other_source("psld", "vp", "recipe vp with k = 1|recipe psld with k = 2");
+    check_other_source("cld", "psld", "recipe psld|of 2|recipe cld|1 predicted");
+    check_other_source("told", "cld", "recipe cld with k = 2|recipe told with k = 3");
+}
+
+static void restoration_with_another_recipe(void **state)
+{
+    (void)state;
+    static const double row[2] = {1, 1};
+    const double y = 1;
+    psld_recipe *recipe = open_recipe("vp");
+    psld_source *source = exact_source("psld"), *restored = (psld_source *)8;
+    psld_operator *op;
+    psld_restore_options options;
+    psld_task task;
+    psld_restore_defaults(&options);
+    psld_task_defaults(&task);
+    task.name = "linear";
+    task.rank = 1;
+    task.shape[0] = 2;
+    task.matrix = row;
+    task.rows = 1;
+    assert_int_equal(psld_operator_create(&task, &op), PSLD_OK);
+    check_refused(psld_source_restore(source, recipe, op, &y, &options, &restored), PSLD_BAD_ARGUMENT,
+                  "recipe psld|recipe vp");
+    assert_null(restored);
+    psld_operator_free(op);
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+}
+
+/* Its gradient has the variables of its own recipe. */
+static void classifier_of_another_recipe(void **state)
+{
+    (void)state;
+    psld_recipe *recipe = open_recipe("vp"), *other = open_recipe("psld"), *alike = open_recipe("cld");
+    psld_source *source = exact_source("vp"), *like = exact_source("cld"), *guided = (psld_source *)8;
+    psld_mixture *mixture = two_points();
+    psld_classifier *classifier;
+    assert_int_equal(psld_classifier_mixture(mixture, other, &classifier), PSLD_OK);
+    check_refused(psld_source_guide(source, recipe, classifier, 0, 1, &guided), PSLD_BAD_ARGUMENT,
+                  "classifier|recipe psld with k = 2|recipe vp with k = 1");
+    assert_null(guided);
+    assert_int_equal(psld_source_guide(like, alike, classifier, 0, 1, &guided), PSLD_OK); /* whatever is predicted */
+    psld_source_free(guided);
+    psld_classifier_free(classifier);
+    psld_mixture_free(mixture);
+    psld_source_free(source);
+    psld_source_free(like);
+    psld_recipe_free(recipe);
+    psld_recipe_free(other);
+    psld_recipe_free(alike);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sources_of_other_recipes),
+        cmocka_unit_test(restoration_with_another_recipe),
+        cmocka_unit_test(classifier_of_another_recipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
