@@ -712,7 +712,7 @@ PSLD_API psld_status psld_statistics_create(size_t dim, psld_statistics **statis
 PSLD_API void psld_statistics_free(psld_statistics *statistics);
 /* n more rows, [n][dim]. */
 PSLD_API psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const float *features);
-/* No more will come: needed before all of what follows. */
+/* No more will come: needed before distances and files. */
 PSLD_API psld_status psld_statistics_finish(psld_statistics *statistics);
 /* .npz with `mu` [dim] and `sigma` [dim, dim], as published statistics are; loading finishes. */
 PSLD_API psld_status psld_statistics_load(const char *path, psld_statistics **statistics);
@@ -720,6 +720,7 @@ PSLD_API psld_status psld_statistics_save(const psld_statistics *statistics, con
 PSLD_API size_t psld_statistics_dim(const psld_statistics *statistics);
 /* Rows that it was made from; 0: not known, as from a file. */
 PSLD_API uint64_t psld_statistics_count(const psld_statistics *statistics);
+/* NULL before they are finished. */
 PSLD_API const double *psld_statistics_mean(const psld_statistics *statistics);
 PSLD_API const double *psld_statistics_cov(const psld_statistics *statistics);
 

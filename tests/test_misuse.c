@@ -149,12 +149,45 @@ static void classifier_of_another_recipe(void **state)
     psld_recipe_free(alike);
 }
 
+/* ---- Statistics -------------------------------------------------------------------------------------------------- */
+
+static psld_statistics *count_rows(size_t rows, int finish)
+{
+    const float features[6] = {1, 2, 3, 5, 8, 13};
+    psld_statistics *statistics;
+    assert_int_equal(psld_statistics_create(2, &statistics), PSLD_OK);
+    assert_int_equal(psld_statistics_add(statistics, rows, features), PSLD_OK);
+    if (finish) assert_int_equal(psld_statistics_finish(statistics), PSLD_OK);
+    return statistics;
+}
+
+static void statistics_out_of_order(void **state)
+{
+    (void)state;
+    const float more[2] = {0, 0};
+    psld_statistics *finished = count_rows(3, 1), *open = count_rows(3, 0);
+    double distance = -1;
+    check_refused(psld_frechet_distance(finished, open, &distance), PSLD_BAD_ARGUMENT, "statistics|finished|3 rows");
+    check_refused(psld_frechet_distance(open, finished, &distance), PSLD_BAD_ARGUMENT, "statistics|finished");
+    assert_true(distance == -1);
+    check_refused(psld_statistics_save(open, "open.npz"), PSLD_BAD_ARGUMENT, "statistics|finished");
+    assert_null(psld_statistics_mean(open));
+    assert_null(psld_statistics_cov(open));
+    check_refused(psld_statistics_add(finished, 1, more), PSLD_BAD_ARGUMENT, "statistics: finished|1 more");
+    assert_int_equal(psld_statistics_finish(open), PSLD_OK);
+    assert_int_equal(psld_frechet_distance(finished, open, &distance), PSLD_OK);
+    assert_true(fabs(distance) < 1e-10);
+    psld_statistics_free(finished);
+    psld_statistics_free(open);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_of_other_recipes),
         cmocka_unit_test(restoration_with_another_recipe),
         cmocka_unit_test(classifier_of_another_recipe),
+        cmocka_unit_test(statistics_out_of_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

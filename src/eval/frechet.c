@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "eval/linear.h"
+#include "eval/statistics.h"
 
 /* Half of a covariance: rows of L^1/2 V that count, [rank][dim]. */
 typedef struct half {
@@ -54,6 +55,8 @@ psld_status psld_frechet_distance(const psld_statistics *a, const psld_statistic
         return psld_fail(PSLD_BAD_INPUT,
                          "frechet distance: the features of the first set have %zu numbers, those of the second %zu",
                          dim, psld_statistics_dim(b));
+    PSLD_TRY(psld_statistics_check(a));
+    PSLD_TRY(psld_statistics_check(b));
     half of_a = {0}, of_b = {0};
     double trace = 0, sum = 0;
     psld_status status = find_half(a, &of_a);

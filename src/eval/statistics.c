@@ -4,7 +4,8 @@
  * centred on its own mean, and its scatter joined with that of the rows before (Chan, Golub & LeVeque 1979):
  *     S = S_a + S_b + (m_a - m_b)(m_a - m_b)' n_a n_b / (n_a + n_b),
  * which loses nothing however far the mean lies from 0. */
-#include <assert.h>
+#include "eval/statistics.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -64,14 +65,26 @@ uint64_t psld_statistics_count(const psld_statistics *statistics)
     return statistics->count + statistics->waiting;
 }
 
+static int is_finished(const psld_statistics *statistics)
+{
+    return statistics->block == NULL;
+}
+
 const double *psld_statistics_mean(const psld_statistics *statistics)
 {
-    return statistics->mean;
+    return is_finished(statistics) ? statistics->mean : NULL;
 }
 
 const double *psld_statistics_cov(const psld_statistics *statistics)
 {
-    return statistics->cov;
+    return is_finished(statistics) ? statistics->cov : NULL;
+}
+
+psld_status psld_statistics_check(const psld_statistics *statistics)
+{
+    if (is_finished(statistics)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "statistics: expected finished ones, found %llu rows that more may follow",
+                     (unsigned long long)psld_statistics_count(statistics));
 }
 
 /* ---- Adding up --------------------------------------------------------------------------------------------------- */
@@ -108,7 +121,8 @@ static psld_status take_block(psld_statistics *s)
 psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const float *features)
 {
     size_t dim = statistics->dim;
-    assert(statistics->block);
+    if (is_finished(statistics))
+        return psld_fail(PSLD_BAD_ARGUMENT, "statistics: finished, and cannot take %zu more rows", n);
     for (size_t i = 0; i < n; i++) {
         double *row = statistics->block + statistics->waiting * dim;
         for (size_t j = 0; j < dim; j++) {
@@ -125,7 +139,7 @@ psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const flo
 psld_status psld_statistics_finish(psld_statistics *statistics)
 {
     uint64_t count = psld_statistics_count(statistics);
-    if (!statistics->block) return PSLD_OK;
+    if (is_finished(statistics)) return PSLD_OK;
     if (count < 2)
         return psld_fail(PSLD_BAD_INPUT, "a covariance needs at least 2 images, found %llu", (unsigned long long)count);
     PSLD_TRY(take_block(statistics));
@@ -201,7 +215,7 @@ psld_status psld_statistics_save(const psld_statistics *statistics, const char *
 {
     static const char *const names[] = {"mu", "sigma"};
     size_t dim = statistics->dim;
-    assert(!statistics->block);
+    PSLD_TRY(psld_statistics_check(statistics));
     const psld_array mu = {.type = PSLD_F64, .rank = 1, .shape = {dim}, .count = dim, .data = statistics->mean};
     const psld_array sigma = {
         .type = PSLD_F64, .rank = 2, .shape = {dim, dim}, .count = dim * dim, .data = statistics->cov};
