@@ -46,7 +46,9 @@ typedef enum psld_status {
     PSLD_NOT_FINITE = 6,   /* a computation gave infinity or not-a-number */
 } psld_status;
 
-/* One line on the last failure in this thread; "" when there was none. Valid until the next call that fails. */
+/* One line on the last failure in this thread; "" when there was none. Valid until the next call that fails. When a
+ * callback of yours fails, it is the line of the call of the library that failed in it, or else says which callback
+ * returned what. */
 PSLD_API const char *psld_error_text(void);
 
 #define PSLD_VERSION "0.1.0"

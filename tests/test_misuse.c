@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -181,13 +181,151 @@ static void statistics_out_of_order(void **state)
     psld_statistics_free(open);
 }
 
+/* ---- Callbacks that fail ----------------------------------------------------------------------------------------- */
+
+static psld_status fail_to_predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    return *(const psld_status *)user;
+}
+
+static psld_status fail_with_a_text(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    psld_array *array;
+    return psld_array_load("no-such-file.npy", &array);
+}
+
+static psld_status predict_nothing(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)user, (void)z, (void)t;
+    memset(eps, 0, n * dim * sizeof *eps);
+    return PSLD_OK;
+}
+
+static psld_status fail_to_differentiate(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                         const double *weight, double *eps, double *grad_z)
+{
+    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)weight, (void)eps, (void)grad_z;
+    return PSLD_NOT_FINITE;
+}
+
+static psld_status fail_to_classify(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                    const int32_t *label, double *log_p, double *grad_z)
+{
+    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)label, (void)log_p, (void)grad_z;
+    return PSLD_NO_MEMORY;
+}
+
+static psld_status fail_to_watch(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
+                                 const double *eps)
+{
+    (void)user, (void)first, (void)count, (void)dim, (void)t, (void)z, (void)eps;
+    return PSLD_IO;
+}
+
+static int stop(void *user, uint64_t done, uint64_t total)
+{
+    (void)user, (void)done, (void)total;
+    return 1;
+}
+
+static psld_status fail_to_take(void *user, uint64_t first, const psld_array *x)
+{
+    (void)user, (void)first, (void)x;
+    return PSLD_CANCELLED;
+}
+
+/* Leaves the text of a failure that none of the others may show. */
+static void fail_before(void)
+{
+    psld_recipe *recipe;
+    assert_int_equal(psld_recipe_open("stale", &recipe), PSLD_BAD_INPUT);
+}
+
+static psld_status sample_with(psld_score_fn predict, void *user, const psld_sample_options *options)
+{
+    psld_recipe *recipe = open_recipe("vp");
+    psld_source *source;
+    double z[2];
+    assert_int_equal(psld_source_callback(predict, user, &source), PSLD_OK);
+    fail_before();
+    psld_status status = psld_sample(recipe, source, options, 0, 1, 2, NULL, z, NULL);
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+    return status;
+}
+
+static void callbacks_that_fail(void **state)
+{
+    (void)state;
+    psld_sample_options options = few_steps();
+    psld_status returned = PSLD_IO;
+    check_refused(sample_with(fail_to_predict, &returned, &options), PSLD_IO,
+                  "the score callback returned status 4 (input or output)");
+    returned = (psld_status)77;
+    check_refused(sample_with(fail_to_predict, &returned, &options), (psld_status)77, "score callback|status 77 (");
+    check_refused(sample_with(fail_with_a_text, NULL, &options), PSLD_IO, "no-such-file.npy");
+    options.watch = fail_to_watch;
+    check_refused(sample_with(predict_nothing, NULL, &options), PSLD_IO, "the watch callback returned status 4");
+    options = few_steps();
+    options.progress = stop;
+    check_refused(sample_with(predict_nothing, NULL, &options), PSLD_CANCELLED, "cancelled");
+    options = few_steps();
+    options.clip = 1; /* the text comes through a wrapper as it is */
+    returned = PSLD_IO;
+    check_refused(sample_with(fail_to_predict, &returned, &options), PSLD_IO, "the score callback returned status 4");
+}
+
+static void gradients_and_classifiers_that_fail(void **state)
+{
+    (void)state;
+    const double z[2] = {0}, t = 0.5, weight[2] = {1, 1};
+    const int32_t label = 0;
+    double gradient[2];
+    psld_source *source;
+    psld_classifier *classifier;
+    assert_int_equal(psld_source_callback_gradient(predict_nothing, fail_to_differentiate, NULL, &source), PSLD_OK);
+    assert_int_equal(psld_classifier_callback(fail_to_classify, NULL, 2, &classifier), PSLD_OK);
+    fail_before();
+    check_refused(psld_source_gradient(source, 1, 2, z, &t, weight, NULL, gradient), PSLD_NOT_FINITE,
+                  "the gradient callback returned status 6 (not finite)");
+    fail_before();
+    check_refused(psld_classifier_evaluate(classifier, 1, 2, z, &t, &label, NULL, gradient), PSLD_NO_MEMORY,
+                  "the classifier callback returned status 1 (no memory)");
+    psld_source_free(source);
+    psld_classifier_free(classifier);
+}
+
+static psld_model *open_exact_model(void)
+{
+    static const char yaml[] = "process: vp\nmixture: {weights: [1], means: [[0, 0]], scales: [1]}\n";
+    psld_model *model;
+    FILE *file = fopen("exact.yaml", "w");
+    assert_non_null(file);
+    assert_true(fputs(yaml, file) >= 0 && fclose(file) == 0);
+    if (psld_model_open("exact.yaml", NULL, &model) != PSLD_OK) fail_msg("%s", psld_error_text());
+    return model;
+}
+
+static void samples_that_are_not_taken(void **state)
+{
+    (void)state;
+    psld_model *model = open_exact_model();
+    psld_sample_options options = few_steps();
+    fail_before();
+    check_refused(psld_model_draw(model, &options, 0, 2, NULL, 0, fail_to_take, NULL, NULL), PSLD_CANCELLED,
+                  "the samples callback returned status 5 (cancelled)");
+    psld_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_of_other_recipes),
-        cmocka_unit_test(restoration_with_another_recipe),
-        cmocka_unit_test(classifier_of_another_recipe),
-        cmocka_unit_test(statistics_out_of_order),
+        cmocka_unit_test(sources_of_other_recipes),     cmocka_unit_test(restoration_with_another_recipe),
+        cmocka_unit_test(classifier_of_another_recipe), cmocka_unit_test(statistics_out_of_order),
+        cmocka_unit_test(callbacks_that_fail),          cmocka_unit_test(gradients_and_classifiers_that_fail),
+        cmocka_unit_test(samples_that_are_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,13 @@ psld_status psld_fail_in(psld_status status, const char *format, ...) PSLD_PRINT
 /* Fails with "<path>: cannot <verb>: <what the errno means>". */
 psld_status psld_fail_errno(const char *path, const char *verb, int error);
 
+/* Failures in this thread so far. */
+uint64_t psld_fail_count(void);
+
+/* Passes on what a user's callback returned. One that failed without a call of ours that failed, the count still being
+ * `before`, has left no text, and an older one would be read as its own: then the text says whose status it was. */
+psld_status psld_fail_callback(const char *name, uint64_t before, psld_status status);
+
 /* Passes a failure on. Only where nothing has to be released. */
 #define PSLD_TRY(call)                                  \
     do {                                                \

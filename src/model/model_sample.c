@@ -79,6 +79,12 @@ static psld_status draw_batch(drawing *d)
     return PSLD_OK;
 }
 
+static psld_status hand_over(const drawing *d, psld_samples_fn take, void *user)
+{
+    uint64_t before = psld_fail_count();
+    return psld_fail_callback("samples", before, take(user, d->first + d->before, d->piece));
+}
+
 psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
                             const psld_array *start, int state, psld_samples_fn take, void *user, uint64_t *nfe)
 {
@@ -89,7 +95,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
     psld_status status = prepare(&d, start, state);
     while (status == PSLD_OK && d.before < count) {
         status = draw_batch(&d);
-        if (status == PSLD_OK) status = take(user, first + d.before, d.piece);
+        if (status == PSLD_OK) status = hand_over(&d, take, user);
         d.before += batch_now(&d);
     }
     if (nfe && d.cost.groups) *nfe = psld_sample_nfe(options, &d.cost);

@@ -40,5 +40,7 @@ psld_status psld_classifier_evaluate(psld_classifier *classifier, size_t n, size
         if (label[i] < 0 || (size_t)label[i] >= classifier->classes)
             return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %ld", classifier->classes - 1,
                              (long)label[i]);
-    return classifier->classify(classifier->user, n, dim, z, t, label, log_p, grad_z);
+    uint64_t before = psld_fail_count();
+    return psld_fail_callback("classifier", before,
+                              classifier->classify(classifier->user, n, dim, z, t, label, log_p, grad_z));
 }

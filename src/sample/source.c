@@ -59,7 +59,8 @@ void psld_source_free(psld_source *source)
 psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
                                 double *eps)
 {
-    return source->predict(source->user, n, dim, z, t, eps);
+    uint64_t before = psld_fail_count();
+    return psld_fail_callback("score", before, source->predict(source->user, n, dim, z, t, eps));
 }
 
 int psld_source_has_gradient(const psld_source *source)
@@ -71,5 +72,6 @@ psld_status psld_source_gradient(psld_source *source, size_t n, size_t dim, cons
                                  const double *weight, double *eps, double *grad_z)
 {
     if (!source->gradient) return psld_fail(PSLD_BAD_ARGUMENT, "this score source cannot be differentiated");
-    return source->gradient(source->user, n, dim, z, t, weight, eps, grad_z);
+    uint64_t before = psld_fail_count();
+    return psld_fail_callback("gradient", before, source->gradient(source->user, n, dim, z, t, weight, eps, grad_z));
 }

@@ -229,7 +229,10 @@ psld_status psld_walk_watch(const psld_walk *walk, size_t begin, size_t count, d
                             const double *eps)
 {
     const psld_sample_options *o = walk->options;
-    return o->watch ? o->watch(o->watch_user, walk->first + begin, count, walk->dim, t, z, eps) : PSLD_OK;
+    uint64_t before = psld_fail_count();
+    if (!o->watch) return PSLD_OK;
+    return psld_fail_callback("watch", before,
+                              o->watch(o->watch_user, walk->first + begin, count, walk->dim, t, z, eps));
 }
 
 psld_status psld_single_take(psld_walk *walk, uint64_t index, const void *table)
