@@ -13,6 +13,7 @@
  *     psld_error_text() then says in one line what went wrong.
  *   - Objects are opaque, made and freed in pairs; freeing NULL is harmless. Options are plain structs that a
  *     ..._defaults() function fills, so that later versions can add fields.
+ *   - Objects, arrays and results that a call asks for must be there: NULL is taken only where it is said what it means.
  *   - Matrices are k x k, row by row, position first. States are variable-major: all of x, then all of m_1, ...
  *   - The library never prints, never exits, never touches the environment or signal handlers.
  *   - Objects are immutable once made and may be shared between threads, unless said otherwise.
@@ -159,6 +160,7 @@ PSLD_API psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psl
 PSLD_API int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K]);
 
 typedef enum psld_damping { PSLD_OVERDAMPED = 0, PSLD_CRITICAL = 1, PSLD_UNDERDAMPED = 2 } psld_damping;
+/* NULL for a value that is none of these. */
 PSLD_API const char *psld_damping_name(psld_damping damping);
 
 typedef struct psld_analysis {

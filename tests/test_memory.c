@@ -83,8 +83,14 @@ static psld_status create_mixture(void)
     return status;
 }
 
-MAKES(create_callback, source, psld_source_callback(NULL, NULL, &made))
-MAKES(create_differentiable_callback, source, psld_source_callback_gradient(NULL, NULL, NULL, &made))
+static psld_status predict_nothing(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    return PSLD_OK;
+}
+
+MAKES(create_callback, source, psld_source_callback(predict_nothing, NULL, &made))
+MAKES(create_differentiable_callback, source, psld_source_callback_gradient(predict_nothing, NULL, NULL, &made))
 
 static psld_status create_exact_source(void)
 {
@@ -97,7 +103,14 @@ static psld_status create_exact_source(void)
     return status;
 }
 
-MAKES(create_own_classifier, classifier, psld_classifier_callback(NULL, NULL, 2, &made))
+static psld_status classify_nothing(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                    const int32_t *label, double *log_p, double *grad_z)
+{
+    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)label, (void)log_p, (void)grad_z;
+    return PSLD_OK;
+}
+
+MAKES(create_own_classifier, classifier, psld_classifier_callback(classify_nothing, NULL, 2, &made))
 
 static psld_status guide_source(void)
 {

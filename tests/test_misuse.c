@@ -319,13 +319,167 @@ static void samples_that_are_not_taken(void **state)
     psld_model_free(model);
 }
 
+/* ---- Arguments that are missing or mean nothing ------------------------------------------------------------------ */
+
+static void names_that_are_missing(void **state)
+{
+    (void)state;
+    psld_recipe *recipe = open_recipe("vp");
+    psld_source *source = exact_source("vp"), *restored;
+    psld_model *model = open_exact_model();
+    psld_sample_options options = few_steps();
+    psld_restore_options restore;
+    psld_operator *op;
+    psld_task task;
+    psld_array *x;
+    double z[2] = {0}, y[2] = {0};
+    options.sampler = NULL;
+    check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, "sampler|sscs");
+    check_refused(psld_encode(recipe, source, &options, 0, 1, 2, y, z, NULL), PSLD_BAD_ARGUMENT, "sampler");
+    check_refused(psld_sample_complete(recipe, &options), PSLD_BAD_ARGUMENT, "sampler");
+    check_refused(psld_model_sample(model, &options, 0, 1, NULL, 0, &x, NULL), PSLD_BAD_ARGUMENT, "sampler");
+    assert_int_equal(psld_sampler_is_adaptive(NULL), 0);
+    check_refused(psld_sample_quality(recipe, NULL, &options), PSLD_BAD_ARGUMENT, "quality|draft");
+    psld_task_defaults(&task);
+    task.rank = 1;
+    task.shape[0] = 2;
+    task.factor = 2;
+    assert_int_equal(psld_operator_create(&task, &op), PSLD_OK);
+    psld_restore_defaults(&restore);
+    restore.method = NULL;
+    check_refused(psld_source_restore(source, recipe, op, y, &restore, &restored), PSLD_BAD_ARGUMENT, "method");
+    psld_operator_free(op);
+    task.name = NULL;
+    check_refused(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT, "task");
+    psld_model_free(model);
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+}
+
+static void callbacks_that_are_missing(void **state)
+{
+    (void)state;
+    psld_source *source = (psld_source *)8;
+    psld_classifier *classifier = (psld_classifier *)8;
+    psld_model *model = open_exact_model();
+    psld_sample_options options = few_steps();
+    check_refused(psld_source_callback(NULL, NULL, &source), PSLD_BAD_ARGUMENT, "callback");
+    assert_null(source);
+    check_refused(psld_source_callback_gradient(NULL, fail_to_differentiate, NULL, &source), PSLD_BAD_ARGUMENT,
+                  "callback");
+    check_refused(psld_classifier_callback(NULL, NULL, 2, &classifier), PSLD_BAD_ARGUMENT, "classifier|callback");
+    assert_null(classifier);
+    check_refused(psld_model_draw(model, &options, 0, 1, NULL, 0, NULL, NULL, NULL), PSLD_BAD_ARGUMENT, "callback");
+    psld_model_free(model);
+}
+
+static void inpainting_without_data(void **state)
+{
+    (void)state;
+    const double x[2] = {0};
+    const unsigned char known[2] = {1, 0};
+    psld_recipe *recipe = open_recipe("vp");
+    psld_source *source = exact_source("vp");
+    psld_sample_options options = few_steps();
+    psld_inpainting inpainting;
+    double z[2];
+    psld_inpainting_defaults(&inpainting);
+    options.inpainting = &inpainting;
+    inpainting.known = known;
+    check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, "inpainting: x");
+    inpainting.known = NULL;
+    inpainting.x = x;
+    check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT,
+                  "inpainting: what is known");
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+}
+
+static void overrides_that_are_missing(void **state)
+{
+    (void)state;
+    static const char *const holes[2] = {"seed=1", NULL};
+    psld_training_options training_options;
+    psld_model_options options;
+    psld_training *training = (psld_training *)8;
+    psld_model *model = (psld_model *)8;
+    psld_sweep *sweep = (psld_sweep *)8;
+    FILE *file = fopen("net.yaml", "w");
+    assert_true(file && fputs("process: vp\nmodel: {type: mlp, in_ch: 2, out_ch: 2}\n", file) >= 0 &&
+                fclose(file) == 0);
+    psld_model_defaults(&options);
+    options.override_count = 1;
+    check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "overrides|NULL at place 0");
+    assert_null(model);
+    psld_training_defaults(&training_options);
+    training_options.data = "toy:moons";
+    training_options.overrides = holes;
+    training_options.override_count = 2;
+    check_refused(psld_training_open(NULL, &training_options, &training), PSLD_BAD_ARGUMENT,
+                  "overrides|NULL at place 1");
+    assert_null(training);
+    check_refused(psld_sweep_open("net.yaml", NULL, 3, &sweep), PSLD_BAD_ARGUMENT, "overrides|expected 3");
+    assert_null(sweep);
+}
+
+static void values_that_are_none(void **state)
+{
+    (void)state;
+    psld_recipe *recipe = open_recipe("cld");
+    double a[4], b[4];
+    assert_null(psld_damping_name((psld_damping)9));
+    assert_null(psld_damping_name((psld_damping)-1));
+    check_refused(psld_recipe_kernel(recipe, 0.5, (psld_mode)7, a, b, NULL), PSLD_BAD_ARGUMENT, "mode|7");
+    check_refused(psld_recipe_factor(recipe, 0.5, (psld_mode)7, a, b), PSLD_BAD_ARGUMENT, "mode|7");
+    psld_recipe_free(recipe);
+}
+
+/* 2^62 numbers: products of such sizes would come round to small ones. */
+static void sizes_beyond_memory(void **state)
+{
+    (void)state;
+    const size_t huge = (size_t)1 << 62;
+    const double one = 1, t = 0.5;
+    psld_recipe *recipe = open_recipe("psld");
+    psld_source *source = exact_source("psld"), *callback;
+    psld_sample_options options = few_steps(), upwards = few_steps();
+    psld_mixture *mixture = (psld_mixture *)8;
+    psld_operator *op;
+    psld_task task;
+    double z[8] = {0}, x[2] = {0}, value;
+    upwards.sampler = "heun";
+    assert_int_equal(psld_source_callback(predict_nothing, NULL, &callback), PSLD_OK);
+    check_refused(psld_sample(recipe, callback, &options, 0, 4, huge, NULL, z, NULL), PSLD_BAD_ARGUMENT,
+                  "samples|memory");
+    check_refused(psld_sample(recipe, callback, &options, 0, huge, 4, NULL, z, NULL), PSLD_BAD_ARGUMENT, "memory");
+    check_refused(psld_encode(recipe, callback, &upwards, 0, 4, huge, x, z, NULL), PSLD_BAD_ARGUMENT, "memory");
+    check_refused(psld_source_denoise(callback, recipe, 4, huge, z, &t, x), PSLD_BAD_ARGUMENT, "memory");
+    check_refused(psld_likelihood(recipe, source, NULL, 0, 4, huge, x, &value, NULL), PSLD_BAD_ARGUMENT, "memory");
+    check_refused(psld_mixture_create(1, huge, &one, x, &one, &mixture), PSLD_BAD_ARGUMENT, "mixture|memory");
+    assert_null(mixture);
+    check_refused(psld_sliced_wasserstein(huge, 4, x, 4, x, 2, 0, &value), PSLD_BAD_ARGUMENT, "memory");
+    psld_task_defaults(&task);
+    task.rank = 3;
+    task.shape[0] = task.shape[1] = task.shape[2] = (size_t)1 << 32;
+    check_refused(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT, "restore|memory");
+    options.sampler = "ode";
+    options.batch = SIZE_MAX; /* as many as there are */
+    assert_int_equal(psld_sample(recipe, source, &options, 0, 2, 2, NULL, z, NULL), PSLD_OK);
+    psld_source_free(source);
+    psld_source_free(callback);
+    psld_recipe_free(recipe);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_of_other_recipes),     cmocka_unit_test(restoration_with_another_recipe),
         cmocka_unit_test(classifier_of_another_recipe), cmocka_unit_test(statistics_out_of_order),
         cmocka_unit_test(callbacks_that_fail),          cmocka_unit_test(gradients_and_classifiers_that_fail),
-        cmocka_unit_test(samples_that_are_not_taken),
+        cmocka_unit_test(samples_that_are_not_taken),   cmocka_unit_test(names_that_are_missing),
+        cmocka_unit_test(callbacks_that_are_missing),   cmocka_unit_test(inpainting_without_data),
+        cmocka_unit_test(overrides_that_are_missing),   cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(sizes_beyond_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

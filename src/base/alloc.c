@@ -85,6 +85,15 @@ psld_status psld_grow(void **block, size_t *capacity, size_t need, size_t size)
     return PSLD_OK;
 }
 
+psld_status psld_check_doubles(const char *what, size_t a, size_t b, size_t c)
+{
+    ptrdiff_t bytes;
+    if (!__builtin_mul_overflow(a, b, &bytes) && !__builtin_mul_overflow(bytes, c, &bytes) &&
+        !__builtin_mul_overflow(bytes, sizeof(double), &bytes))
+        return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "%s: %zu x %zu x %zu numbers are more than memory can hold", what, a, b, c);
+}
+
 void psld_alloc_fail_at(long n)
 {
     atomic_store(&failed, 0);

@@ -24,6 +24,10 @@ void *psld_copy_bytes(const void *bytes, size_t size);
  * growing one by one costs little. Contents are kept. */
 psld_status psld_grow(void **block, size_t *capacity, size_t need, size_t size);
 
+/* Fails where an array of a x b x c doubles has more bytes than can be counted: sizes that a caller gives may be those of
+ * nothing, and are checked before anything is computed from them. */
+psld_status psld_check_doubles(const char *what, size_t a, size_t b, size_t c);
+
 /* Tests: the n-th allocation from now on (1 = the next) fails, once; 0 switches that off. */
 void psld_alloc_fail_at(long n);
 /* Tests: whether the failure asked for has happened. */

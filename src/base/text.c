@@ -21,6 +21,19 @@ static int lower(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
+int psld_text_is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+psld_status psld_text_list_check(const char *what, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!list || !list[i])
+            return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu, found NULL at place %zu", what, count, i);
+    return PSLD_OK;
+}
+
 int psld_text_same(const char *a, const char *b)
 {
     while (*a && lower(*a) == lower(*b)) {

@@ -1,4 +1,4 @@
-/* Numbers from text and into text, the same way in every locale.
+/* Words and lists of them that callers give; numbers from text and into text, the same way in every locale.
  *
  * A number is decimal: sign, digits with at most one '.', exponent. Nothing may stand before or behind it,
  * and no other notation (hexadecimal, digit groups) is one. */
@@ -21,6 +21,10 @@ int psld_text_integer(const char *text, int64_t *integer);
 /* As snprintf, with '.' in every number: for files and keys, which others read back. */
 int psld_text_print(char *to, size_t size, const char *format, ...) PSLD_PRINTF(3, 4);
 
+/* Whether `text`, which may be NULL, is `word`. */
+int psld_text_is(const char *text, const char *word);
+/* Fails where a list that a caller gives has fewer texts than the `count` it says. */
+psld_status psld_text_list_check(const char *what, const char *const *list, size_t count);
 /* Whether two texts are the same but for the case of ASCII letters. */
 int psld_text_same(const char *a, const char *b);
 /* Whether a text ends in another. */

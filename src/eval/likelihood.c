@@ -300,6 +300,7 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     psld_likelihood_defaults(&defaults);
     if (!options) options = &defaults;
     PSLD_TRY(check(recipe, source, options));
+    PSLD_TRY(psld_check_doubles("likelihood", count, (size_t)recipe->spec.k, dim));
     flow f = {.recipe = recipe, .source = source, .options = options, .dim = dim, .total = count};
     f.k = (size_t)recipe->spec.k;
     f.predicted = (size_t)recipe->predicted;

@@ -64,6 +64,8 @@ psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_
 {
     if (dim < 1 || n < 1 || m < 1 || directions < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "sliced distance: expected points in both sets and at least one direction");
+    PSLD_TRY(psld_check_doubles("sliced distance", n, dim, 1));
+    PSLD_TRY(psld_check_doubles("sliced distance", m, dim, 1));
     slices s = {.dim = dim, .n = n, .m = m, .a = a, .b = b, .seed = seed};
     s.room = psld_alloc(directions, (dim + n + m) * sizeof(double));
     s.distances = s.room ? psld_alloc(directions, sizeof(double)) : NULL;

@@ -300,6 +300,7 @@ static psld_status look_ahead(psld_sweep *s)
 
 static psld_status open_sweep(const char *path, const char *const *overrides, size_t override_count, psld_sweep *s)
 {
+    PSLD_TRY(psld_text_list_check("overrides", overrides, override_count));
     s->path = psld_copy_text(path);
     if (!s->path) return PSLD_NO_MEMORY;
     PSLD_TRY(psld_yaml_load(path, &s->yaml));

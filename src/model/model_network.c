@@ -14,6 +14,7 @@
 static psld_status read_config(const char *path, const psld_model_options *options, const psld_tensors *tensors,
                                psld_yaml **yaml)
 {
+    PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
     const char *own = tensors ? psld_tensors_note(tensors, PSLD_CONFIG_NOTE) : NULL;
     if (options->config)
         PSLD_TRY(psld_yaml_load(options->config, yaml));

@@ -91,6 +91,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
     drawing d = {.model = model, .options = *options, .asked = options, .first = first, .count = count};
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
+    if (!take) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
     if (!start) psld_sample_warn(model->recipe);
     psld_status status = prepare(&d, start, state);
     while (status == PSLD_OK && d.before < count) {

@@ -6,7 +6,8 @@
 const char *psld_damping_name(psld_damping damping)
 {
     static const char *const names[] = {"over", "critical", "under"};
-    return names[damping];
+    size_t index = (size_t)damping;
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
 /* root^2 - 1 - log root^2. Near 1, where its parts cancel, by the series of the logarithm. */

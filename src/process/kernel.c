@@ -199,11 +199,18 @@ static psld_status check_time(double t, int zero_allowed)
     return psld_fail(PSLD_BAD_ARGUMENT, "time: expected a number in %s0, 1], found %g", zero_allowed ? "[" : "(", t);
 }
 
+static psld_status check_mode(psld_mode mode)
+{
+    if (mode == PSLD_HSM || mode == PSLD_DSM) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "mode: expected PSLD_HSM or PSLD_DSM, found %d", (int)mode);
+}
+
 psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mode, double *mean, double *cov,
                                double *chol)
 {
     psld_gaussian kernel;
     PSLD_TRY(check_time(t, 1));
+    PSLD_TRY(check_mode(mode));
     psld_kernel(recipe, t, mode, 0, &kernel);
     if (mean) psld_matrix_copy(recipe->spec.k, kernel.mean, mean);
     if (cov) psld_matrix_copy(recipe->spec.k, kernel.cov, cov);
@@ -247,6 +254,7 @@ psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mo
 {
     psld_gaussian kernel;
     PSLD_TRY(check_time(t, 0));
+    PSLD_TRY(check_mode(mode));
     psld_kernel(recipe, t, mode, 0, &kernel);
     return psld_kernel_factor(recipe, &kernel, t, factor, inverse);
 }

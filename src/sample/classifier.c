@@ -18,6 +18,8 @@ psld_status psld_classifier_create(const psld_recipe *recipe, psld_classify_fn c
 psld_status psld_classifier_callback(psld_classify_fn classify, void *user, size_t classes,
                                      psld_classifier **classifier)
 {
+    *classifier = NULL;
+    if (!classify) return psld_fail(PSLD_BAD_ARGUMENT, "classifier: expected a callback, found NULL");
     return psld_classifier_create(NULL, classify, NULL, user, classes, classifier);
 }
 

@@ -164,6 +164,7 @@ psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, 
 {
     size_t state = (size_t)recipe->spec.k * dim, predicted = (size_t)recipe->predicted * dim;
     PSLD_TRY(psld_source_check(source, recipe));
+    PSLD_TRY(psld_check_doubles("denoise", n, (size_t)recipe->spec.k, dim));
     double *eps = psld_alloc(n, predicted * sizeof *eps);
     if (!eps) return PSLD_NO_MEMORY;
     psld_status status = psld_source_predict(source, n, dim, z, t, eps);

@@ -19,6 +19,8 @@ psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sam
     if (!inpainting) return PSLD_OK;
     if (inpainting->images < 1 || inpainting->each < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: expected at least one image and one sample of each");
+    if (!inpainting->x || !inpainting->known)
+        return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: %s is not given", inpainting->x ? "what is known" : "x");
     if (inpainting->repeats < 1 || inpainting->repeats > 1000)
         return psld_fail(PSLD_BAD_ARGUMENT, "repeats: expected 1 to 1000, found %d", inpainting->repeats);
     if (inpainting->jump < 1)

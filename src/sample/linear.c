@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "process/matrix.h"
 
 typedef void (*linear_fn)(const psld_operator *op, const double *in, double *work, double *out);
@@ -348,6 +349,7 @@ static psld_status read_shape(const psld_task *task, psld_operator *op)
     op->channels = task->rank == 3 ? task->shape[0] : 1;
     op->height = task->rank == 3 ? task->shape[1] : 1;
     op->width = task->shape[task->rank - 1];
+    PSLD_TRY(psld_check_doubles("restore", op->channels, op->height, op->width));
     op->dim = op->channels * op->height * op->width;
     return op->dim ? PSLD_OK : psld_fail(PSLD_BAD_ARGUMENT, "restore: expected data of at least one number");
 }
@@ -357,8 +359,8 @@ psld_status psld_operator_create(const psld_task *task, psld_operator **op)
     const psld_task_row *row = NULL;
     *op = NULL;
     for (int i = 0; i < TASKS; i++)
-        if (strcmp(tasks[i].name, task->name) == 0) row = &tasks[i];
-    if (!row) return psld_fail(PSLD_BAD_ARGUMENT, "task: there is none named \"%s\"", task->name);
+        if (psld_text_is(task->name, tasks[i].name)) row = &tasks[i];
+    if (!row) return psld_fail(PSLD_BAD_ARGUMENT, "task: there is none named \"%s\"", task->name ? task->name : "");
     psld_operator *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     made->task = row;

@@ -13,6 +13,7 @@ static psld_status check_mixture(size_t components, size_t dim, const double *we
     double sum = 0;
     if (components < 1 || dim < 1)
         return psld_fail(PSLD_BAD_INPUT, "mixture: expected at least one component and one dimension");
+    PSLD_TRY(psld_check_doubles("mixture", components, dim, PSLD_MAX_K)); /* as states, too */
     for (size_t c = 0; c < components; c++) {
         if (!(weights[c] > 0) || !isfinite(weights[c]))
             return psld_fail(PSLD_BAD_INPUT, "mixture: weights[%zu]: expected a positive number, found %g", c,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sample/walk.h"
 
 static const struct quality {
@@ -50,7 +51,7 @@ psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, 
         const struct quality *q = &table[i];
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", q->name);
-        if (strcmp(q->name, quality) != 0) continue;
+        if (!psld_text_is(quality, q->name)) continue;
         int steps, list = options->grid && psld_grid_is_list(options->grid, &steps);
         options->sampler = SAMPLER;
         if (!options->grid) options->grid = GRID;
@@ -58,5 +59,5 @@ psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, 
         if (options->eta < 0) options->eta = q->eta;
         return options->eps == 0 ? choose_end(recipe, &options->eps) : PSLD_OK;
     }
-    return psld_fail(PSLD_BAD_ARGUMENT, "quality: expected one of %s, found \"%s\"", names, quality);
+    return psld_fail(PSLD_BAD_ARGUMENT, "quality: expected one of %s, found \"%s\"", names, quality ? quality : "");
 }

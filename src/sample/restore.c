@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "sample/denoiser.h"
 #include "sample/linear.h"
@@ -426,7 +427,9 @@ static void release_restored(void *user)
 static psld_status check_restoring(const psld_source *base, const method_row *method,
                                    const psld_restore_options *options)
 {
-    if (!method) return psld_fail(PSLD_BAD_ARGUMENT, "method: there is none named \"%s\"", options->method);
+    if (!method)
+        return psld_fail(PSLD_BAD_ARGUMENT, "method: there is none named \"%s\"",
+                         options->method ? options->method : "");
     if (!(options->noise >= 0) || !isfinite(options->noise))
         return psld_fail(PSLD_BAD_ARGUMENT, "noise: expected a number of at least 0, found %g", options->noise);
     if (!isfinite(options->scale))
@@ -449,7 +452,7 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
     const method_row *method = NULL;
     *source = NULL;
     for (int i = 0; i < METHODS; i++)
-        if (strcmp(methods[i].name, options->method) == 0) method = &methods[i];
+        if (psld_text_is(options->method, methods[i].name)) method = &methods[i];
     PSLD_TRY(check_restoring(base, method, options));
     restored *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sample/walk.h"
 
 static const psld_sampler *const table[] = {
@@ -14,18 +15,18 @@ const psld_sampler *psld_sampler_find(const char *name)
 {
     char names[256] = "";
     for (int i = 0; i < ROWS; i++) {
-        if (strcmp(table[i]->name, name) == 0) return table[i];
+        if (psld_text_is(name, table[i]->name)) return table[i];
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", table[i]->name);
     }
-    psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected one of %s, found \"%s\"", names, name);
+    psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected one of %s, found \"%s\"", names, name ? name : "");
     return NULL;
 }
 
 int psld_sampler_is_adaptive(const char *name)
 {
     for (int i = 0; i < ROWS; i++)
-        if (strcmp(table[i]->name, name) == 0) return table[i]->run != NULL;
+        if (psld_text_is(name, table[i]->name)) return table[i]->run != NULL;
     return 0;
 }
 

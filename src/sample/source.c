@@ -38,12 +38,14 @@ psld_status psld_source_check(const psld_source *source, const psld_recipe *reci
 
 psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source)
 {
-    return psld_source_create(NULL, predict, NULL, user, source);
+    return psld_source_callback_gradient(predict, NULL, user, source);
 }
 
 psld_status psld_source_callback_gradient(psld_score_fn predict, psld_score_gradient_fn gradient, void *user,
                                           psld_source **source)
 {
+    *source = NULL;
+    if (!predict) return psld_fail(PSLD_BAD_ARGUMENT, "score source: expected a callback, found NULL");
     PSLD_TRY(psld_source_create(NULL, predict, NULL, user, source));
     (*source)->gradient = gradient;
     return PSLD_OK;

@@ -473,6 +473,7 @@ static psld_status check_walk(const psld_recipe *recipe, const psld_source *sour
 {
     if (count < 1 || dim < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
+    PSLD_TRY(psld_check_doubles("samples", count, (size_t)recipe->spec.k, dim));
     return check_source(recipe, source, options);
 }
 

@@ -38,6 +38,7 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
 {
     if (options->data) PSLD_TRY(set_text(t->yaml, "data.path", options->data));
     if (options->init) PSLD_TRY(set_text(t->yaml, "train.init", options->init));
+    PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
     for (size_t i = 0; i < options->override_count; i++) PSLD_TRY(psld_yaml_override(t->yaml, options->overrides[i]));
     return PSLD_OK;
 }
