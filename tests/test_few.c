@@ -389,8 +389,8 @@ static void errors_of_eps(void **state)
         "{name: slow turns, D: [[0, 0], [0, 0.1]], Q: [[0, -0.5], [0.5, 0]], beta: 12, mass: [0.25], stabiliser: 0}",
         "{name: momentum turns, D: [[0, 0], [0, 0.3]], Q: [[0, -3], [3, 0]], beta: 20, mass: [1], stabiliser: 0}",
         "{name: position turns, D: [[0.3, 0], [0, 0]], Q: [[0, -1.5], [1.5, 0]], beta: 20, mass: [1], stabiliser: 0}",
-        "{name: third turns, D: [[0, 0, 0], [0, 0, 0], [0, 0, 1]], Q: [[0, -1, 0], [1, 0, -1], [0, 1, 0]], beta: 20, "
-        "mass: [1, 1], stabiliser: 0}",
+        ("{name: third turns, D: [[0, 0, 0], [0, 0, 0], [0, 0, 1]], Q: [[0, -1, 0], [1, 0, -1], [0, 1, 0]], beta: 20, "
+         "mass: [1, 1], stabiliser: 0}"),
         "cld",
         "told",
     };
