@@ -15,7 +15,7 @@
  * beta (a + a' + 2 d) with a = L^-1 A L and d = L^-1 D L^-T,
  *     dW/dtau = -beta W [a + (1 + eta^2) d - half_lower(a + a' + 2 d)],
  * which for eta = 0 is a rotation. An error of eps enters z(u) by int beta (1 + eta^2) |d| in units of L(u), whatever the
- * step; through clean data it enters as often as weights and X_j magnify it, and orders that do so too much are not used.
+ * step; through clean data it enters as weights and X_j magnify it, and orders that do so too much are not used.
  * Near 0 rates go as 1/tau, so the variable is theta = log tau, cut into panels on which
  * the rate is at most about 1; a panel is solved by Gauss collocation of order 12, the integrals with it. */
 #include <math.h>
@@ -23,6 +23,8 @@
 
 #include "sample/multistep.h"
 #include "sample/quadrature.h"
+
+#define LITTLE 10 /* magnification of errors (docs/samplers.md) */
 
 typedef struct passage {
     const psld_recipe *recipe;
@@ -156,7 +158,7 @@ static void find_noise(int k, const double *factor, const double *w, double *noi
     psld_matrix_multiply(k, factor, root, noise);
 }
 
-/* How often a step of that order magnifies errors of eps. */
+/* By how much a step of that order magnifies errors of eps. */
 static double magnification(const passage *p, int order)
 {
     double square = 0;
@@ -172,7 +174,7 @@ static int choose_order(const passage *p, int most)
 {
     double least = INFINITY;
     for (int order = 1; order <= most; order++) least = fmin(least, magnification(p, order));
-    while (most > 1 && magnification(p, most) > fmax(10, 2 * least)) most--;
+    while (most > 1 && magnification(p, most) > fmax(LITTLE, 2 * least)) most--;
     return most;
 }
 
