@@ -340,6 +340,14 @@ int cli_output_possible(const char *path)
     return 0;
 }
 
+psld_status cli_make_folder(const char *path)
+{
+    struct stat about;
+    if (mkdir(path, 0777) == 0) return PSLD_OK;
+    if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
+    return cli_bad_input("%s: cannot make this folder: %s", path, strerror(errno));
+}
+
 char *cli_join(const char *const *words, int count)
 {
     size_t size = 1;

@@ -62,6 +62,8 @@ int cli_ends_in(const char *path, const char *endings);
 /* Whether a file can be made at `path`: its folder exists and may be written. If not, says so. To be asked before long
  * work. */
 int cli_output_possible(const char *path);
+/* Makes a folder, unless it is there. */
+psld_status cli_make_folder(const char *path);
 
 /* Joins words with single spaces; NULL when memory ends. Free with free(). */
 char *cli_join(const char *const *words, int count);

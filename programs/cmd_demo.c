@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "demo.h"
 
@@ -197,17 +196,9 @@ static psld_status write_page(const demo *d)
     return fclose(out) == 0 ? PSLD_OK : cli_bad_input("%s: cannot write: %s", path, strerror(errno));
 }
 
-static psld_status make_folder(const char *folder)
-{
-    if (mkdir(folder, 0777) == 0) return PSLD_OK;
-    struct stat about;
-    if (errno == EEXIST && stat(folder, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
-    return cli_bad_input("%s: cannot make this folder: %s", folder, strerror(errno));
-}
-
 static psld_status run_demo(demo *d)
 {
-    psld_status status = make_folder(d->folder);
+    psld_status status = cli_make_folder(d->folder);
     if (status == PSLD_OK) status = prepare(d);
     if (status == PSLD_OK)
         status =

@@ -41,23 +41,11 @@ typedef struct progress {
     int terminal;
 } progress;
 
-static void print_duration(double seconds, char *text, size_t room)
-{
-    if (seconds < 100)
-        snprintf(text, room, "%.0f s", seconds);
-    else if (seconds < 100 * 60)
-        snprintf(text, room, "%.0f min", seconds / 60);
-    else if (seconds < 48 * 3600)
-        snprintf(text, room, "%.1f h", seconds / 3600);
-    else
-        snprintf(text, room, "%.1f days", seconds / 86400);
-}
-
 static void show(progress *p, const psld_training_report *r, double now)
 {
-    char left[32], held[48] = "";
+    char left[CLI_DURATION], held[48] = "";
     double steps = (double)(r->step - p->first), each = (now - p->began) / steps;
-    print_duration(each * (double)(r->steps - r->step), left, sizeof left);
+    cli_duration(each * (double)(r->steps - r->step), left);
     if (!isnan(p->held_out)) snprintf(held, sizeof held, " (held out %.4g)", p->held_out);
     fprintf(stderr, "%sstep %llu of %llu, loss %.4g%s, rate %.3g, gradient %.3g, %.3g samples/s, %s left%s",
             p->terminal ? "\r" : "", (unsigned long long)r->step, (unsigned long long)r->steps, p->loss / p->weight,
@@ -106,7 +94,7 @@ static psld_status estimate(psld_training *training, const request *r)
     enum { STEPS = 4 };
     psld_training_report report;
     double best = (double)INFINITY;
-    char whole[32];
+    char whole[CLI_DURATION];
     for (int i = 0; i < STEPS; i++) {
         psld_status status = psld_training_step(training, &report);
         if (status != PSLD_OK) return status;
@@ -124,9 +112,8 @@ static psld_status estimate(psld_training *training, const request *r)
         cli_json_print(object);
         return PSLD_OK;
     }
-    print_duration(seconds, whole, sizeof whole);
     printf("%.4g s a step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data\n",
-           best, (unsigned long long)report.samples, (double)report.samples / best, whole,
+           best, (unsigned long long)report.samples, (double)report.samples / best, cli_duration(seconds, whole),
            (unsigned long long)report.steps, (double)bytes / 1e6);
     return PSLD_OK;
 }

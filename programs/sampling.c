@@ -1,10 +1,8 @@
 #include "sampling.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- Models ------------------------------------------------------------------------------------------------------ */
@@ -153,14 +151,6 @@ psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_a
     return psld_images_from_data(x, strcmp(job->request->quantize, "floor") == 0, pixels);
 }
 
-psld_status sampling_make_folder(const char *path)
-{
-    struct stat about;
-    if (mkdir(path, 0777) == 0) return PSLD_OK;
-    if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
-    return cli_bad_input("%s: cannot make this folder: %s", path, strerror(errno));
-}
-
 psld_status sampling_check_folder(const char *out, const char *part, size_t n)
 {
     char next[CLI_PATH];
@@ -175,7 +165,7 @@ psld_status sampling_write_folder(const psld_array *pixels, const char *path)
 {
     char name[CLI_PATH];
     size_t each = pixels->count / pixels->shape[0];
-    psld_status status = sampling_make_folder(path);
+    psld_status status = cli_make_folder(path);
     for (size_t i = 0; status == PSLD_OK && i < pixels->shape[0]; i++) {
         psld_array one = {.type = PSLD_U8, .rank = 3, .count = each};
         memcpy(one.shape, pixels->shape + 1, 3 * sizeof *one.shape);

@@ -136,7 +136,6 @@ psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first
 
 /* Pixels of pictures [n, c, h, w]. */
 psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels);
-psld_status sampling_make_folder(const char *path);
 /* Fails where OUT/PART has more than n pictures: those of an earlier command would stand among the new ones. */
 psld_status sampling_check_folder(const char *out, const char *part, size_t n);
 /* PATH/000000.png ... for pictures [n, c, h, w] of u8. */

@@ -52,7 +52,7 @@ psld_status sampling_check_strips(const sampling_job *job, size_t images, size_t
 static psld_status write_folder(const char *out, psld_array *const parts[3], const psld_array *strips, size_t columns)
 {
     char path[CLI_PATH];
-    psld_status status = sampling_make_folder(out);
+    psld_status status = cli_make_folder(out);
     for (int i = 0; status == PSLD_OK && i < 3; i++) {
         if (snprintf(path, sizeof path, "%s/%s", out, names[i]) >= (int)sizeof path)
             return cli_bad_input("%s: the name is too long", out);
