@@ -283,8 +283,8 @@ static int differ_by_seed_alone(const psld_sweep *s, size_t i, size_t j)
            a.nfe == b.nfe && a.tolerance == b.tolerance;
 }
 
-/* Looks at every cell before the first is computed: whether it can be, and what its names stand for now, which results
- * are kept by: names stay when a model is trained on or a file edited. */
+/* Before anything is computed: whether every cell can be, and what models, data and weights are. Results are kept by what
+ * these are, since their names stay the same when a model is trained on or a file is edited. */
 static psld_status look_ahead(psld_sweep *s)
 {
     if (s->data) PSLD_TRY(psld_path_identity(s->data, &s->data_identity));

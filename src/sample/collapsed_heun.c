@@ -35,7 +35,8 @@ static psld_status plan_step(const psld_path *path, int i, heun_table *table)
     psld_affine_identity(path->recipe, &table->settle.move);
     stretch.certainty[0] = table->settle.denoiser.certainty;
     stretch.certainty[1] = table->ahead.denoiser.certainty;
-    for (int a = 0; a < k && psld_multistep_uses(&stretch, 2, 0); a++) {
+    if (!psld_multistep_uses(&stretch, 2, 0)) return PSLD_OK; /* what is seen there is no correction */
+    for (int a = 0; a < k; a++) {
         double mu = to.frame[a * k] / to.sigma, half = (to.sigma - from.sigma) / (2 * to.sigma);
         table->settle.weight[1][0][a] = -mu * half;
         table->settle.weight[1][1][a] = mu * half;
