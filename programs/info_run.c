@@ -35,9 +35,11 @@ static void print_lines(const char *path, const psld_run_info *run, const json_t
     if (process)
         printf("  model         %.2fM parameters, recipe %s\n",
                json_number_value(json_object_get(object, "parameters")) / 1e6, process);
-    if (!isnan(run->loss)) printf("  loss          %.4g", run->loss);
-    if (!isnan(run->held_out)) printf(" (held out %.4g)", run->held_out);
-    if (!isnan(run->loss)) printf("\n");
+    if (!isnan(run->loss)) {
+        printf("  loss          %.4g", run->loss);
+        if (!isnan(run->held_out)) printf(" (held out %.4g)", run->held_out);
+        printf("\n");
+    }
     if (run->checkpoints == 0)
         printf("  checkpoints   none yet\n");
     else
