@@ -655,6 +655,7 @@ typedef struct psld_training_report {
     double seconds;       /* that it took */
     double held_out;      /* loss of the averaged weights on held-out data; NaN when it was not measured */
     double accuracy;      /* the same for classifiers: part of labels that were right */
+    double held_out_raw;  /* the loss of the raw weights on the same data; NaN also where no average is kept */
 } psld_training_report;
 
 /* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the

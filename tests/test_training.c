@@ -279,6 +279,126 @@ static void resume_bit_for_bit(void **state)
     }
 }
 
+/* The average of step k, from 0, decays by min(ema, (1 + k) / (10 + k)), or without warm-up by ema. */
+static void average_warms_up(void **state)
+{
+    (void)state;
+    for (int warm = 0; warm < 2; warm++) {
+        const char *overrides[] = {"train.ema=0.6", warm ? "train.ema_warmup=true" : "train.ema_warmup=false"};
+        psld_training *training;
+        psld_training_report report;
+        if (open_small(NULL, overrides, 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
+        size_t count = training->network->graph->parameter_elements;
+        const float *weights = training->network->weights, *average = training->model->network->weights;
+        double *expected = malloc(count * sizeof *expected);
+        for (size_t i = 0; i < count; i++) expected[i] = (double)weights[i];
+        for (int k = 0; k < 12; k++) {
+            double decay = warm ? fmin(0.6, (1.0 + k) / (10.0 + k)) : 0.6;
+            assert_int_equal(psld_training_step(training, &report), PSLD_OK);
+            for (size_t i = 0; i < count; i++) {
+                expected[i] = decay * expected[i] + (1 - decay) * (double)weights[i];
+                assert_true(fabs(expected[i] - (double)average[i]) <= 1e-6);
+            }
+        }
+        free(expected);
+        psld_training_free(training);
+    }
+}
+
+/* The averaged weights: models differ in the order of the keys of their configurations. */
+static void expect_same_weights(const char *a, const char *b)
+{
+    psld_training *left, *right;
+    psld_training_options options;
+    psld_training_defaults(&options);
+    assert_int_equal(psld_training_open(a, &options, &left), PSLD_OK);
+    assert_int_equal(psld_training_open(b, &options, &right), PSLD_OK);
+    assert_int_equal(psld_training_steps(left), psld_training_steps(right));
+    assert_memory_equal(left->model->network->weights, right->model->network->weights,
+                        left->network->graph->parameter_elements * sizeof(float));
+    psld_training_free(left);
+    psld_training_free(right);
+}
+
+/* Takes the line of a key out of a run's configuration, as if an earlier version had written it. */
+static void forget_key(const char *path, const char *key)
+{
+    size_t size;
+    char *text = read_all(path, &size), *at = strstr(text, key), *end = at ? strchr(at, '\n') : NULL;
+    if (!end) fail_msg("%s has no %s", path, key);
+    while (at > text && at[-1] == ' ') at--;
+    memmove(at, end + 1, strlen(end));
+    write_text(path, text);
+    free(text);
+}
+
+/* A run whose configuration does not have the key has no warm-up, whether the command has a configuration or not. */
+static void runs_without_warmup(void **state)
+{
+    (void)state;
+    static const char *const constant[] = {"train.ema_warmup=false"}, *const other[] = {"train.ema_warmup=true"};
+    psld_training *training;
+    psld_training_options options;
+    psld_training_defaults(&options);
+    fresh("whole");
+    fresh("cut");
+    run_until("whole", constant, 1, 12, NULL);
+    run_until("cut", constant, 1, 4, NULL);
+    forget_key("cut/config.yaml", "ema_warmup:");
+    run_until("cut", NULL, 0, 8, NULL);
+    forget_key("cut/config.yaml", "ema_warmup:");
+    assert_int_equal(open_small("cut", other, 1, &training), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "train.ema_warmup is false there and true now"));
+    if (psld_training_open("cut", &options, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
+    assert_int_equal(psld_training_run(training, NULL, NULL), PSLD_OK);
+    psld_training_free(training);
+    expect_same_weights("whole", "cut");
+}
+
+/* Schedules at the end of warm-up, in the middle and at the end of 100 steps. */
+static void schedules(void **state)
+{
+    (void)state;
+    static const struct {
+        psld_schedule schedule;
+        double middle, end;
+    } rows[] = {
+        {PSLD_SCHEDULE_CONSTANT, 1, 1},
+        {PSLD_SCHEDULE_COSINE, 0.5, 0},
+        {PSLD_SCHEDULE_LINEAR, 0.5, 0},
+        {PSLD_SCHEDULE_INVERSE_SQRT, 0.6030226891555273, 0.4472135954999579}}; /* sqrt(20 / 55), sqrt(20 / 100) */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        psld_trainer_options o = {.rate = 2, .warmup = 20, .total = 100, .schedule = rows[i].schedule};
+        long middle = rows[i].schedule == PSLD_SCHEDULE_INVERSE_SQRT ? 55 : 60;
+        assert_true(psld_trainer_rate(&o, 0) == 0 && psld_trainer_rate(&o, 10) == 1 && psld_trainer_rate(&o, 20) == 2);
+        assert_true(fabs(psld_trainer_rate(&o, middle) - 2 * rows[i].middle) < 1e-12);
+        assert_true(fabs(psld_trainer_rate(&o, 100) - 2 * rows[i].end) < 1e-12);
+    }
+    static const char *const without[] = {"train.schedule=inverse_sqrt", "train.warmup=0"};
+    psld_training *training;
+    assert_int_equal(open_small(NULL, without, 2, &training), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "train.warmup: expected more than 0"));
+}
+
+/* Raw and averaged weights are measured on the same data; without an average there is nothing to tell apart. */
+static void raw_weights_beside_averaged(void **state)
+{
+    (void)state;
+    static const char *const lazy[] = {"train.ema=0.999", "train.ema_warmup=false"}, *const none[] = {"train.ema=0"};
+    for (int averaged = 0; averaged < 2; averaged++) {
+        size_t size;
+        fresh("raw");
+        run_until("raw", averaged ? lazy : none, averaged ? 2 : 1, 12, NULL);
+        char *text = read_all("raw/log.jsonl", &size), *last = strstr(text, "{\"step\": 12");
+        json_t *line = json_loads(last, 0, NULL), *raw = json_object_get(line, "held_out_raw");
+        assert_true(json_is_number(json_object_get(line, "held_out")));
+        assert_int_equal(json_is_number(raw), averaged);
+        if (averaged) assert_true(json_number_value(raw) < json_number_value(json_object_get(line, "held_out")));
+        json_decref(line);
+        free(text);
+    }
+}
+
 /* Each step once, in order, whatever was dropped in between. */
 static void log_has_every_step_once(void **state)
 {
@@ -603,6 +723,10 @@ int main(void)
         cmocka_unit_test(times_by_noise),
         cmocka_unit_test(times_of_one_noise),
         cmocka_unit_test(resume_bit_for_bit),
+        cmocka_unit_test(average_warms_up),
+        cmocka_unit_test(runs_without_warmup),
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(raw_weights_beside_averaged),
         cmocka_unit_test(log_has_every_step_once),
         cmocka_unit_test(pieces_add_up),
         cmocka_unit_test(configurations),

@@ -114,9 +114,18 @@ static void finish_curve(curve *c)
     }
 }
 
+/* What loss.png shows: a key of the log each, and the panel it stands in. */
+static const struct {
+    const char *key, *label;
+    int panel;
+} shown[] = {{"loss", "training", 0},
+             {"held_out", "held out", 0},
+             {"held_out_raw", "held out, raw weights", 0},
+             {"held_out_accuracy", "accuracy", 1}};
+enum { CURVES = sizeof shown / sizeof *shown };
+
 /* The curves, and in *measured the last line that has accuracy by time, or NULL: to be released. */
-static psld_status read_log(const char *path, double steps, curve *loss, curve *held, curve *accuracy,
-                            json_t **measured)
+static psld_status read_log(const char *path, double steps, curve curves[CURVES], json_t **measured)
 {
     enum { LONGEST_LINE = 1 << 16 };
     FILE *file = fopen(path, "r");
@@ -125,11 +134,8 @@ static psld_status read_log(const char *path, double steps, curve *loss, curve *
     while (line && file && fgets(line, LONGEST_LINE, file)) {
         json_t *entry = json_loads(line, 0, NULL);
         double step = json_number_value(json_object_get(entry, "step"));
-        if (step >= 1) {
-            add_value(loss, step, steps, json_object_get(entry, "loss"));
-            add_value(held, step, steps, json_object_get(entry, "held_out"));
-            add_value(accuracy, step, steps, json_object_get(entry, "held_out_accuracy"));
-        }
+        for (int i = 0; i < CURVES && step >= 1; i++)
+            add_value(&curves[i], step, steps, json_object_get(entry, shown[i].key));
         if (json_object_get(entry, "loss_accuracy_by_t")) {
             json_decref(*measured);
             *measured = json_incref(entry);
@@ -139,24 +145,20 @@ static psld_status read_log(const char *path, double steps, curve *loss, curve *
     if (file) fclose(file);
     psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
     psld_release(line);
-    finish_curve(loss);
-    finish_curve(held);
-    finish_curve(accuracy);
+    for (int i = 0; i < CURVES; i++) finish_curve(&curves[i]);
     return status;
 }
 
 static psld_status draw_losses(const psld_training *t, const curve *curves, const char *path)
 {
-    static const char *const labels[] = {"training", "held out", "accuracy"};
-    int panels = curves[2].count ? 2 : 1;
+    int panels = curves[CURVES - 1].count ? 2 : 1;
     psld_figure *figure = psld_figure_create(NULL, 1, panels, 480, 320);
-    for (int i = 0; i < panels + 1; i++) {
-        psld_panel *panel = psld_figure_panel(figure, 0, i / 2);
-        if (i == 0) psld_panel_frame(panel, t->objective->name, "step", "loss", PSLD_LOG_Y);
-        if (i == 2) psld_panel_frame(panel, "held-out data", "step", "accuracy", 0);
+    psld_panel_frame(psld_figure_panel(figure, 0, 0), t->objective->name, "step", "loss", PSLD_LOG_Y);
+    if (panels == 2) psld_panel_frame(psld_figure_panel(figure, 0, 1), "held-out data", "step", "accuracy", 0);
+    for (int i = 0; i < CURVES; i++)
         if (curves[i].count)
-            psld_panel_curve(panel, curves[i].count, curves[i].x, curves[i].y, i, PSLD_SOLID, labels[i]);
-    }
+            psld_panel_curve(psld_figure_panel(figure, 0, shown[i].panel), curves[i].count, curves[i].x, curves[i].y, i,
+                             PSLD_SOLID, shown[i].label);
     psld_status status = psld_figure_save(figure, path);
     psld_figure_free(figure);
     return status;
@@ -200,11 +202,10 @@ static psld_status draw_accuracy(const json_t *measured, const char *path)
 psld_status psld_training_plot(psld_training *t)
 {
     json_t *measured = NULL;
-    curve *curves = psld_alloc(3, sizeof *curves);
+    curve *curves = psld_alloc(CURVES, sizeof *curves);
     if (!curves) return PSLD_NO_MEMORY;
     double steps = (double)psld_training_steps(t);
-    psld_status status =
-        read_log(psld_run_folder_file(t->run, "log.jsonl"), steps, &curves[0], &curves[1], &curves[2], &measured);
+    psld_status status = read_log(psld_run_folder_file(t->run, "log.jsonl"), steps, curves, &measured);
     if (status == PSLD_OK) status = draw_losses(t, curves, psld_run_folder_file(t->run, "loss.png"));
     if (status == PSLD_OK && measured) status = draw_accuracy(measured, psld_run_folder_file(t->run, "accuracy.png"));
     json_decref(measured);

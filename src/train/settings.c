@@ -61,8 +61,8 @@ static const key_row table[] = {
     {"train", "steps", WHOLE, TRAIN(steps), 1, 1e12, "100000", NULL, FREE, "in all"},
     {"train", "lr", NUMBER, TRAIN(lr), 0, 1e3, "2e-4", NULL, FIXED, "learning rate"},
     {"train", "warmup", WHOLE, TRAIN(warmup), 0, 1e12, "5000", NULL, FIXED, "steps over which it rises from 0"},
-    {"train", "schedule", WORD, TRAIN(cosine), 0, 0, "constant", "constant|cosine", FIXED,
-     "of the rate after warm-up: constant, or falling to 0 at train.steps"},
+    {"train", "schedule", WORD, TRAIN(schedule), 0, 0, "constant", "constant|cosine|linear|inverse_sqrt", FIXED,
+     "of the rate after warm-up: constant, falling to 0 at train.steps, or as sqrt(warmup / step)"},
     {"train", "optimizer", WORD, TRAIN(adamw), 0, 0, "adam", "adam|adamw", FIXED,
      "adam adds weight_decay to the gradient, adamw shrinks the weights themselves"},
     {"train", "beta1", NUMBER, TRAIN(beta1), 0, 0.999999, "0.9", NULL, FIXED, "of Adam"},
@@ -72,6 +72,8 @@ static const key_row table[] = {
     {"train", "clip", NUMBER, TRAIN(clip), 0, 1e30, "1", NULL, FIXED, "largest norm of the gradient; 0: any"},
     {"train", "ema", NUMBER, TRAIN(ema), 0, 0.9999999, "0.9999", NULL, FIXED,
      "of the moving average of the weights; 0: none is kept"},
+    {"train", "ema_warmup", FLAG, TRAIN(ema_warmup), 0, 0, "true", NULL, FIXED,
+     "at step k from 0 the average decays by min(ema, (1 + k) / (10 + k)); false: by ema from the beginning"},
     {"train", "checkpoint_every", WHOLE, TRAIN(checkpoint_every), 0, 1e12, "1000", NULL, FREE,
      "steps between checkpoints; 0: at the end alone"},
     {"train", "keep", WHOLE, TRAIN(keep), 1, 1e6, "2", NULL, FREE, "checkpoints kept"},
@@ -114,18 +116,23 @@ static const psld_node *find_row(const psld_yaml *yaml, const key_row *row)
     return psld_node_get(map, row->name);
 }
 
+static int has_key(const psld_yaml *yaml, const char *key)
+{
+    char name[LONGEST_KEY];
+    const psld_node *node = psld_yaml_root(yaml);
+    while (node && *key) {
+        size_t length = strcspn(key, ".");
+        snprintf(name, sizeof name, "%.*s", (int)length, key);
+        node = psld_node_get(node, name);
+        key += length + (key[length] == '.');
+    }
+    return node != NULL;
+}
+
 psld_status psld_settings_default(psld_yaml *yaml, const char *key, const char *value)
 {
     char assignment[1024];
-    const psld_node *node = psld_yaml_root(yaml);
-    const char *at = key;
-    while (node && *at) {
-        size_t length = strcspn(at, ".");
-        snprintf(assignment, sizeof assignment, "%.*s", (int)length, at);
-        node = psld_node_get(node, assignment);
-        at += length + (at[length] == '.');
-    }
-    if (node) return PSLD_OK;
+    if (has_key(yaml, key)) return PSLD_OK;
     snprintf(assignment, sizeof assignment, "%s=%s", key, value);
     return psld_yaml_override(yaml, assignment);
 }
@@ -138,6 +145,21 @@ psld_status psld_settings_complete(psld_yaml *yaml)
         PSLD_TRY(psld_settings_default(yaml, name, table[i].initial));
     }
     return PSLD_OK;
+}
+
+/* Defaults of new keys that are not what earlier versions did. */
+static const struct {
+    const char *key, *value;
+} earlier[] = {{"train.ema_warmup", "false"}};
+
+psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now)
+{
+    for (size_t i = 0; i < sizeof earlier / sizeof *earlier; i++) {
+        if (has_key(before, earlier[i].key)) continue;
+        PSLD_TRY(psld_settings_default(before, earlier[i].key, earlier[i].value));
+        PSLD_TRY(psld_settings_default(now, earlier[i].key, earlier[i].value));
+    }
+    return psld_settings_complete(before);
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */

@@ -26,7 +26,8 @@ typedef struct psld_settings {
         int sum;       /* reduce: mean or sum */
         int by_noise;  /* times: uniform or noise */
         double noise_part, noise_middle, noise_spread;
-        int clean, adamw, cosine;
+        int clean, adamw, ema_warmup;
+        int schedule; /* psld_schedule */
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, ema;
         int64_t batch, accumulate, steps, warmup, keep;
         int64_t checkpoint_every, sample_every, evaluate_every, evaluate_count, sample_count, sample_nfe;
@@ -37,6 +38,9 @@ typedef struct psld_settings {
 
 /* Puts the default of every key of the table that is absent into the document. */
 psld_status psld_settings_complete(psld_yaml *yaml);
+/* What a run's configuration does not say because an earlier version wrote it, that version did: the new keys are put
+ * into it, and into the configuration to go on with, so that the run goes on bit for bit. */
+psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now);
 /* Reads and checks what a document has; names keys that nobody knows. Fields of absent keys are 0. Texts are borrowed
  * from it. Release what it allocates with psld_settings_clear. */
 psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings);

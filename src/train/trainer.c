@@ -213,9 +213,18 @@ void psld_trainer_free(psld_trainer *trainer)
 double psld_trainer_rate(const psld_trainer_options *o, long step)
 {
     if (step < o->warmup) return o->rate * (double)step / (double)o->warmup;
-    if (o->cosine <= o->warmup) return o->rate;
-    double part = (double)(step - o->warmup) / (double)(o->cosine - o->warmup);
-    return o->rate * (part < 1 ? 0.5 + 0.5 * cos(acos(-1) * part) : 0);
+    if (o->schedule == PSLD_SCHEDULE_CONSTANT) return o->rate;
+    if (o->schedule == PSLD_SCHEDULE_INVERSE_SQRT)
+        return step > o->warmup ? o->rate * sqrt((double)o->warmup / (double)step) : o->rate;
+    if (o->total <= o->warmup) return o->rate;
+    double part = (double)(step - o->warmup) / (double)(o->total - o->warmup);
+    if (part >= 1) return 0;
+    return o->rate * (o->schedule == PSLD_SCHEDULE_COSINE ? 0.5 + 0.5 * cos(acos(-1) * part) : 1 - part);
+}
+
+double psld_trainer_decay(const psld_trainer_options *o, double ema, long step)
+{
+    return o->ema_warmup ? fmin(ema, (1 + (double)step) / (10 + (double)step)) : ema;
 }
 
 double psld_trainer_rate_now(const psld_trainer *r)
@@ -290,7 +299,8 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
         return psld_fail(PSLD_NOT_FINITE, "step %ld: the loss is %g and the norm of its gradient %g", r->steps + 1,
                          loss, *norm);
     double rate = psld_trainer_rate_now(r);
-    psld_adam adam = {rate, o->beta1, o->beta2, o->epsilon, o->adamw ? 0 : o->decay, 1, o->ema, 1, r->steps + 1};
+    double ema = psld_trainer_decay(o, o->ema, r->steps);
+    psld_adam adam = {rate, o->beta1, o->beta2, o->epsilon, o->adamw ? 0 : o->decay, 1, ema, 1, r->steps + 1};
     if (o->adamw) adam.shrink = 1 - rate * o->decay;
     if (o->clip > 0 && *norm > o->clip) adam.clip = o->clip / (*norm + 1e-6);
     for (size_t i = 0; i < r->run_count; i++) {

@@ -8,6 +8,14 @@
 #include "model/network.h"
 #include "train/distribution.h"
 
+/* The rate after warm-up: the same, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */
+typedef enum psld_schedule {
+    PSLD_SCHEDULE_CONSTANT,
+    PSLD_SCHEDULE_COSINE,
+    PSLD_SCHEDULE_LINEAR,
+    PSLD_SCHEDULE_INVERSE_SQRT
+} psld_schedule;
+
 typedef struct psld_trainer_options {
     const psld_backend *backend;
     int batch;                                 /* samples a piece, at most */
@@ -18,9 +26,11 @@ typedef struct psld_trainer_options {
     double rate, beta1, beta2, epsilon, decay; /* Adam; decay of weights */
     int adamw;                                 /* decay shrinks the weights instead of joining the gradient */
     long warmup;                               /* steps over which the rate rises from 0 */
-    long cosine;                               /* steps in all, over which it then falls to 0; 0: it stays */
+    psld_schedule schedule;                    /* of the rate after that */
+    long total;                                /* steps in all: where cosine and linear reach 0 */
     double clip;                               /* largest norm of the gradient; 0: any */
     double ema;                                /* of the moving average; 0: none is kept */
+    int ema_warmup;                            /* the average forgets faster at the beginning: psld_trainer_decay */
     float *average;                            /* where it is kept (borrowed), or NULL: in memory of its own */
     uint64_t seed;                             /* of dropout */
     const psld_distribution *ranks;            /* whose gradients are summed; NULL: this process is alone */
@@ -70,9 +80,12 @@ typedef struct psld_trainer_state {
 } psld_trainer_state;
 psld_trainer_state psld_trainer_state_of(psld_trainer *trainer);
 
-/* The rate of step k, from 0: rises linearly over warm-up, then stays or follows the cosine. */
+/* The rate of step k, from 0: rises linearly over warm-up, then follows the schedule. */
 double psld_trainer_rate(const psld_trainer_options *options, long step);
-/* That of the step to come. */
+/* The decay of a moving average at step k, from 0: `ema`, or with warm-up min(ema, (1 + k) / (10 + k)), so that the
+ * average does not remember the initial weights for 1 / (1 - ema) steps. */
+double psld_trainer_decay(const psld_trainer_options *options, double ema, long step);
+/* The rate of the step to come. */
 double psld_trainer_rate_now(const psld_trainer *trainer);
 
 /* Steps taken; the moving average (NULL: none), at the offsets of the network's weights; bytes of all buffers. */

@@ -37,6 +37,9 @@ static psld_status check_objective(psld_training *t)
     if (s->train.clean && config->noise_cond && config->embedding_type == PSLD_EMBED_FOURIER)
         return psld_fail(PSLD_BAD_INPUT, "model.embedding_type: fourier has no time 0, at which clean data stand; "
                                          "expected positional");
+    if (s->train.schedule == PSLD_SCHEDULE_INVERSE_SQRT && s->train.warmup == 0)
+        return psld_fail(PSLD_BAD_INPUT, "train.warmup: expected more than 0 for train.schedule = inverse_sqrt, "
+                                         "which falls as sqrt(warmup / step)");
     if (classifier && psld_data_classes(t->data) != psld_model_classes(t->model))
         return psld_fail(PSLD_BAD_INPUT, "model.n_cls: the data have %zu classes, the classifier %zu",
                          psld_data_classes(t->data), psld_model_classes(t->model));
@@ -106,9 +109,11 @@ static psld_status make_trainer(psld_training *t)
     o.decay = s->train.weight_decay;
     o.adamw = s->train.adamw;
     o.warmup = (long)s->train.warmup;
-    o.cosine = s->train.cosine ? (long)s->train.steps : 0;
+    o.schedule = (psld_schedule)s->train.schedule;
+    o.total = (long)s->train.steps;
     o.clip = s->train.clip;
     o.ema = s->train.ema;
+    o.ema_warmup = s->train.ema_warmup;
     o.average = s->train.ema > 0 ? t->model->network->weights : NULL;
     o.seed = (uint64_t)s->seed;
     t->objective->set_up(s, t->model, &o);
@@ -355,7 +360,7 @@ static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
     return PSLD_OK;
 }
 
-psld_status psld_training_evaluate(psld_training *t, psld_bins *bins)
+static psld_status evaluate(psld_training *t, psld_bins *bins)
 {
     psld_minibatch *b = &t->batch;
     uint64_t held = t->feed_count[PSLD_PHASE_HELD_OUT], count = (uint64_t)t->settings.train.evaluate_count;
@@ -371,6 +376,40 @@ psld_status psld_training_evaluate(psld_training *t, psld_bins *bins)
         done += n;
     }
     t->ranks->sum((double *)bins, sizeof *bins / sizeof(double));
+    return PSLD_OK;
+}
+
+/* The model has the raw weights, and the trained network the averaged ones, until it is called again. */
+static void swap_weights(psld_training *t)
+{
+    float *a = t->network->weights, *b = t->model->network->weights;
+    for (size_t i = 0; i < t->network->graph->parameter_elements; i++) {
+        float swap = a[i];
+        a[i] = b[i];
+        b[i] = swap;
+    }
+}
+
+psld_status psld_training_evaluate(psld_training *t, int raw, psld_bins *bins)
+{
+    int swapped = raw && t->network != t->model->network;
+    if (swapped) swap_weights(t);
+    psld_status status = evaluate(t, bins);
+    if (swapped) swap_weights(t);
+    return status;
+}
+
+/* Measures on held-out data, and says it in the report. */
+static psld_status measure_held_out(psld_training *t, psld_bins *held, psld_training_report *report)
+{
+    psld_bins raw = {0};
+    if (t->feed_count[PSLD_PHASE_HELD_OUT] == 0) return PSLD_OK;
+    PSLD_TRY(psld_training_evaluate(t, 0, held));
+    report->held_out = t->scale * psld_bins_loss(held);
+    if (t->objective->looks_at_output) report->accuracy = psld_bins_accuracy(held);
+    if (t->network == t->model->network) return PSLD_OK;
+    PSLD_TRY(psld_training_evaluate(t, 1, &raw));
+    report->held_out_raw = t->scale * psld_bins_loss(&raw);
     return PSLD_OK;
 }
 
@@ -448,6 +487,10 @@ static psld_status log_step(psld_training *t, const psld_training_report *r, con
         put_number(&l, 9, r->held_out);
         put_set(&l, t, "held_out", held);
     }
+    if (!isnan(r->held_out_raw)) {
+        put_key(&l, "held_out_raw", "");
+        put_number(&l, 9, r->held_out_raw);
+    }
     put(&l, "}");
     return psld_run_folder_log(t->run, l.text);
 }
@@ -497,7 +540,8 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
                                      .steps = (uint64_t)t->settings.train.steps,
                                      .samples = (uint64_t)t->settings.train.batch,
                                      .held_out = (double)NAN,
-                                     .accuracy = (double)NAN};
+                                     .accuracy = (double)NAN,
+                                     .held_out_raw = (double)NAN};
     PSLD_TRY(add_pieces(t, (uint64_t)step, &sums));
     report->loss = sums.loss;
     report->rate = psld_trainer_rate_now(t->trainer);
@@ -505,11 +549,7 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
     psld_bins_merge(&t->bins, &sums.bins);
     report->seconds = psld_seconds() - began;
     int measure = due(t, t->settings.train.evaluate_every, t->settings.train.evaluate_every > 0);
-    if (measure && t->feed_count[PSLD_PHASE_HELD_OUT] > 0) {
-        PSLD_TRY(psld_training_evaluate(t, &held));
-        report->held_out = t->scale * psld_bins_loss(&held);
-        if (t->objective->looks_at_output) report->accuracy = psld_bins_accuracy(&held);
-    }
+    if (measure) PSLD_TRY(measure_held_out(t, &held, report));
     PSLD_TRY(log_step(t, report, measure ? &held : NULL));
     if (measure) t->bins = (psld_bins){0};
     return after_step(t);

@@ -32,8 +32,8 @@ psld_status psld_training_configure(psld_training *training, const psld_training
 /* The same from training->config, which another rank has resolved. */
 psld_status psld_training_follow(psld_training *training);
 
-/* The loss of the averaged weights on held-out data, by time. */
-psld_status psld_training_evaluate(psld_training *training, psld_bins *bins);
+/* The loss of the averaged weights, or of the raw ones, on held-out data, by time. */
+psld_status psld_training_evaluate(psld_training *training, int raw, psld_bins *bins);
 
 /* samples/step-N.png from the averaged weights (data that can be looked at: images, points), and loss.png. */
 psld_status psld_training_picture(psld_training *training);

@@ -252,13 +252,14 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     return status == PSLD_OK ? check_shape(t) : status;
 }
 
-static psld_status configure(psld_training *t, const psld_training_options *options, const psld_yaml *before)
+static psld_status configure(psld_training *t, const psld_training_options *options, psld_yaml *before)
 {
     if (!options->config && !options->data && !before)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "train: needs a configuration or data, or the folder of a run to go on with");
     PSLD_TRY(begin(t, options, before));
     PSLD_TRY(apply_options(t, options));
+    if (before) PSLD_TRY(psld_settings_inherit(before, t->yaml));
     PSLD_TRY(resolve(t, options, before != NULL));
     if (options->classifier && !psld_node_get(psld_node_get(psld_yaml_root(t->yaml), "model"), "n_cls"))
         return psld_fail(PSLD_BAD_INPUT, "train: the configuration is that of a score network, not of a classifier");
