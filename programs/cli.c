@@ -377,7 +377,6 @@ int cli_numbers(const char *text, double *numbers, int room)
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
-static const int cancelling[2] = {SIGINT, SIGTERM};
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number)
@@ -413,8 +412,7 @@ const char *cli_duration(double seconds, char text[CLI_DURATION])
 
 void cli_progress_begin(cli_progress *progress, const char *what)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
-    for (int i = 0; i < 2; i++) sigaction(cancelling[i], &action, &progress->before[i]);
+    cli_signals_catch(on_interrupt, (int)(SA_RESTART | SA_RESETHAND), progress->before);
     progress->what = what;
     progress->began = cli_seconds();
     progress->shown = 0;
@@ -437,7 +435,7 @@ int cli_progress_report(void *user, uint64_t done, uint64_t total)
 
 void cli_progress_end(cli_progress *progress)
 {
-    for (int i = 0; i < 2; i++) sigaction(cancelling[i], &progress->before[i], NULL);
+    cli_signals_restore(progress->before);
     if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
 }
 
@@ -538,7 +536,5 @@ int cli_json_print(json_t *object)
     int failed =
         json_dumpf(object, stdout, JSON_REAL_PRECISION(17)) != 0 || putchar('\n') == EOF || fflush(stdout) != 0;
     json_decref(object);
-    if (!failed) return EXIT_DONE;
-    cli_complain("cannot write to standard output");
-    return EXIT_FAILED;
+    return failed ? cli_output_failed() : EXIT_DONE;
 }

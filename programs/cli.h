@@ -71,12 +71,23 @@ char *cli_join(const char *const *words, int count);
 /* "0.1, 1e-3" into numbers; -1 when one is not a number, else how many. */
 int cli_numbers(const char *text, double *numbers, int room);
 
+/* Signals (cli_signals.c). To be called first: closed pipes and limits of file sizes become errors of writes. */
+void cli_signals_begin(void);
+/* Calls a handler on the signals that ask the program to end (Ctrl-C, SIGTERM, a lost terminal), until they are restored. */
+enum { CLI_SIGNALS = 3 };
+void cli_signals_catch(void (*handler)(int), int flags, struct sigaction before[CLI_SIGNALS]);
+void cli_signals_restore(const struct sigaction before[CLI_SIGNALS]);
+/* Whether nobody can read any more what is written there: a pipe without a reader, a terminal that was closed. */
+int cli_reader_gone(int fd);
+/* Says that standard output cannot be written, unless its reader has gone. Returns what to exit with. */
+int cli_output_failed(void);
+
 /* Progress with time left on a terminal, and Ctrl-C as cancellation, a second one as usual; `user` of the callback is a
  * cli_progress. */
 typedef struct cli_progress {
     const char *what;
     double began, shown;
-    struct sigaction before[2]; /* what signals did: again when it ends */
+    struct sigaction before[CLI_SIGNALS]; /* what signals did: again when it ends */
 } cli_progress;
 void cli_progress_begin(cli_progress *progress, const char *what);
 int cli_progress_report(void *progress, uint64_t done, uint64_t total);

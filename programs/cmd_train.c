@@ -24,11 +24,11 @@ static void on_signal(int number)
     asked_to_stop = number;
 }
 
-static void watch_signals(void)
+/* Who reads the progress may have gone, as tee has after Ctrl-C: that is a request to stop, too. */
+static int is_asked_to_stop(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    if (!asked_to_stop && psld_rank() == 0 && cli_reader_gone(STDERR_FILENO)) asked_to_stop = SIGPIPE;
+    return asked_to_stop != 0;
 }
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
@@ -63,8 +63,9 @@ static int on_step(void *user, const psld_training_report *r)
     p->norm += r->norm;
     p->weight++;
     if (!isnan(r->held_out)) p->held_out = r->held_out;
-    if (psld_rank() == 0 && (now - p->shown >= pause || r->step == r->steps || asked_to_stop)) show(p, r, now);
-    return asked_to_stop != 0;
+    int stop = is_asked_to_stop();
+    if (psld_rank() == 0 && (now - p->shown >= pause || r->step == r->steps || stop)) show(p, r, now);
+    return stop;
 }
 
 /* ---- What is about to be done ------------------------------------------------------------------------------------ */
@@ -127,7 +128,7 @@ static int report_end(psld_status status, const request *r, psld_training *train
             fprintf(stderr,
                     "psld: stopped after step %llu; the same command, or psld train -o %s, goes on from there\n",
                     (unsigned long long)psld_training_steps(training), r->run);
-        return asked_to_stop ? 128 + asked_to_stop : EXIT_FAILED;
+        return 128 + (asked_to_stop ? asked_to_stop : SIGTERM); /* or another rank was told, which is the same */
     }
     if (status == PSLD_NOT_FINITE) {
         cli_complain("%s; the last checkpoint in %s/checkpoints is good: a smaller train.lr or train.clip may help",
@@ -166,7 +167,8 @@ static int train(const request *r)
                       .first = psld_training_steps(training),
                       .held_out = (double)NAN,
                       .terminal = isatty(STDERR_FILENO)};
-        watch_signals();
+        struct sigaction before[CLI_SIGNALS];
+        cli_signals_catch(on_signal, 0, before);
         status = psld_training_run(training, on_step, &p);
         if (p.terminal && psld_rank() == 0) fprintf(stderr, "\n");
         exit_code = report_end(status, r, training);

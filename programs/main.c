@@ -89,9 +89,9 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cli_signals_begin();
     psld_log_to(print_log, NULL);
     int exit_code = run(argc, argv);
     if (exit_code != EXIT_DONE || (fflush(stdout) == 0 && !ferror(stdout))) return exit_code;
-    cli_complain("cannot write to standard output");
-    return EXIT_FAILED;
+    return cli_output_failed();
 }

@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "model/checkpoints.h"
 #include "model/model.h"
+#include "train/settings.h"
 
 #define VERSION "1"
 
@@ -112,16 +114,18 @@ psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *fold
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* *step is -1 for a checkpoint that another version has written: no reason to take an older one. */
-static psld_status check_notes(const psld_tensors *tensors, const char *path, long *step)
+/* Whether it is whole. *damaged says that it is not; a checkpoint that another version has written is no reason to take
+ * an older one. */
+static psld_status check_notes(const psld_tensors *tensors, const char *path, long *step, int *damaged)
 {
     const char *version = psld_tensors_note(tensors, NOTE_VERSION), *found = psld_tensors_note(tensors, NOTE_CHECKSUM),
                *text = psld_tensors_note(tensors, NOTE_STEP);
     char sum[16];
     int64_t number = -1;
+    *damaged = 1;
     if (!version || !found || !text) return psld_fail(PSLD_BAD_INPUT, "%s: is not a checkpoint of psld", path);
-    *step = strcmp(version, VERSION) != 0 ? -1 : 0;
-    if (*step < 0)
+    *damaged = strcmp(version, VERSION) == 0;
+    if (!*damaged)
         return psld_fail(PSLD_BAD_INPUT, "%s: is a checkpoint of version %.20s, this program reads version %s", path,
                          version, VERSION);
     checksum(tensors, sum);
@@ -130,7 +134,22 @@ static psld_status check_notes(const psld_tensors *tensors, const char *path, lo
     if (!psld_text_integer(text, &number) || number < 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: has no number of steps", path);
     *step = (long)number;
+    *damaged = 0;
     return PSLD_OK;
+}
+
+/* What the checkpoint was trained with counts, whatever config.yaml says by now. */
+static psld_status check_config(const psld_snapshot *s, const psld_tensors *tensors, const char *path)
+{
+    const char *text = psld_tensors_note(tensors, PSLD_CONFIG_NOTE);
+    psld_yaml *before = NULL, *now = NULL;
+    if (!text) return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration", path);
+    psld_status status = psld_yaml_parse(text, strlen(text), path, &before);
+    if (status == PSLD_OK) status = psld_yaml_parse(s->config, strlen(s->config), path, &now);
+    if (status == PSLD_OK) status = psld_settings_compare(before, now, path);
+    psld_yaml_free(before);
+    psld_yaml_free(now);
+    return status;
 }
 
 static psld_status copy_tensor(const psld_tensors *tensors, const char *name, const psld_parameter *p, const char *path,
@@ -171,38 +190,60 @@ static void take_items(psld_snapshot *s, const psld_tensors *tensors)
     s->items = text && psld_text_integer(text, &number) && number > 0 ? (uint64_t)number : 0;
 }
 
-static psld_status load_one(psld_snapshot *s, const char *path, long *step)
+static psld_status take_state(psld_snapshot *s, const psld_tensors *tensors, const char *path)
+{
+    PSLD_TRY(check_config(s, tensors, path));
+    PSLD_TRY(take_all(s->network, "", s->prefix, tensors, path, s->network->weights));
+    PSLD_TRY(take_all(s->network, "ema_", s->prefix, tensors, path, s->state.average));
+    PSLD_TRY(take_all(s->network, "adam_m.", "", tensors, path, s->state.m));
+    PSLD_TRY(take_all(s->network, "adam_v.", "", tensors, path, s->state.v));
+    PSLD_TRY(take_sums(s, tensors, path));
+    take_items(s, tensors);
+    return PSLD_OK;
+}
+
+static psld_status load_one(psld_snapshot *s, const char *path, int *damaged)
 {
     psld_tensors *tensors;
-    *step = 0;
-    PSLD_TRY(psld_tensors_open(path, &tensors));
-    psld_status status = check_notes(tensors, path, step);
-    if (status == PSLD_OK) status = take_all(s->network, "", s->prefix, tensors, path, s->network->weights);
-    if (status == PSLD_OK) status = take_all(s->network, "ema_", s->prefix, tensors, path, s->state.average);
-    if (status == PSLD_OK) status = take_all(s->network, "adam_m.", "", tensors, path, s->state.m);
-    if (status == PSLD_OK) status = take_all(s->network, "adam_v.", "", tensors, path, s->state.v);
-    if (status == PSLD_OK) status = take_sums(s, tensors, path);
-    if (status == PSLD_OK) take_items(s, tensors);
-    if (status == PSLD_OK) *s->state.steps = *step;
+    long step = 0;
+    psld_status status = psld_tensors_open(path, &tensors);
+    *damaged = status == PSLD_BAD_INPUT;
+    if (status != PSLD_OK) return status;
+    status = check_notes(tensors, path, &step, damaged);
+    if (status == PSLD_OK) status = take_state(s, tensors, path);
+    if (status == PSLD_OK) *s->state.steps = step;
     psld_tensors_free(tensors);
     return status;
 }
 
+/* Under another name a damaged checkpoint is none: it does not count among those that are kept, and is still there for
+ * who wants to look at it. */
+static psld_status set_aside(const char *folder, long step)
+{
+    static const char ending[] = ".damaged";
+    char path[PSLD_CHECKPOINT_PATH], aside[PSLD_CHECKPOINT_PATH + sizeof ending];
+    PSLD_TRY(psld_checkpoints_path(folder, step, path));
+    snprintf(aside, sizeof aside, "%s%s", path, ending);
+    return rename(path, aside) == 0 ? PSLD_OK : psld_fail_errno(path, "rename", errno);
+}
+
 psld_status psld_checkpoint_load(psld_snapshot *snapshot, const char *folder, int *found)
 {
-    long *steps, step = 0;
-    size_t count;
+    long *steps;
+    size_t count, i = 0;
     char path[PSLD_CHECKPOINT_PATH];
     *found = 0;
     psld_status status = psld_checkpoints_list(folder, &steps, &count);
-    for (size_t i = 0; status == PSLD_OK && i < count && !*found; i++) {
+    for (; status == PSLD_OK && i < count && !*found; i++) {
+        int damaged = 0;
         status = psld_checkpoints_path(folder, steps[i], path);
-        if (status == PSLD_OK) status = load_one(snapshot, path, &step);
+        if (status == PSLD_OK) status = load_one(snapshot, path, &damaged);
         *found = status == PSLD_OK;
-        if ((status != PSLD_BAD_INPUT && status != PSLD_IO) || step < 0 || i + 1 == count) continue;
-        psld_log(PSLD_LOG_WARNING, "%s; going back to the checkpoint before it", psld_error_text());
+        if (!damaged || i + 1 == count) continue;
+        psld_log(PSLD_LOG_WARNING, "%s; set aside, going back to the checkpoint before it", psld_error_text());
         status = PSLD_OK;
     }
+    for (size_t j = 0; *found && status == PSLD_OK && j + 1 < i; j++) status = set_aside(folder, steps[j]);
     psld_release(steps);
     return status;
 }

@@ -23,8 +23,9 @@ typedef struct psld_snapshot {
 /* Writes folder/step-<steps>.safetensors, then removes all but the newest `keep` of them. */
 psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *folder, int keep);
 
-/* Sets the network and the trainer from the newest checkpoint that is whole; broken ones are named as warnings.
- * *found is 0 when there is none at all; when there are some but none is whole, it fails. */
+/* Sets the network and the trainer from the newest checkpoint that is whole; damaged ones before it are named as warnings
+ * and set aside: renamed to step-<steps>.safetensors.damaged. *found is 0 when there is none at all; when there are some
+ * but none is whole, or the one to go on from is of another configuration than the snapshot's, it fails. */
 psld_status psld_checkpoint_load(psld_snapshot *snapshot, const char *folder, int *found);
 
 /* How many there are, and the step of the newest (0: none). */

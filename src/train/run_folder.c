@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "io/file.h"
 
 enum { LONGEST_PATH = 4096, LONGEST_NAME = 256, LONGEST_LINE = 1 << 16 };
@@ -136,33 +138,70 @@ psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text)
 
 /* ---- Log --------------------------------------------------------------------------------------------------------- */
 
-/* Bytes up to the end of the last whole line in a row from the beginning that is about a step <= `step`. */
-static psld_status length_until(const char *path, long step, off_t *length)
+/* What is kept of a log: its lines about steps <= `step`. */
+typedef struct kept_lines {
+    size_t bytes;                  /* of these lines */
+    size_t end;                    /* of the last one, where it stands now */
+    size_t damaged, first_damaged; /* lines that are no entries of a log, and the first of them, from 1 */
+} kept_lines;
+
+/* The step that a line is about; -1 when it is damaged. */
+static long step_of(const char *line, size_t length)
 {
-    FILE *file = fopen(path, "r");
-    *length = 0;
-    if (!file) return errno == ENOENT ? PSLD_OK : psld_fail_errno(path, "read", errno);
-    char *line = psld_alloc(LONGEST_LINE, 1);
-    while (line && fgets(line, LONGEST_LINE, file)) {
-        long number;
-        size_t size = strlen(line);
-        if (size == 0 || line[size - 1] != '\n' || sscanf(line, "{\"step\": %ld", &number) != 1 || number > step) break;
-        *length += (off_t)size;
+    json_t *entry = json_loadb(line, length, 0, NULL), *step = json_object_get(entry, "step");
+    long number = json_is_integer(step) ? (long)json_integer_value(step) : -1;
+    json_decref(entry);
+    return number;
+}
+
+/* Looks at all whole lines, and gives those that are kept to a writer (NULL: nobody). What a killed process left of its
+ * last line is not one. */
+static kept_lines sort_lines(const char *text, size_t size, long step, psld_writer *writer)
+{
+    kept_lines kept = {0};
+    const char *at = text, *stop;
+    for (size_t number = 1; (stop = memchr(at, '\n', size - (size_t)(at - text))); number++, at = stop + 1) {
+        size_t length = (size_t)(stop - at) + 1;
+        long about = step_of(at, length);
+        if (about < 0 && kept.damaged++ == 0) kept.first_damaged = number;
+        if (about < 0 || about > step) continue;
+        kept.bytes += length;
+        kept.end = (size_t)(stop + 1 - text);
+        if (writer) psld_writer_put(writer, at, length);
     }
-    psld_status status = !line ? PSLD_NO_MEMORY : ferror(file) ? psld_fail_errno(path, "read", errno) : PSLD_OK;
-    fclose(file);
-    psld_release(line);
+    return kept;
+}
+
+/* Leaves the lines in the log that are to be kept; a log that is damaged is written anew without the lines that are. */
+static psld_status clean_log(const char *path, long step)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (access(path, F_OK) != 0) return PSLD_OK;
+    PSLD_TRY(psld_file_read(path, SIZE_MAX, &text, &size));
+    kept_lines kept = sort_lines(text, size, step, NULL);
+    psld_status status = PSLD_OK;
+    psld_writer *writer = NULL;
+    if (kept.damaged)
+        psld_log(PSLD_LOG_WARNING, "%s: left out %zu damaged line%s, the first is line %zu", path, kept.damaged,
+                 kept.damaged == 1 ? "" : "s", kept.first_damaged);
+    if (kept.bytes == kept.end) { /* they follow each other: nothing has to be moved */
+        if (truncate(path, (off_t)kept.end) != 0) status = psld_fail_errno(path, "write", errno);
+    } else {
+        status = psld_writer_open(path, &writer);
+        if (status == PSLD_OK) sort_lines(text, size, step, writer);
+        if (status == PSLD_OK) status = psld_writer_commit(writer);
+    }
+    psld_release(text);
     return status;
 }
 
 psld_status psld_run_folder_log_from(psld_run_folder *run, long step)
 {
     const char *path = psld_run_folder_file(run, "log.jsonl");
-    off_t length;
-    PSLD_TRY(length_until(path, step, &length));
+    PSLD_TRY(clean_log(path, step));
     run->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (run->log < 0 || ftruncate(run->log, length) != 0) return psld_fail_errno(path, "write", errno);
-    return PSLD_OK;
+    return run->log < 0 ? psld_fail_errno(path, "write", errno) : PSLD_OK;
 }
 
 psld_status psld_run_folder_log(psld_run_folder *run, const char *line)
@@ -170,12 +209,13 @@ psld_status psld_run_folder_log(psld_run_folder *run, const char *line)
     char text[LONGEST_LINE];
     int length = snprintf(text, sizeof text, "%s\n", line);
     if (length >= (int)sizeof text) return psld_fail(PSLD_BAD_ARGUMENT, "log: the line is too long");
-    ssize_t written;
-    do written = write(run->log, text, (size_t)length);
-    while (written < 0 && errno == EINTR);
-    if (written == length) return PSLD_OK;
-    if (written >= 0) errno = ENOSPC; /* a file takes part of a line only when the disk is full */
-    return psld_fail_errno(psld_run_folder_file(run, "log.jsonl"), "write", errno);
+    for (int done = 0; done < length;) { /* part of a line: the next call says why there was no room for all of it */
+        ssize_t written = write(run->log, text + done, (size_t)(length - done));
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return psld_fail_errno(psld_run_folder_file(run, "log.jsonl"), "write", errno);
+        done += (int)written;
+    }
+    return PSLD_OK;
 }
 
 psld_status psld_run_folder_sync(psld_run_folder *run)

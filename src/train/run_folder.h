@@ -21,7 +21,8 @@ const char *psld_run_folder_file(psld_run_folder *run, const char *name);
 psld_status psld_run_folder_config(psld_run_folder *run, psld_yaml **yaml);
 psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text);
 
-/* Takes back what the log says of steps after `step`, and opens it to go on. */
+/* Takes back what the log says of steps after `step`, and opens it to go on. Lines that are damaged are left out, with a
+ * warning. */
 psld_status psld_run_folder_log_from(psld_run_folder *run, long step);
 /* Appends a line, newline added. */
 psld_status psld_run_folder_log(psld_run_folder *run, const char *line);

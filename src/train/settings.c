@@ -311,12 +311,11 @@ static void show_value(const psld_yaml *yaml, const char *key, char *text, size_
     snprintf(text, room, "%.60s", node ? value : "nothing");
 }
 
-psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *folder)
+psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *path)
 {
     char key[512] = "", old[64], new[64];
     if (same_tree(psld_yaml_root(before), psld_yaml_root(now), key, sizeof key)) return PSLD_OK;
     show_value(before, key, old, sizeof old);
     show_value(now, key, new, sizeof new);
-    return psld_fail(PSLD_BAD_INPUT, "%s: is a run of another configuration: %s is %s there and %s now", folder, key,
-                     old, new);
+    return psld_fail(PSLD_BAD_INPUT, "%s: is of another configuration: %s is %s there and %s now", path, key, old, new);
 }

@@ -46,8 +46,9 @@ psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now);
 psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings);
 void psld_settings_clear(psld_settings *settings);
 
-/* Fails with the first key in which a run may not be continued by another configuration. */
-psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *folder);
+/* Fails with the first key in which a run may not be continued by another configuration; `path` is of the run, or of
+ * its checkpoint. */
+psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *path);
 
 /* Sets "key=value" unless the document has the key. */
 psld_status psld_settings_default(psld_yaml *yaml, const char *key, const char *value);

@@ -45,7 +45,7 @@ cut -d, -f1-4 killed/log.jsonl >"$logs/b"
 cmp "$logs/a" "$logs/b" || fail "another log after kill -9"
 
 check "stopped by a signal: a checkpoint, and how to go on"
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
     rm -rf stopped
     "$psld" train small.yaml -o stopped train.steps=1000000 train.checkpoint_every=0 train.sample_every=0 2>"$logs/err" &
     pid=$!
