@@ -146,6 +146,7 @@ static psld_status check_config(const psld_snapshot *s, const psld_tensors *tens
     if (!text) return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration", path);
     psld_status status = psld_yaml_parse(text, strlen(text), path, &before);
     if (status == PSLD_OK) status = psld_yaml_parse(s->config, strlen(s->config), path, &now);
+    if (status == PSLD_OK) status = psld_settings_inherit(before, now);
     if (status == PSLD_OK) status = psld_settings_compare(before, now, path);
     psld_yaml_free(before);
     psld_yaml_free(now);
