@@ -634,6 +634,8 @@ typedef struct psld_training_options {
     size_t override_count;
     const char *init; /* a model whose weights to start from, or NULL */
     int classifier;   /* without a configuration: 1 chooses a classifier of noisy data */
+    double seconds;   /* that training may take on this machine; 0: two hours where a network is chosen, and train.steps
+                         of a configuration counts. A run that goes on keeps its steps */
 } psld_training_options;
 
 PSLD_API void psld_training_defaults(psld_training_options *options);
@@ -675,6 +677,8 @@ PSLD_API psld_model *psld_training_model(psld_training *training);
 /* The data; the configuration with every key, as YAML. Borrowed. */
 PSLD_API const psld_data *psld_training_data(const psld_training *training);
 PSLD_API const char *psld_training_config(const psld_training *training);
+/* Why a network and its steps were chosen so, a line each; "" where nothing was chosen. Borrowed. */
+PSLD_API const char *psld_training_reasons(const psld_training *training);
 /* Bytes of working memory, the data's not counted. */
 PSLD_API size_t psld_training_bytes(const psld_training *training);
 

@@ -160,6 +160,24 @@ static int parse_count(const char *text, long *count)
     return *text && *end == 0 && errno == 0 && *count >= 1;
 }
 
+/* "90s", "30m", "2h", "1.5d" as seconds. */
+static int parse_time(const char *text, double *seconds)
+{
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || !isfinite(number) || number <= 0 || !*end || end[1]) return 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (*end == units[i].letter) {
+            *seconds = number * units[i].seconds;
+            return 1;
+        }
+    return 0;
+}
+
 /* Returns what was expected, or NULL when the value was taken. */
 static const char *set_value(const cli_option *o, const char *text)
 {
@@ -179,6 +197,8 @@ static const char *set_value(const cli_option *o, const char *text)
         return parse_count(text, o->value) ? NULL : "a whole number of at least 1";
     case CLI_SEED:
         return parse_seed(text, o->value) ? NULL : "a whole number from 0 to 18446744073709551615";
+    case CLI_TIME:
+        return parse_time(text, o->value) ? NULL : "a time such as 90s, 30m, 2h or 1d";
     case CLI_NUMBER:
         return parse_number(text, o->value) ? NULL : "a positive number";
     }

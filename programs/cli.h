@@ -31,6 +31,7 @@ typedef enum cli_kind {
     CLI_COUNT,  /* long, at least 1 */
     CLI_SEED,   /* uint64_t */
     CLI_NUMBER, /* double, above 0 */
+    CLI_TIME,   /* double, seconds: "90s", "30m", "2h", "1d" */
 } cli_kind;
 
 typedef struct cli_option {

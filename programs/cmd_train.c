@@ -82,6 +82,7 @@ static void describe(psld_training *training, const request *r)
             psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network",
             (double)psld_model_parameters(model) / 1e6, psld_recipe_get(psld_model_recipe(model))->name,
             chosen ? ", chosen for these data; as key=value anything can be changed:" : "");
+    fprintf(stderr, "%s", psld_training_reasons(training));
     if (chosen) fprintf(stderr, "%s", psld_training_config(training));
     if (psld_training_steps(training) > 0)
         fprintf(stderr, "going on after step %llu\n", (unsigned long long)psld_training_steps(training));
@@ -205,6 +206,10 @@ static int run(const cli_command *command, int argc, char **argv)
         {"classifier", 0, CLI_FLAG, NULL, "with DATA alone: train a classifier of noisy data", &r.options.classifier,
          NULL},
         {"clean", 0, CLI_FLAG, NULL, "the classifier sees data without noise", &r.clean, NULL},
+        {"time", 0, CLI_TIME, "T",
+         "how long training may take here: 30m, 2h, 1d (default 2h where a network is chosen; else as train.steps "
+         "says)",
+         &r.options.seconds, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
          &r.estimate, NULL},
         {"keys", 0, CLI_FLAG, NULL, "list the keys of configurations with their defaults", &r.keys, NULL},

@@ -1,14 +1,26 @@
+/* What is chosen, and why.
+ *
+ * Given hours of a processor, a network learns most from images that it sees often enough, so the rule is: the largest
+ * network of a ladder that the time lets see as many samples as it needs. How many these are was measured
+ * (docs/training.md, "What is chosen"). Steps then fill the time, since the learning rate falls to 0 at the last one. */
 #include "train/choose.h"
 
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/alloc.h"
+#include "base/text.h"
+#include "model/model.h"
 #include "train/settings.h"
+#include "train/train_time.h"
 
-typedef struct choice {
+typedef struct key_value {
     const char *key, *value;
-} choice;
+} key_value;
 
-static const choice for_vectors[] = {
+static const key_value for_vectors[] = {
     {"process", "psld gamma=0.25"},
     {"model.name", "mlp"},
     {"model.nf", "128"},
@@ -16,107 +28,301 @@ static const choice for_vectors[] = {
     {"model.embedding_type", "fourier"},
     {"model.fourier_scale", "1"},
     {"train.batch", "512"},
-    {"train.steps", "20000"},
     {"train.lr", "1e-3"},
     {"train.warmup", "200"},
     {"train.schedule", "cosine"},
     {"train.ema", "0.999"},
     {"train.sample_count", "2000"},
-    {"train.checkpoint_every", "2000"},
-    {"train.evaluate_every", "1000"},
     {NULL, NULL},
 };
 
-static const choice for_images[] = {
-    {"process", "psld gamma=0.01"},
+static const key_value for_images[] = {
+    {"process", "psld gamma=0.02"},
     {"model.name", "ncsnpp"},
-    {"model.num_res_blocks", "2"},
-    {"model.resblock_type", "biggan"},
-    {"model.embedding_type", "fourier"},
-    {"model.fourier_scale", "16"},
-    {"model.fir", "true"},
-    {"model.dropout", "0.1"},
-    {"train.lr", "2e-4"},
-    {"train.warmup", "1000"},
-    {"train.ema", "0.9995"},
-    {"train.checkpoint_every", "500"},
-    {"train.sample_every", "1000"},
+    {"model.predicts", "data"},
+    {"model.resblock_type", "ddpm"},
+    {"model.resamp_with_conv", "false"},
+    {"model.dropout", "0"},
+    {"train.times", "noise"},
+    {"train.noise_part", "0.95"},
+    {"train.warmup", "200"},
+    {"train.schedule", "cosine"},
+    {"train.ema", "0.999"},
+    {"train.sampler", "ancestral"},
+    {"train.sample_nfe", "30"},
     {NULL, NULL},
 };
 
-static const choice for_classifiers[] = {
-    {"process", "psld gamma=0.01"},
+static const key_value for_classifiers[] = {
+    {"process", "psld gamma=0.02"},
     {"model.name", "ncsnpp_clf"},
-    {"model.num_res_blocks", "2"},
-    {"model.resblock_type", "biggan"},
-    {"model.embedding_type", "positional"},
+    {"model.resblock_type", "ddpm"},
+    {"model.resamp_with_conv", "false"},
     {"model.dropout", "0.1"},
     {"train.loss", "cross_entropy"},
-    {"train.lr", "2e-4"},
-    {"train.warmup", "500"},
+    {"train.warmup", "200"},
+    {"train.schedule", "cosine"},
     {"train.clip", "0"},
     {"train.ema", "0"},
-    {"train.steps", "20000"},
-    {"train.checkpoint_every", "500"},
     {NULL, NULL},
 };
 
-/* Networks by the size of images: as large as a processor can train in hours or days. The levels end at 7 or 8 pixels,
- * and attention looks at about 16. */
-static const struct {
-    size_t size; /* at most */
-    const char *nf, *ch_mult, *attention, *batch, *steps;
-} networks[] = {
-    {16, "64", "[1, 2]", "[8]", "64", "40000"},
-    {32, "64", "[1, 2, 2]", "[16, 14, 12]", "64", "60000"},
-    {64, "64", "[1, 2, 2, 2]", "[16, 14, 12]", "32", "100000"},
-    {128, "64", "[1, 1, 2, 2, 4]", "[16, 14, 12]", "16", "200000"},
-    {4096, "64", "[1, 1, 2, 2, 4, 4]", "[16, 14, 12]", "8", "400000"},
+/* Networks for images, each dearer than the one before. `places` bounds the side of the first level: larger images are
+ * cut into patches. A network is taken when it will see `samples` at least. */
+typedef struct network_row {
+    size_t places;
+    const char *nf, *blocks, *batch, *lr;
+    double samples;
+} network_row;
+
+static const network_row score_networks[] = {
+    {32, "16", "1", "32", "2e-3", 0},     {32, "32", "1", "32", "1e-3", 2e5}, {32, "64", "1", "32", "5e-4", 6e5},
+    {32, "64", "2", "32", "5e-4", 1.5e6}, {64, "64", "2", "32", "5e-4", 3e6}, {64, "128", "2", "64", "2e-4", 6e6},
 };
 
-static psld_status put_all(psld_yaml *yaml, const choice *choices)
+static const network_row classifiers[] = {
+    {32, "16", "1", "64", "1e-3", 0},
+    {32, "32", "1", "64", "1e-3", 5e5},
+    {32, "64", "2", "64", "5e-4", 1.5e6},
+};
+
+/* What training teaches no more, however much time there is: passes over the data, and samples in all. */
+enum { MOST_PASSES = 1000 };
+#define MOST_VECTORS 1.024e7
+#define MOST_LABELS  5e6 /* of classifiers */
+#define MOST_IMAGES  1e9
+
+/* The share of the time that steps get; pictures, measurements and checkpoints take the rest. */
+#define SHARE_OF_STEPS 0.93
+
+static psld_status put_all(psld_yaml *yaml, const key_value *rows)
 {
-    for (; choices->key; choices++) PSLD_TRY(psld_settings_default(yaml, choices->key, choices->value));
+    for (; rows->key; rows++) PSLD_TRY(psld_settings_default(yaml, rows->key, rows->value));
     return PSLD_OK;
 }
 
-static psld_status put_network(psld_yaml *yaml, size_t size)
-{
-    size_t row = 0;
-    while (size > networks[row].size) row++;
-    PSLD_TRY(psld_settings_default(yaml, "model.nf", networks[row].nf));
-    PSLD_TRY(psld_settings_default(yaml, "model.ch_mult", networks[row].ch_mult));
-    PSLD_TRY(psld_settings_default(yaml, "model.attn_resolutions", networks[row].attention));
-    PSLD_TRY(psld_settings_default(yaml, "train.batch", networks[row].batch));
-    return psld_settings_default(yaml, "train.steps", networks[row].steps);
-}
-
-/* The largest size up to `size` that the levels can halve. */
-static size_t size_for_levels(size_t size)
-{
-    size_t halvings = size <= 16    ? 1
-                      : size <= 32  ? 2
-                      : size <= 64  ? 3
-                      : size <= 128 ? 4
-                                    : 5,
-           step = (size_t)1 << halvings;
-    return size < step ? step : size / step * step;
-}
-
-psld_status psld_choose(psld_yaml *yaml, int rank, const size_t *shape, size_t classes)
+static psld_status put_whole(psld_yaml *yaml, const char *key, double number)
 {
     char text[32];
-    snprintf(text, sizeof text, "%zu", shape[0]);
-    PSLD_TRY(psld_settings_default(yaml, "data.channels", text));
-    if (rank == 1) return put_all(yaml, for_vectors);
-    size_t size = size_for_levels(shape[1] < shape[2] ? shape[1] : shape[2]);
-    snprintf(text, sizeof text, "%zu", size);
-    PSLD_TRY(psld_settings_default(yaml, "data.size", text));
-    if (shape[0] == 3) PSLD_TRY(psld_settings_default(yaml, "data.flip", "true"));
-    PSLD_TRY(put_all(yaml, classes ? for_classifiers : for_images));
-    if (classes) {
-        snprintf(text, sizeof text, "%zu", classes);
-        PSLD_TRY(psld_settings_default(yaml, "model.n_cls", text));
+    snprintf(text, sizeof text, "%.0f", number);
+    return psld_settings_default(yaml, key, text);
+}
+
+static void PSLD_PRINTF(2, 3) add_reason(psld_choice *choice, const char *format, ...)
+{
+    size_t used = strlen(choice->reasons);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(choice->reasons + used, sizeof choice->reasons - used, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
+
+/* What a network costs on this machine. */
+typedef struct network_cost {
+    double seconds; /* of a step */
+    double batch;
+    double steps; /* that the document says; 0: it leaves them open */
+    double parameters;
+} network_cost;
+
+/* Samples that the network will see: those that the time has room for, or fewer steps that were asked for. */
+static double samples_seen(const psld_choice *choice, const network_cost *cost)
+{
+    double steps = floor(SHARE_OF_STEPS * choice->seconds / cost->seconds);
+    if (cost->steps > 0) steps = fmin(steps, cost->steps);
+    return steps * cost->batch;
+}
+
+static psld_status measure_model(psld_model *model, const psld_choice *choice, network_cost *cost)
+{
+    enum { REPETITIONS = 3 };
+    size_t share = ((size_t)cost->batch + (size_t)choice->ranks - 1) / (size_t)choice->ranks, bytes;
+    cost->parameters = (double)psld_model_parameters(model);
+    return psld_time_training_step(model, share, REPETITIONS, NULL, &cost->seconds, &bytes);
+}
+
+/* Times steps of the network that a document describes; the document gets the defaults of all keys. */
+static psld_status measure(psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
+{
+    psld_settings settings;
+    psld_model *model;
+    const psld_node *train = psld_node_get(psld_yaml_root(yaml), "train");
+    int says_steps = psld_node_get(train, "steps") != NULL;
+    PSLD_TRY(psld_settings_complete(yaml));
+    PSLD_TRY(psld_settings_read(yaml, &settings));
+    cost->batch = (double)settings.train.batch;
+    cost->steps = says_steps ? (double)settings.train.steps : 0;
+    psld_settings_clear(&settings);
+    PSLD_TRY(psld_model_from_config(yaml, 0, &model));
+    psld_status status = measure_model(model, choice, cost);
+    psld_model_free(model);
+    return status;
+}
+
+static psld_status copy_document(const psld_yaml *yaml, psld_yaml **copy)
+{
+    char *text;
+    *copy = NULL;
+    PSLD_TRY(psld_yaml_text(yaml, &text));
+    psld_status status = psld_yaml_parse(text, strlen(text), "data", copy);
+    psld_release(text);
+    return status;
+}
+
+/* Measures a copy, so that the document keeps what was said alone. */
+static psld_status measure_as_is(const psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
+{
+    psld_yaml *copy;
+    PSLD_TRY(copy_document(yaml, &copy));
+    psld_status status = measure(copy, choice, cost);
+    psld_yaml_free(copy);
+    return status;
+}
+
+static double most_samples(const psld_choice *choice)
+{
+    if (choice->rank == 1) return MOST_VECTORS;
+    return fmin(choice->classes ? MOST_LABELS : MOST_IMAGES, MOST_PASSES * (double)choice->items);
+}
+
+/* As many steps as the time has room for and training has use for, in round numbers. */
+static double steps_for(const psld_choice *choice, const network_cost *cost)
+{
+    enum { FEWEST = 100 };
+    double samples = fmin(samples_seen(choice, cost), most_samples(choice));
+    double steps = fmax(floor(samples / cost->batch), FEWEST), unit = steps < 4000 ? 10 : 100;
+    return floor(steps / unit) * unit;
+}
+
+static void explain_steps(psld_choice *choice, const network_cost *cost, double steps)
+{
+    double minutes = steps * cost->seconds / SHARE_OF_STEPS / 60;
+    add_reason(choice, "%.0f steps of %.0f samples: %.3g samples/s on this machine now, about %.3g %s", steps,
+               cost->batch, cost->batch / cost->seconds, minutes < 120 ? minutes : minutes / 60,
+               minutes < 120 ? "minutes" : "hours");
+    if (choice->rank == 3)
+        add_reason(choice, ", %.3g passes over the data", steps * cost->batch / (double)choice->items);
+    add_reason(choice, "\n");
+}
+
+/* What happens now and then is spread over the steps. */
+static psld_status put_steps(psld_yaml *yaml, psld_choice *choice, const network_cost *cost)
+{
+    enum { CHECKPOINTS = 20, PICTURES = 10, MEASUREMENTS = 40 };
+    double steps = cost->steps > 0 ? cost->steps : steps_for(choice, cost);
+    PSLD_TRY(put_whole(yaml, "train.steps", steps));
+    PSLD_TRY(put_whole(yaml, "train.evaluate_every", fmax(ceil(steps / MEASUREMENTS), 1)));
+    PSLD_TRY(put_whole(yaml, "train.sample_every", fmax(ceil(steps / PICTURES), 1)));
+    PSLD_TRY(put_whole(yaml, "train.checkpoint_every", fmax(ceil(steps / CHECKPOINTS), 1)));
+    explain_steps(choice, cost, steps);
+    return PSLD_OK;
+}
+
+psld_status psld_choose_steps(psld_yaml *yaml, psld_choice *choice)
+{
+    network_cost cost;
+    char assignment[64];
+    choice->reasons[0] = 0;
+    PSLD_TRY(measure_as_is(yaml, choice, &cost));
+    cost.steps = 0;
+    double steps = steps_for(choice, &cost);
+    snprintf(assignment, sizeof assignment, "train.steps=%.0f", steps);
+    explain_steps(choice, &cost, steps);
+    return psld_yaml_override(yaml, assignment);
+}
+
+/* ---- Networks for images ----------------------------------------------------------------------------------------- */
+
+/* How images are cut for a network whose first level has at most `places` a side. */
+typedef struct image_layout {
+    size_t patch, levels, size; /* `size` is that of images, which the levels can halve */
+} image_layout;
+
+static image_layout lay_out(size_t size, size_t places)
+{
+    image_layout l = {.patch = 1, .levels = 3};
+    while (size / l.patch > places) l.patch *= 2;
+    for (size_t n = places; n > 32; n /= 2) l.levels++;
+    while (l.levels > 1 && size / l.patch < (size_t)3 << (l.levels - 1)) l.levels--;
+    size_t step = l.patch << (l.levels - 1);
+    l.size = size < step ? step : size / step * step;
+    return l;
+}
+
+static psld_status put_network(psld_yaml *yaml, const psld_choice *choice, const network_row *row)
+{
+    static const char *const widths[] = {"", "[1]", "[1, 2]", "[1, 2, 4]", "[1, 1, 2, 4]"};
+    size_t height = choice->shape[1], width = choice->shape[2];
+    image_layout l = lay_out(height < width ? height : width, row->places);
+    char text[32];
+    PSLD_TRY(put_whole(yaml, "data.size", (double)l.size));
+    if (l.patch > 1) PSLD_TRY(put_whole(yaml, "model.patch", (double)l.patch));
+    snprintf(text, sizeof text, "[%zu]", l.size / l.patch >> (l.levels - 1));
+    PSLD_TRY(psld_settings_default(yaml, "model.attn_resolutions", choice->classes ? "[]" : text));
+    PSLD_TRY(psld_settings_default(yaml, "model.ch_mult", widths[l.levels]));
+    PSLD_TRY(psld_settings_default(yaml, "model.nf", row->nf));
+    PSLD_TRY(psld_settings_default(yaml, "model.num_res_blocks", row->blocks));
+    PSLD_TRY(psld_settings_default(yaml, "train.batch", row->batch));
+    return psld_settings_default(yaml, "train.lr", row->lr);
+}
+
+static psld_status measure_row(const psld_yaml *yaml, const psld_choice *choice, const network_row *row,
+                               network_cost *cost)
+{
+    psld_yaml *copy;
+    PSLD_TRY(copy_document(yaml, &copy));
+    psld_status status = put_network(copy, choice, row);
+    if (status == PSLD_OK) status = measure(copy, choice, cost);
+    psld_yaml_free(copy);
+    return status;
+}
+
+/* Up the ladder as long as the time lets networks see the samples that they need. */
+static psld_status climb(const psld_yaml *yaml, psld_choice *choice, const network_row *rows, size_t count,
+                         const network_row **best, network_cost *cost)
+{
+    const psld_node *model = psld_node_get(psld_yaml_root(yaml), "model");
+    int is_fixed = psld_node_get(model, "nf") != NULL;
+    network_cost next;
+    *best = rows;
+    PSLD_TRY(measure_row(yaml, choice, rows, cost));
+    for (size_t i = 1; i < count && !is_fixed; i++) {
+        if (samples_seen(choice, cost) < rows[i].samples) break; /* the one before sees too few already */
+        PSLD_TRY(measure_row(yaml, choice, &rows[i], &next));
+        double samples = samples_seen(choice, &next);
+        if (samples < rows[i].samples) {
+            add_reason(choice, "a larger one (model.nf %s, %.2fM parameters) would see %.3g samples, and needs %.3g\n",
+                       rows[i].nf, next.parameters / 1e6, samples, rows[i].samples);
+            break;
+        }
+        *best = &rows[i];
+        *cost = next;
     }
-    return put_network(yaml, size);
+    return PSLD_OK;
+}
+
+static psld_status choose_for_images(psld_yaml *yaml, psld_choice *choice)
+{
+    const network_row *rows = choice->classes ? classifiers : score_networks, *best;
+    size_t count = choice->classes ? sizeof classifiers / sizeof *rows : sizeof score_networks / sizeof *rows;
+    network_cost cost;
+    if (choice->shape[0] == 3) PSLD_TRY(psld_settings_default(yaml, "data.flip", "true"));
+    PSLD_TRY(put_all(yaml, choice->classes ? for_classifiers : for_images));
+    if (choice->classes) PSLD_TRY(put_whole(yaml, "model.n_cls", (double)choice->classes));
+    PSLD_TRY(climb(yaml, choice, rows, count, &best, &cost));
+    PSLD_TRY(put_network(yaml, choice, best));
+    return put_steps(yaml, choice, &cost);
+}
+
+psld_status psld_choose(psld_yaml *yaml, psld_choice *choice)
+{
+    choice->reasons[0] = 0;
+    PSLD_TRY(put_whole(yaml, "data.channels", (double)choice->shape[0]));
+    if (choice->rank == 3) return choose_for_images(yaml, choice);
+    network_cost cost;
+    PSLD_TRY(put_all(yaml, for_vectors));
+    PSLD_TRY(measure_as_is(yaml, choice, &cost));
+    return put_steps(yaml, choice, &cost);
 }

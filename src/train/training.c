@@ -566,6 +566,11 @@ const char *psld_training_config(const psld_training *t)
     return t->config;
 }
 
+const char *psld_training_reasons(const psld_training *t)
+{
+    return t->choice.reasons;
+}
+
 const psld_data *psld_training_data(const psld_training *t)
 {
     return t->data;

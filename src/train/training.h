@@ -4,6 +4,7 @@
 
 #include "data/feed.h"
 #include "train/bins.h"
+#include "train/choose.h"
 #include "train/objective.h"
 #include "train/run_folder.h"
 
@@ -12,6 +13,7 @@ struct psld_training {
     psld_yaml *yaml; /* resolved: every key is there */
     char *config;    /* the same as text */
     psld_settings settings;
+    psld_choice choice;   /* what was chosen for the data and the time, and why */
     psld_run_folder *run; /* NULL: nothing is written */
     psld_data *data;
     psld_feed *feeds[2];    /* by psld_phase: samples to train on, and those held out */

@@ -218,7 +218,47 @@ static psld_status check_shape(const psld_training *t)
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-static psld_status resolve(psld_training *t, const psld_training_options *options, int goes_on)
+/* A network and settings for the data, within the time. */
+static psld_status choose(psld_training *t, const psld_training_options *options, const char *path)
+{
+    enum { TWO_HOURS = 2 * 60 * 60 };
+    size_t shape[PSLD_MAX_RANK], classes = psld_data_classes(t->data);
+    t->choice = (psld_choice){.rank = psld_data_shape(t->data, shape),
+                              .shape = shape,
+                              .items = psld_data_count(t->data),
+                              .classes = options->classifier ? classes : 0,
+                              .seconds = options->seconds > 0 ? options->seconds : TWO_HOURS,
+                              .ranks = t->ranks->count};
+    if (options->classifier && (t->choice.rank == 1 || classes < 2))
+        return psld_fail(PSLD_BAD_INPUT, "%s: a classifier needs images with classes", path);
+    psld_status status = psld_choose(t->yaml, &t->choice);
+    t->choice.shape = NULL;
+    return status;
+}
+
+/* The steps of a configuration that is given a time; a run that goes on keeps those that it began with. */
+static psld_status fit_steps(psld_training *t, const psld_training_options *options, const psld_yaml *before)
+{
+    size_t shape[PSLD_MAX_RANK];
+    const char *steps;
+    char assignment[64];
+    if (before) {
+        PSLD_TRY(psld_node_text(psld_node_get(psld_node_get(psld_yaml_root(before), "train"), "steps"), &steps));
+        snprintf(assignment, sizeof assignment, "train.steps=%.40s", steps);
+        return psld_yaml_override(t->yaml, assignment);
+    }
+    t->choice = (psld_choice){.rank = psld_data_shape(t->data, shape),
+                              .shape = shape,
+                              .items = psld_data_count(t->data),
+                              .classes = 0,
+                              .seconds = options->seconds,
+                              .ranks = t->ranks->count};
+    psld_status status = psld_choose_steps(t->yaml, &t->choice);
+    t->choice.shape = NULL;
+    return status;
+}
+
+static psld_status resolve(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     psld_settings early;
     int64_t size = 0, channels = 0, final;
@@ -227,14 +267,8 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
     if (status == PSLD_OK) status = look_at_data(t, &early, size, channels);
-    int chosen = (!options->config && !goes_on) || !psld_node_get(psld_yaml_root(t->yaml), "model");
-    if (status == PSLD_OK && chosen) {
-        int rank = psld_data_shape(t->data, shape);
-        if (options->classifier && (rank == 1 || psld_data_classes(t->data) < 2))
-            status = psld_fail(PSLD_BAD_INPUT, "%s: a classifier needs images with classes", early.data.path);
-        else
-            status = psld_choose(t->yaml, rank, shape, options->classifier ? psld_data_classes(t->data) : 0);
-    }
+    int chosen = (!options->config && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
+    if (status == PSLD_OK && chosen) status = choose(t, options, early.data.path);
     if (status == PSLD_OK) status = put_shape(t);
     if (status == PSLD_OK) status = put_classes(t);
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
@@ -247,6 +281,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     psld_settings_clear(&early);
     if (status == PSLD_OK) status = put_deviation(t);
     if (status == PSLD_OK) status = embed_process(t->yaml);
+    if (status == PSLD_OK && !chosen && options->seconds > 0) status = fit_steps(t, options, before);
     if (status == PSLD_OK) status = psld_settings_complete(t->yaml);
     if (status == PSLD_OK) status = psld_settings_read(t->yaml, &t->settings);
     return status == PSLD_OK ? check_shape(t) : status;
@@ -260,7 +295,7 @@ static psld_status configure(psld_training *t, const psld_training_options *opti
     PSLD_TRY(begin(t, options, before));
     PSLD_TRY(apply_options(t, options));
     if (before) PSLD_TRY(psld_settings_inherit(before, t->yaml));
-    PSLD_TRY(resolve(t, options, before != NULL));
+    PSLD_TRY(resolve(t, options, before));
     if (options->classifier && !psld_node_get(psld_node_get(psld_yaml_root(t->yaml), "model"), "n_cls"))
         return psld_fail(PSLD_BAD_INPUT, "train: the configuration is that of a score network, not of a classifier");
     if (before) PSLD_TRY(psld_settings_compare(before, t->yaml, psld_run_folder_path(t->run)));
