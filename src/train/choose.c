@@ -235,7 +235,7 @@ psld_status psld_choose_steps(psld_yaml *yaml, psld_choice *choice)
 
 /* ---- Networks for images ----------------------------------------------------------------------------------------- */
 
-/* How images are cut for a network whose first level has at most `places` a side. */
+/* How images are cut for a network whose first level has about `places` a side. */
 typedef struct image_layout {
     size_t patch, levels, size; /* `size` is that of images, which the levels can halve */
 } image_layout;
@@ -243,7 +243,7 @@ typedef struct image_layout {
 static image_layout lay_out(size_t size, size_t places)
 {
     image_layout l = {.patch = 1, .levels = 3};
-    while (size / l.patch > places) l.patch *= 2;
+    while (size / l.patch > places + places / 4) l.patch *= 2;
     for (size_t n = places; n > 32; n /= 2) l.levels++;
     while (l.levels > 1 && size / l.patch < (size_t)3 << (l.levels - 1)) l.levels--;
     size_t step = l.patch << (l.levels - 1);
