@@ -6,22 +6,20 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/workspace.h"
 #include "sample/denoiser.h"
 
 typedef struct clipped {
     psld_source *base;
     psld_recipe recipe; /* a copy of its own */
     double limit, quantile;
-    double *x;      /* [n][dim] */
-    double *sorted; /* [dim] */
-    size_t x_room, sorted_room;
+    psld_workspaces workspaces;
 } clipped;
 
 static void release_clipped(void *user)
 {
     clipped *c = user;
-    psld_release(c->x);
-    psld_release(c->sorted);
+    psld_workspaces_release(&c->workspaces);
     psld_release(c);
 }
 
@@ -33,38 +31,49 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The value that the fraction `quantile` of |x| lies below, and no less than the limit. */
-static double find_scale(const clipped *c, size_t dim, const double *x)
+static double find_scale(const clipped *c, size_t dim, const double *x, double *sorted)
 {
     if (c->quantile == 0) return c->limit;
-    for (size_t j = 0; j < dim; j++) c->sorted[j] = fabs(x[j]);
-    qsort(c->sorted, dim, sizeof *c->sorted, by_size);
-    return fmax(c->limit, c->sorted[(size_t)(c->quantile * (double)(dim - 1))]);
+    for (size_t j = 0; j < dim; j++) sorted[j] = fabs(x[j]);
+    qsort(sorted, dim, sizeof *sorted, by_size);
+    return fmax(c->limit, sorted[(size_t)(c->quantile * (double)(dim - 1))]);
 }
 
 /* What is not finite must not come out as a pixel: it stays for the walk to report. */
-static void clip_sample(const clipped *c, size_t dim, double *x)
+static void clip_sample(const clipped *c, size_t dim, double *x, double *sorted)
 {
-    double scale = find_scale(c, dim, x);
+    double scale = find_scale(c, dim, x, sorted);
     for (size_t j = 0; j < dim; j++)
         x[j] = isfinite(x[j]) ? fmax(-scale, fmin(scale, x[j])) * (c->limit / scale) : (double)NAN;
 }
 
-static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_with(clipped *c, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                                const double *t, double *eps)
 {
-    clipped *c = user;
     size_t state = (size_t)c->recipe.spec.k * dim, predicted = (size_t)c->recipe.predicted * dim;
-    PSLD_TRY(psld_grow((void **)&c->x, &c->x_room, n * dim, sizeof *c->x));
-    PSLD_TRY(psld_grow((void **)&c->sorted, &c->sorted_room, dim, sizeof *c->sorted));
+    double *x, *sorted; /* [n][dim], [dim] */
+    PSLD_TRY(psld_workspace_room(memory, 0, n, dim, sizeof *x, (void **)&x));
+    PSLD_TRY(psld_workspace_room(memory, 1, 1, dim, sizeof *sorted, (void **)&sorted));
     PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
     for (size_t begin = 0, end; begin < n; begin = end) {
         psld_denoiser denoiser;
         for (end = begin + 1; end < n && t[end] == t[begin];) end++;
         PSLD_TRY(psld_denoiser_plan(&c->recipe, c->base->exact, t[begin], &denoiser));
-        psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted, c->x);
-        for (size_t i = begin; i < end; i++) clip_sample(c, dim, c->x + (i - begin) * dim);
-        psld_denoiser_eps(&denoiser, end - begin, dim, z + begin * state, c->x, eps + begin * predicted);
+        psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted, x);
+        for (size_t i = begin; i < end; i++) clip_sample(c, dim, x + (i - begin) * dim, sorted);
+        psld_denoiser_eps(&denoiser, end - begin, dim, z + begin * state, x, eps + begin * predicted);
     }
     return PSLD_OK;
+}
+
+static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    clipped *c = user;
+    psld_workspace *memory = psld_workspace_take(&c->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = predict_with(c, memory, n, dim, z, t, eps);
+    psld_workspace_give(&c->workspaces, memory);
+    return status;
 }
 
 psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, double limit, double quantile,

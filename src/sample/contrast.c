@@ -4,21 +4,20 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/workspace.h"
 #include "sample/source.h"
 
 typedef struct contrast {
     psld_source *base, *weak;
     double scale;
-    size_t k, predicted;  /* variables of states and of eps */
-    double *eps, *grad_z; /* of the weak one */
-    size_t eps_room, grad_room;
+    size_t k, predicted; /* variables of states and of eps */
+    psld_workspaces workspaces;
 } contrast;
 
 static void release_contrast(void *user)
 {
     contrast *c = user;
-    psld_release(c->eps);
-    psld_release(c->grad_z);
+    psld_workspaces_release(&c->workspaces);
     psld_release(c);
 }
 
@@ -27,14 +26,22 @@ static void mix(double scale, size_t count, const double *weak, double *strong)
     for (size_t i = 0; i < count; i++) strong[i] = weak[i] + scale * (strong[i] - weak[i]);
 }
 
-static psld_status predict_contrast(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+/* `weight` NULL: eps alone. */
+static psld_status ask_both(contrast *c, psld_workspace *memory, size_t n, size_t dim, const double *z, const double *t,
+                            const double *weight, double *eps, double *grad_z)
 {
-    contrast *c = user;
-    size_t count = n * c->predicted * dim;
-    PSLD_TRY(psld_grow((void **)&c->eps, &c->eps_room, count, sizeof *c->eps));
-    PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
-    PSLD_TRY(psld_source_predict(c->weak, n, dim, z, t, c->eps));
-    mix(c->scale, count, c->eps, eps);
+    double *weak_eps, *weak_grad; /* of the weak one */
+    PSLD_TRY(psld_workspace_room(memory, 0, n, c->predicted * dim, sizeof(double), (void **)&weak_eps));
+    if (!weight) {
+        PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
+        PSLD_TRY(psld_source_predict(c->weak, n, dim, z, t, weak_eps));
+    } else {
+        PSLD_TRY(psld_workspace_room(memory, 1, n, c->k * dim, sizeof(double), (void **)&weak_grad));
+        PSLD_TRY(psld_source_gradient(c->base, n, dim, z, t, weight, eps, grad_z));
+        PSLD_TRY(psld_source_gradient(c->weak, n, dim, z, t, weight, weak_eps, weak_grad));
+        mix(c->scale, n * c->k * dim, weak_grad, grad_z);
+    }
+    if (eps) mix(c->scale, n * c->predicted * dim, weak_eps, eps);
     return PSLD_OK;
 }
 
@@ -42,14 +49,16 @@ static psld_status differentiate_contrast(void *user, size_t n, size_t dim, cons
                                           const double *weight, double *eps, double *grad_z)
 {
     contrast *c = user;
-    size_t count = n * c->predicted * dim, state = n * c->k * dim;
-    PSLD_TRY(psld_grow((void **)&c->eps, &c->eps_room, count, sizeof *c->eps));
-    PSLD_TRY(psld_grow((void **)&c->grad_z, &c->grad_room, state, sizeof *c->grad_z));
-    PSLD_TRY(psld_source_gradient(c->base, n, dim, z, t, weight, eps, grad_z));
-    PSLD_TRY(psld_source_gradient(c->weak, n, dim, z, t, weight, c->eps, c->grad_z));
-    if (eps) mix(c->scale, count, c->eps, eps);
-    mix(c->scale, state, c->grad_z, grad_z);
-    return PSLD_OK;
+    psld_workspace *memory = psld_workspace_take(&c->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = ask_both(c, memory, n, dim, z, t, weight, eps, grad_z);
+    psld_workspace_give(&c->workspaces, memory);
+    return status;
+}
+
+static psld_status predict_contrast(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    return differentiate_contrast(user, n, dim, z, t, NULL, eps, NULL);
 }
 
 psld_status psld_source_contrast(psld_source *base, psld_source *weak, const psld_recipe *recipe, double scale,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/workspace.h"
 #include "sample/classifier.h"
 #include "sample/source.h"
 #include "sample/tilt.h"
@@ -14,35 +15,37 @@ typedef struct guided {
     psld_recipe recipe; /* a copy of its own */
     int32_t label;
     double scale;
-    double *gradient; /* [capacity][k * dim] */
-    int32_t *labels;  /* [capacity] */
-    size_t numbers, capacity;
+    psld_workspaces workspaces;
 } guided;
 
 static void release_guided(void *user)
 {
     guided *g = user;
-    psld_release(g->gradient);
-    psld_release(g->labels);
+    psld_workspaces_release(&g->workspaces);
     psld_release(g);
 }
 
-static psld_status grow(guided *g, size_t n, size_t state)
+static psld_status predict_with(guided *g, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                                const double *t, double *eps)
 {
-    PSLD_TRY(psld_grow((void **)&g->gradient, &g->numbers, n * state, sizeof *g->gradient));
-    if (n <= g->capacity) return PSLD_OK;
-    PSLD_TRY(psld_grow((void **)&g->labels, &g->capacity, n, sizeof *g->labels));
-    for (size_t i = 0; i < g->capacity; i++) g->labels[i] = g->label;
-    return PSLD_OK;
+    double *gradient; /* [n][k * dim] */
+    int32_t *labels;  /* [n] */
+    PSLD_TRY(psld_workspace_room(memory, 0, n, (size_t)g->recipe.spec.k * dim, sizeof *gradient, (void **)&gradient));
+    PSLD_TRY(psld_workspace_room(memory, 1, n, 1, sizeof *labels, (void **)&labels));
+    for (size_t i = 0; i < n; i++) labels[i] = g->label;
+    PSLD_TRY(psld_source_predict(g->base, n, dim, z, t, eps));
+    PSLD_TRY(psld_classifier_evaluate(g->classifier, n, dim, z, t, labels, NULL, gradient));
+    return psld_tilt(&g->recipe, n, dim, t, g->scale, gradient, eps);
 }
 
 static psld_status predict_guided(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
 {
     guided *g = user;
-    PSLD_TRY(grow(g, n, (size_t)g->recipe.spec.k * dim));
-    PSLD_TRY(psld_source_predict(g->base, n, dim, z, t, eps));
-    PSLD_TRY(psld_classifier_evaluate(g->classifier, n, dim, z, t, g->labels, NULL, g->gradient));
-    return psld_tilt(&g->recipe, n, dim, t, g->scale, g->gradient, eps);
+    psld_workspace *memory = psld_workspace_take(&g->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = predict_with(g, memory, n, dim, z, t, eps);
+    psld_workspace_give(&g->workspaces, memory);
+    return status;
 }
 
 psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier, size_t label,

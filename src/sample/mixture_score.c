@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "base/workspace.h"
 #include "process/recipe.h"
 #include "sample/classifier.h"
 #include "sample/mixture.h"
@@ -36,28 +37,30 @@ typedef struct run {
     double factor[PSLD_MATRIX_SIZE]; /* what turns a score into eps: eps = -factor' s */
 } run;
 
-struct exact_score;
+typedef struct exact_score {
+    psld_recipe recipe; /* copies of its own */
+    psld_mixture *mixture;
+    psld_workspaces workspaces;
+} exact_score;
+
+struct question;
 struct scratch;
+
+typedef void (*answer_fn)(const struct question *asked, const run *now, const class_at_time *classes,
+                          const struct scratch *work, size_t i);
 
 /* A call under way: what is asked of each state. */
 typedef struct question {
-    void (*answer)(const struct exact_score *score, const run *now, const class_at_time *classes,
-                   const struct scratch *work, size_t i);
+    const exact_score *score;
+    answer_fn answer;
     const double *z;
     const double *weight; /* of eps, to be differentiated */
     const int32_t *label;
     double *eps, *grad_z, *log_p; /* NULL: not wanted */
-} question;
-
-typedef struct exact_score {
-    psld_recipe recipe; /* copies of its own */
-    psld_mixture *mixture;
     run *runs;
     class_at_time *classes; /* [runs][mixture->classes] */
-    size_t run_capacity, class_capacity;
-    question asked;
     atomic_int out_of_memory;
-} exact_score;
+} question;
 
 /* ---- Constants of a time ----------------------------------------------------------------------------------------- */
 
@@ -86,29 +89,31 @@ static void prepare_class(const psld_recipe *recipe, double t, double scale, cla
 
 static void prepare_runs(void *context, size_t begin, size_t end)
 {
-    exact_score *score = context;
+    const question *asked = context;
+    const exact_score *score = asked->score;
     for (size_t r = begin; r < end; r++) {
-        run *now = &score->runs[r];
+        run *now = &asked->runs[r];
         now->status = psld_recipe_factor(&score->recipe, now->t, PSLD_HSM, now->factor, NULL);
         for (size_t g = 0; now->status == PSLD_OK && g < score->mixture->classes; g++)
             prepare_class(&score->recipe, now->t, score->mixture->scales[g],
-                          &score->classes[r * score->mixture->classes + g]);
+                          &asked->classes[r * score->mixture->classes + g]);
     }
 }
 
-static psld_status find_runs(exact_score *score, size_t n, const double *t, size_t *count)
+static psld_status find_runs(question *asked, psld_workspace *memory, size_t n, const double *t, size_t *count)
 {
     *count = 0;
+    for (size_t i = 0; i < n; i++) *count += i == 0 || t[i] != t[i - 1];
+    PSLD_TRY(psld_workspace_room(memory, 0, *count, 1, sizeof *asked->runs, (void **)&asked->runs));
+    PSLD_TRY(psld_workspace_room(memory, 1, *count, asked->score->mixture->classes, sizeof *asked->classes,
+                                 (void **)&asked->classes));
+    run *now = asked->runs;
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || t[i] != t[i - 1]) {
-            PSLD_TRY(psld_grow((void **)&score->runs, &score->run_capacity, *count + 1, sizeof *score->runs));
-            score->runs[*count].t = t[i];
-            score->runs[(*count)++].begin = i;
-        }
-        score->runs[*count - 1].end = i + 1;
+        if (i > 0 && t[i] != t[i - 1]) now++;
+        if (i == 0 || t[i] != t[i - 1]) *now = (run){.t = t[i], .begin = i};
+        now->end = i + 1;
     }
-    return psld_grow((void **)&score->classes, &score->class_capacity, *count * score->mixture->classes,
-                     sizeof *score->classes);
+    return PSLD_OK;
 }
 
 /* ---- Which component a state comes from -------------------------------------------------------------------------- */
@@ -233,22 +238,23 @@ static void add_sum(const exact_score *score, const class_at_time *classes, cons
 
 /* ---- The score and its gradient ---------------------------------------------------------------------------------- */
 
-static const double *state_of(const exact_score *score, size_t i)
+static const double *state_of(const question *asked, size_t i)
 {
-    return score->asked.z + i * (size_t)score->recipe.spec.k * score->mixture->dim;
+    return asked->z + i * (size_t)asked->score->recipe.spec.k * asked->score->mixture->dim;
 }
 
 /* eps of a state whose posterior has been found. */
-static void write_eps(const exact_score *score, const run *now, const class_at_time *classes, const scratch *work,
+static void write_eps(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
                       size_t i)
 {
+    const exact_score *score = asked->score;
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k, predicted = score->recipe.predicted;
     const int *order = score->recipe.order + k - predicted;
-    double *eps = score->asked.eps + i * (size_t)predicted * dim;
+    double *eps = asked->eps + i * (size_t)predicted * dim;
     for (size_t j = 0; j < dim; j++) {
         double s[PSLD_MAX_K] = {0};
-        add_sum(score, classes, state_of(score, i), work, j, s);
+        add_sum(score, classes, state_of(asked, i), work, j, s);
         for (int b = 0; b < predicted; b++) {
             double sum = 0;
             for (int a = b; a < predicted; a++) sum += now->factor[order[a] * k + order[b]] * s[order[a]];
@@ -257,20 +263,21 @@ static void write_eps(const exact_score *score, const run *now, const class_at_t
     }
 }
 
-static void answer_score(const exact_score *score, const run *now, const class_at_time *classes, const scratch *work,
+static void answer_score(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
                          size_t i)
 {
-    find_posterior(score, classes, state_of(score, i), work);
-    write_eps(score, now, classes, work, i);
+    find_posterior(asked->score, classes, state_of(asked, i), work);
+    write_eps(asked, now, classes, work, i);
 }
 
 /* The direction v for which sum(weight * eps) = v's: eps = -factor' s. Quiet variables have none. */
-static void find_direction(const exact_score *score, const run *now, size_t i, double *v)
+static void find_direction(const question *asked, const run *now, size_t i, double *v)
 {
+    const exact_score *score = asked->score;
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k, predicted = score->recipe.predicted;
     const int *order = score->recipe.order + k - predicted;
-    const double *weight = score->asked.weight + i * (size_t)predicted * dim;
+    const double *weight = asked->weight + i * (size_t)predicted * dim;
     memset(v, 0, (size_t)k * dim * sizeof *v);
     for (int a = 0; a < predicted; a++)
         for (int b = 0; b <= a; b++)
@@ -324,15 +331,16 @@ static void add_sum_everywhere(const exact_score *score, const class_at_time *cl
     }
 }
 
-static void answer_gradient(const exact_score *score, const run *now, const class_at_time *classes, const scratch *work,
+static void answer_gradient(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
                             size_t i)
 {
+    const exact_score *score = asked->score;
     size_t size = (size_t)score->recipe.spec.k * score->mixture->dim;
-    const double *z = state_of(score, i);
-    double *grad = score->asked.grad_z + i * size;
+    const double *z = state_of(asked, i);
+    double *grad = asked->grad_z + i * size;
     find_posterior(score, classes, z, work);
-    if (score->asked.eps) write_eps(score, now, classes, work, i);
-    find_direction(score, now, i, work->v);
+    if (asked->eps) write_eps(asked, now, classes, work, i);
+    find_direction(asked, now, i, work->v);
     memset(grad, 0, size * sizeof *grad);
     for (size_t g = 0; g < score->mixture->classes; g++) differentiate_class(score, &classes[g], g, z, work, grad);
     sum_differences(score->mixture, work);
@@ -342,17 +350,18 @@ static void answer_gradient(const exact_score *score, const run *now, const clas
 /* ---- The components as classes ----------------------------------------------------------------------------------- */
 
 /* grad log r_y = s_y - s. */
-static void answer_component(const exact_score *score, const run *now, const class_at_time *classes,
-                             const scratch *work, size_t i)
+static void answer_component(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
+                             size_t i)
 {
+    const exact_score *score = asked->score;
     const psld_mixture *mixture = score->mixture;
-    size_t size = (size_t)score->recipe.spec.k * mixture->dim, label = (size_t)score->asked.label[i];
-    double *grad = score->asked.grad_z + i * size;
-    const double *z = state_of(score, i);
+    size_t size = (size_t)score->recipe.spec.k * mixture->dim, label = (size_t)asked->label[i];
+    double *grad = asked->grad_z + i * size;
+    const double *z = state_of(asked, i);
     (void)now;
     log_shares(mixture, score->recipe.spec.k, classes, z, work);
     double share = work->r[label], all = normalise_shares(mixture, work);
-    if (score->asked.log_p) score->asked.log_p[i] = share - all;
+    if (asked->log_p) asked->log_p[i] = share - all;
     clear_sums(mixture, work);
     for (size_t c = 0; c < mixture->components; c++) add_component(mixture, work, c, (c == label) - work->r[c]);
     memset(grad, 0, size * sizeof *grad);
@@ -363,38 +372,48 @@ static void answer_component(const exact_score *score, const run *now, const cla
 
 static void answer_range(void *context, size_t begin, size_t end)
 {
-    exact_score *score = context;
+    question *asked = context;
+    const exact_score *score = asked->score;
     size_t size = scratch_size(score), r = 0;
     double stack[256], *room = stack;
     if (size > sizeof stack / sizeof *stack) room = psld_alloc(size, sizeof *room);
     if (!room) {
-        atomic_store(&score->out_of_memory, 1);
+        atomic_store(&asked->out_of_memory, 1);
         return;
     }
     scratch work = lay_out_scratch(score, room);
     for (size_t i = begin; i < end; i++) {
-        while (i >= score->runs[r].end) r++;
-        score->asked.answer(score, &score->runs[r], &score->classes[r * score->mixture->classes], &work, i);
+        while (i >= asked->runs[r].end) r++;
+        asked->answer(asked, &asked->runs[r], &asked->classes[r * score->mixture->classes], &work, i);
     }
     if (room != stack) psld_release(room);
 }
 
+static psld_status ask_with(question *asked, psld_workspace *memory, size_t n, const double *t)
+{
+    const exact_score *score = asked->score;
+    size_t runs = 0;
+    PSLD_TRY(find_runs(asked, memory, n, t, &runs));
+    psld_parallel(runs, 4, prepare_runs, asked);
+    for (size_t r = 0; r < runs; r++)
+        if (asked->runs[r].status != PSLD_OK) /* again, in this thread, for the text */
+            return psld_recipe_factor(&score->recipe, asked->runs[r].t, PSLD_HSM, asked->runs[r].factor, NULL);
+    psld_parallel(n, 4096 / (score->mixture->dim * score->mixture->components) + 1, answer_range, asked);
+    if (atomic_load(&asked->out_of_memory)) return psld_fail(PSLD_NO_MEMORY, "out of memory in the score of a mixture");
+    return PSLD_OK;
+}
+
 static psld_status ask(exact_score *score, size_t n, size_t dim, const double *t, question asked)
 {
-    size_t runs = 0;
     if (dim != score->mixture->dim)
         return psld_fail(PSLD_BAD_ARGUMENT, "mixture: states have %zu dimensions, the mixture %zu", dim,
                          score->mixture->dim);
-    PSLD_TRY(find_runs(score, n, t, &runs));
-    psld_parallel(runs, 4, prepare_runs, score);
-    for (size_t r = 0; r < runs; r++)
-        if (score->runs[r].status != PSLD_OK) /* again, in this thread, for the text */
-            return psld_recipe_factor(&score->recipe, score->runs[r].t, PSLD_HSM, score->runs[r].factor, NULL);
-    score->asked = asked;
-    atomic_store(&score->out_of_memory, 0);
-    psld_parallel(n, 4096 / (dim * score->mixture->components) + 1, answer_range, score);
-    if (atomic_load(&score->out_of_memory)) return psld_fail(PSLD_NO_MEMORY, "out of memory in the score of a mixture");
-    return PSLD_OK;
+    psld_workspace *memory = psld_workspace_take(&score->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    asked.score = score;
+    psld_status status = ask_with(&asked, memory, n, t);
+    psld_workspace_give(&score->workspaces, memory);
+    return status;
 }
 
 static psld_status predict_exactly(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
@@ -420,8 +439,7 @@ static void release_score(void *user)
 {
     exact_score *score = user;
     psld_mixture_free(score->mixture);
-    psld_release(score->runs);
-    psld_release(score->classes);
+    psld_workspaces_release(&score->workspaces);
     psld_release(score);
 }
 

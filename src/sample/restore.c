@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "base/workspace.h"
 #include "sample/denoiser.h"
 #include "sample/linear.h"
 #include "sample/source.h"
@@ -47,14 +48,25 @@ typedef struct method_row {
     int differentiates;
 } method_row;
 
-typedef struct restored {
+/* What is the same in all calls. */
+typedef struct restoration {
     psld_source *base;
     psld_recipe recipe; /* a copy of its own */
     const psld_operator *op;
     const method_row *method;
     psld_restore_options options;
-    double *y;        /* [size] */
-    size_t capacity;  /* states that there is room for */
+    double *y; /* [size] */
+    psld_workspaces workspaces;
+} restoration;
+
+/* A call. */
+typedef struct restored {
+    psld_source *base;
+    const psld_recipe *recipe;
+    const psld_operator *op;
+    const method_row *method;
+    psld_restore_options options;
+    const double *y;
     double *gradient; /* [n][k * dim]: the result */
     double *clean;    /* [n][dim]: X, then what is pulled back */
     double *weight;   /* [n][predicted * dim] */
@@ -74,9 +86,9 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
 {
     psld_gaussian kernel;
     double inverse[PSLD_MATRIX_SIZE], strength = 0;
-    int k = r->recipe.spec.k;
+    int k = r->recipe->spec.k;
     at->t = t;
-    psld_source_kernel(&r->recipe, r->base->exact, t, &kernel);
+    psld_source_kernel(r->recipe, r->base->exact, t, &kernel);
     psld_matrix_invert_lower(k, kernel.factor, inverse);
     memcpy(at->cov, kernel.cov, sizeof at->cov);
     for (int a = 0; a < k; a++) at->mu[a] = kernel.mean[a * k];
@@ -88,39 +100,23 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
     at->sigma2 = 1 / strength;
     at->isotropic = at->sigma2 / (1 + at->sigma2);
     if (!r->method->differentiates) return PSLD_OK;
-    return psld_denoiser_plan(&r->recipe, r->base->exact, t, &at->denoiser);
+    return psld_denoiser_plan(r->recipe, r->base->exact, t, &at->denoiser);
 }
 
-static void release_rooms(restored *r)
+static psld_status make_rooms(restored *r, psld_workspace *memory, size_t n)
 {
-    double **const rooms[] = {&r->gradient, &r->clean, &r->weight, &r->product, &r->residual, &r->solved, &r->cg[0],
-                              &r->cg[1],    &r->cg[2], &r->cg[3],  &r->cg[4],   &r->least,    &r->goals,  &r->work};
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
-        psld_release(*rooms[i]);
-        *rooms[i] = NULL;
-    }
-    r->capacity = 0;
-}
-
-static psld_status make_rooms(restored *r, size_t n)
-{
-    size_t k = (size_t)r->recipe.spec.k, dim = r->op->dim, size = r->op->size;
-    if (n <= r->capacity) return PSLD_OK;
-    release_rooms(r);
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
     r->room = dim + (k + 1) * size;
     struct {
         double **room;
         size_t width;
-    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},     {&r->weight, (size_t)r->recipe.predicted * dim},
+    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},     {&r->weight, (size_t)r->recipe->predicted * dim},
                        {&r->product, k * dim},  {&r->residual, size}, {&r->solved, size},
                        {&r->cg[0], size},       {&r->cg[1], size},    {&r->cg[2], size},
                        {&r->cg[3], size},       {&r->cg[4], size},    {&r->least, 1},
                        {&r->goals, 1},          {&r->work, r->room}};
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
-        *rooms[i].room = psld_alloc(n, rooms[i].width * sizeof(double));
-        if (!*rooms[i].room) return PSLD_NO_MEMORY;
-    }
-    r->capacity = n;
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        PSLD_TRY(psld_workspace_room(memory, (int)i, n, rooms[i].width, sizeof(double), (void **)rooms[i].room));
     return PSLD_OK;
 }
 
@@ -136,7 +132,7 @@ typedef struct diffused_job {
 static void invert_mixed(const restored *r, const moment *at, double square, double *out)
 {
     double cov[PSLD_MATRIX_SIZE], lower[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], transposed[PSLD_MATRIX_SIZE];
-    int k = r->recipe.spec.k;
+    int k = r->recipe->spec.k;
     memset(out, 0, (size_t)(k * k) * sizeof *out);
     if (square < 1e-14) return;
     for (int i = 0; i < k * k; i++)
@@ -151,7 +147,7 @@ static void diffused_state(const diffused_job *job, size_t i)
 {
     const restored *r = job->r;
     const psld_operator *op = r->op;
-    size_t k = (size_t)r->recipe.spec.k, dim = op->dim, size = op->size;
+    size_t k = (size_t)r->recipe->spec.k, dim = op->dim, size = op->size;
     double *work = r->work + i * r->room, *rest = work + dim, *spare = rest + k * size;
     double *gradient = r->gradient + i * k * dim;
     for (size_t a = 0; a < k; a++) {
@@ -177,7 +173,7 @@ static void diffused_range(void *context, size_t begin, size_t end)
 
 static psld_status run_diffused(restored *r, const moment *at, size_t n, const double *z, const double *eps)
 {
-    size_t k = (size_t)r->recipe.spec.k, size = r->op->size;
+    size_t k = (size_t)r->recipe->spec.k, size = r->op->size;
     (void)eps;
     diffused_job job = {r, at, z, psld_alloc(size, k * k * sizeof(double))};
     if (!job.precision) return PSLD_NO_MEMORY;
@@ -240,7 +236,7 @@ static double dot(size_t n, const double *a, const double *b)
  * the Jacobian that is there already. The exact p is not cut, nor is one for a V that is larger than the network's. */
 static double part_of_pull(const restored *r, const moment *at, size_t i)
 {
-    size_t k = (size_t)r->recipe.spec.k, dim = r->op->dim, size = r->op->size;
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
     const double *p = r->solved + i * size, *spread = r->clean + i * dim; /* A' p */
     double wanted = dot(size, p, r->residual + i * size), found = r->options.noise * r->options.noise * dot(size, p, p);
     for (size_t a = 0; a < k; a++) found += at->sigma2 * at->mu[a] * dot(dim, spread, r->product + (i * k + a) * dim);
@@ -250,7 +246,7 @@ static double part_of_pull(const restored *r, const moment *at, size_t i)
 /* gradient = (dX/dz)' A' solved, or as much of it as is good. */
 static psld_status finish_gradient(restored *r, const moment *at, size_t n, const double *z)
 {
-    size_t dim = r->op->dim, state = (size_t)r->recipe.spec.k * dim;
+    size_t dim = r->op->dim, state = (size_t)r->recipe->spec.k * dim;
     for (size_t i = 0; i < n; i++)
         psld_operator_adjoint(r->op, r->solved + i * r->op->size, r->work, r->clean + i * dim);
     PSLD_TRY(pull_back(r, at, n, z, r->clean));
@@ -296,7 +292,7 @@ static psld_status run_isotropic(restored *r, const moment *at, size_t n, const 
 static psld_status multiply_covariance(restored *r, const moment *at, size_t n, const double *z, const double *in,
                                        double *out)
 {
-    size_t k = (size_t)r->recipe.spec.k, dim = r->op->dim, size = r->op->size;
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
     double noise2 = r->options.noise * r->options.noise;
     for (size_t i = 0; i < n; i++) psld_operator_adjoint(r->op, in + i * size, r->work, r->clean + i * dim);
     PSLD_TRY(pull_back(r, at, n, z, r->clean));
@@ -396,14 +392,11 @@ void psld_restore_defaults(psld_restore_options *options)
     *options = (psld_restore_options){.method = methods[0].name, .scale = 1, .iterations = 8, .tolerance = 1e-4};
 }
 
-static psld_status predict_restored(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status restore_all(restored *r, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                               const double *t, double *eps)
 {
-    restored *r = user;
-    size_t state = (size_t)r->recipe.spec.k * dim, predicted = (size_t)r->recipe.predicted * dim;
-    if (dim != r->op->dim)
-        return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers a variable, the task %zu", dim,
-                         r->op->dim);
-    PSLD_TRY(make_rooms(r, n));
+    size_t state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
+    PSLD_TRY(make_rooms(r, memory, n));
     PSLD_TRY(psld_source_predict(r->base, n, dim, z, t, eps));
     for (size_t begin = 0, end; begin < n; begin = end) {
         moment at;
@@ -411,17 +404,36 @@ static psld_status predict_restored(void *user, size_t n, size_t dim, const doub
         PSLD_TRY(plan_moment(r, t[begin], &at));
         PSLD_TRY(r->method->run(r, &at, end - begin, z + begin * state, eps + begin * predicted));
         PSLD_TRY(
-            psld_tilt(&r->recipe, end - begin, dim, t + begin, r->options.scale, r->gradient, eps + begin * predicted));
+            psld_tilt(r->recipe, end - begin, dim, t + begin, r->options.scale, r->gradient, eps + begin * predicted));
     }
     return PSLD_OK;
 }
 
+static psld_status predict_restored(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    restoration *all = user;
+    if (dim != all->op->dim)
+        return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers a variable, the task %zu", dim,
+                         all->op->dim);
+    psld_workspace *memory = psld_workspace_take(&all->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    restored call = {.base = all->base,
+                     .recipe = &all->recipe,
+                     .op = all->op,
+                     .method = all->method,
+                     .options = all->options,
+                     .y = all->y};
+    psld_status status = restore_all(&call, memory, n, dim, z, t, eps);
+    psld_workspace_give(&all->workspaces, memory);
+    return status;
+}
+
 static void release_restored(void *user)
 {
-    restored *r = user;
-    release_rooms(r);
-    psld_release(r->y);
-    psld_release(r);
+    restoration *all = user;
+    psld_workspaces_release(&all->workspaces);
+    psld_release(all->y);
+    psld_release(all);
 }
 
 static psld_status check_restoring(const psld_source *base, const method_row *method,
@@ -454,9 +466,9 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
     for (int i = 0; i < METHODS; i++)
         if (psld_text_is(options->method, methods[i].name)) method = &methods[i];
     PSLD_TRY(check_restoring(base, method, options));
-    restored *r = psld_alloc(1, sizeof *r);
+    restoration *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;
-    *r = (restored){.base = base, .recipe = *recipe, .op = op, .method = method, .options = *options};
+    *r = (restoration){.base = base, .recipe = *recipe, .op = op, .method = method, .options = *options};
     r->options.method = method->name;
     r->y = psld_copy_bytes(y, op->size * sizeof *y);
     if (!r->y) {

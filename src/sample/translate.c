@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/workspace.h"
 #include "sample/multistep.h"
 
 /* Networks learn from times down to this. */
@@ -23,10 +24,14 @@ typedef struct translation {
     psld_source *base;
     psld_recipe known, wanted; /* copies of its own */
     double least, most;        /* sigma that the base knows */
-    double *z, *t, *eps, *x;   /* of one call: [n][known state], [n], [n][known eps], [n][dim] */
-    double *weight, *grad;     /* [n][known eps], [n][known state] */
-    size_t z_room, t_room, eps_room, x_room, weight_room, grad_room;
+    psld_workspaces workspaces;
 } translation;
+
+/* Memory of one call. */
+typedef struct rooms {
+    double *z, *t, *eps, *x; /* [n][known state], [n], [n][known eps], [n][dim] */
+    double *weight, *grad;   /* [n][known eps], [n][known state] */
+} rooms;
 
 /* Constants of one time. */
 typedef struct phrase {
@@ -39,12 +44,7 @@ typedef struct phrase {
 static void release_translation(void *user)
 {
     translation *tr = user;
-    psld_release(tr->z);
-    psld_release(tr->t);
-    psld_release(tr->eps);
-    psld_release(tr->x);
-    psld_release(tr->weight);
-    psld_release(tr->grad);
+    psld_workspaces_release(&tr->workspaces);
     psld_release(tr);
 }
 
@@ -106,36 +106,37 @@ static void move_states(const translation *tr, const phrase *p, size_t n, size_t
         }
 }
 
-static psld_status grow_room(translation *tr, size_t n, size_t dim, int gradient)
+static psld_status make_rooms(const translation *tr, psld_workspace *memory, size_t n, size_t dim, rooms *room)
 {
-    size_t state = n * dim * (size_t)tr->known.spec.k, eps = n * dim * (size_t)tr->known.predicted;
-    PSLD_TRY(psld_grow((void **)&tr->z, &tr->z_room, state, sizeof(double)));
-    PSLD_TRY(psld_grow((void **)&tr->t, &tr->t_room, n, sizeof(double)));
-    PSLD_TRY(psld_grow((void **)&tr->eps, &tr->eps_room, eps, sizeof(double)));
-    PSLD_TRY(psld_grow((void **)&tr->x, &tr->x_room, n * dim, sizeof(double)));
-    if (!gradient) return PSLD_OK;
-    PSLD_TRY(psld_grow((void **)&tr->weight, &tr->weight_room, eps, sizeof(double)));
-    return psld_grow((void **)&tr->grad, &tr->grad_room, state, sizeof(double));
+    size_t state = dim * (size_t)tr->known.spec.k, eps = dim * (size_t)tr->known.predicted;
+    struct {
+        double **room;
+        size_t width;
+    } const all[] = {{&room->z, state}, {&room->t, 1},        {&room->eps, eps},
+                     {&room->x, dim},   {&room->weight, eps}, {&room->grad, state}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        PSLD_TRY(psld_workspace_room(memory, (int)i, n, all[i].width, sizeof(double), (void **)all[i].room));
+    return PSLD_OK;
 }
 
-/* Gradient by the clean data, -pull . weight, into tr->x, and from there the weights of the base's eps. */
-static void weigh(translation *tr, const phrase *p, size_t n, size_t dim, const double *weight)
+/* Gradient by the clean data, -pull . weight, into room->x, and from there the weights of the base's eps. */
+static void weigh(const rooms *room, const phrase *p, size_t n, size_t dim, const double *weight)
 {
     size_t wanted = (size_t)p->wanted.predicted, known = (size_t)p->known.predicted;
-    memset(tr->x, 0, n * dim * sizeof(double));
+    memset(room->x, 0, n * dim * sizeof(double));
     for (size_t i = 0; i < n; i++) {
         for (size_t c = 0; c < wanted; c++)
             for (size_t j = 0; j < dim; j++)
-                tr->x[i * dim + j] -= p->wanted.pull[c] * weight[(i * wanted + c) * dim + j];
+                room->x[i * dim + j] -= p->wanted.pull[c] * weight[(i * wanted + c) * dim + j];
         for (size_t c = 0; c < known; c++)
             for (size_t j = 0; j < dim; j++)
-                tr->weight[(i * known + c) * dim + j] = p->known.eps[c] * tr->x[i * dim + j];
+                room->weight[(i * known + c) * dim + j] = p->known.eps[c] * room->x[i * dim + j];
     }
 }
 
 /* grad_z = white' weight + move' (state g + the base's gradient). */
-static void collect_gradient(const translation *tr, const phrase *p, size_t n, size_t dim, const double *weight,
-                             double *grad_z)
+static void collect_gradient(const translation *tr, const rooms *room, const phrase *p, size_t n, size_t dim,
+                             const double *weight, double *grad_z)
 {
     size_t k = (size_t)tr->wanted.spec.k, known = (size_t)tr->known.spec.k, wanted = (size_t)p->wanted.predicted;
     memset(grad_z, 0, n * k * dim * sizeof *grad_z);
@@ -148,28 +149,43 @@ static void collect_gradient(const translation *tr, const phrase *p, size_t n, s
             for (size_t a = 0; a < known; a++)
                 for (size_t j = 0; j < dim; j++)
                     out[j] += p->move[a * k + b] *
-                              (p->known.state[a] * tr->x[i * dim + j] + tr->grad[(i * known + a) * dim + j]);
+                              (p->known.state[a] * room->x[i * dim + j] + room->grad[(i * known + a) * dim + j]);
         }
 }
 
 /* n states at one time; `weight` NULL: eps alone. */
-static psld_status translate_run(translation *tr, size_t n, size_t dim, const double *z, double t, const double *weight,
-                                 double *eps, double *grad_z)
+static psld_status translate_run(const translation *tr, const rooms *room, size_t n, size_t dim, const double *z,
+                                 double t, const double *weight, double *eps, double *grad_z)
 {
     phrase p;
     PSLD_TRY(plan_phrase(tr, t, &p));
-    move_states(tr, &p, n, dim, z, tr->z);
-    for (size_t i = 0; i < n; i++) tr->t[i] = p.t;
+    move_states(tr, &p, n, dim, z, room->z);
+    for (size_t i = 0; i < n; i++) room->t[i] = p.t;
     if (weight) {
-        weigh(tr, &p, n, dim, weight);
-        PSLD_TRY(psld_source_gradient(tr->base, n, dim, tr->z, tr->t, tr->weight, tr->eps, tr->grad));
-        collect_gradient(tr, &p, n, dim, weight, grad_z);
+        weigh(room, &p, n, dim, weight);
+        PSLD_TRY(psld_source_gradient(tr->base, n, dim, room->z, room->t, room->weight, room->eps, room->grad));
+        collect_gradient(tr, room, &p, n, dim, weight, grad_z);
     } else {
-        PSLD_TRY(psld_source_predict(tr->base, n, dim, tr->z, tr->t, tr->eps));
+        PSLD_TRY(psld_source_predict(tr->base, n, dim, room->z, room->t, room->eps));
     }
     if (!eps) return PSLD_OK;
-    psld_denoiser_apply(&p.known, n, dim, tr->z, tr->eps, tr->x);
-    psld_denoiser_eps(&p.wanted, n, dim, z, tr->x, eps);
+    psld_denoiser_apply(&p.known, n, dim, room->z, room->eps, room->x);
+    psld_denoiser_eps(&p.wanted, n, dim, z, room->x, eps);
+    return PSLD_OK;
+}
+
+static psld_status translate_all(const translation *tr, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                                 const double *t, const double *weight, double *eps, double *grad_z)
+{
+    rooms room;
+    size_t state = (size_t)tr->wanted.spec.k * dim, predicted = (size_t)tr->wanted.predicted * dim;
+    PSLD_TRY(make_rooms(tr, memory, n, dim, &room));
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        PSLD_TRY(translate_run(tr, &room, end - begin, dim, z + begin * state, t[begin],
+                               weight ? weight + begin * predicted : NULL, eps ? eps + begin * predicted : NULL,
+                               grad_z ? grad_z + begin * state : NULL));
+    }
     return PSLD_OK;
 }
 
@@ -177,15 +193,11 @@ static psld_status differentiate(void *user, size_t n, size_t dim, const double 
                                  const double *weight, double *eps, double *grad_z)
 {
     translation *tr = user;
-    size_t state = (size_t)tr->wanted.spec.k * dim, predicted = (size_t)tr->wanted.predicted * dim;
-    PSLD_TRY(grow_room(tr, n, dim, weight != NULL));
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
-        PSLD_TRY(translate_run(tr, end - begin, dim, z + begin * state, t[begin],
-                               weight ? weight + begin * predicted : NULL, eps ? eps + begin * predicted : NULL,
-                               grad_z ? grad_z + begin * state : NULL));
-    }
-    return PSLD_OK;
+    psld_workspace *memory = psld_workspace_take(&tr->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = translate_all(tr, memory, n, dim, z, t, weight, eps, grad_z);
+    psld_workspace_give(&tr->workspaces, memory);
+    return status;
 }
 
 static psld_status predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
