@@ -561,6 +561,10 @@ PSLD_API psld_status psld_image_save(const psld_array *image, const char *path);
 /* Writes one PNG of many images u8 [n, channels, height, width], row by row, `columns` beside each other (0: as nearly
  * square as can be); n >= 1. */
 PSLD_API psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path);
+/* The same images u8 [..., height, width] with every pixel as a square of factor x factor pixels: to look at small
+ * pictures. */
+enum { PSLD_MAX_ZOOM = 64 };
+PSLD_API psld_status psld_images_enlarge(const psld_array *images, size_t factor, psld_array **larger);
 /* From the numbers of models to pixels: float32 in [-1, 1], any shape; v becomes (v + 1) 127.5, rounded, or cut off
  * with `floor`; what lies outside becomes 0 or 255. */
 PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images);

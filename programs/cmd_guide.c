@@ -99,7 +99,8 @@ static psld_status write_samples(const guide_job *g)
     if (!sampling_is_image(job)) return write_plot(g);
     psld_status status = sampling_pixels(job, g->x, &pixels);
     if (status == PSLD_OK)
-        status = cli_ends_in(out, ".png") ? psld_image_grid(pixels, g->n, out) : write_folders(g, pixels);
+        status =
+            cli_ends_in(out, ".png") ? sheet_write(pixels, g->n, job->request->zoom, out) : write_folders(g, pixels);
     psld_array_free(pixels);
     return status;
 }
@@ -160,6 +161,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!s.label) return cli_wrong_usage(command, "which class? Give --label L, or --label all");
     exit_code = sampling_check(command, &s);
     if (exit_code == EXIT_DONE) exit_code = sampling_check_out(command, &s, ".npy|.png|.svg");
+    if (exit_code == EXIT_DONE) exit_code = sheet_check_zoom(command, s.zoom, cli_ends_in(s.out, ".png"));
     return exit_code == EXIT_DONE ? guide(command, words, count, &s) : exit_code;
 }
 

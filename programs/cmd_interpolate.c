@@ -3,11 +3,12 @@
 #include <stdio.h>
 
 #include "latent.h"
+#include "sheet.h"
 
 typedef struct request {
     const char *out;
     latent_request latent;
-    long number;
+    long number, zoom;
 } request;
 
 /* States between a and b on the arc that keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w) / sin
@@ -31,13 +32,13 @@ static void walk_arc(size_t width, const float *a, const float *b, size_t n, flo
     }
 }
 
-static psld_status write_strip(const psld_array *strip, const char *path)
+static psld_status write_strip(const psld_array *strip, long zoom, const char *path)
 {
     psld_array *pixels = NULL;
     if (cli_ends_in(path, ".npy")) return psld_array_save(strip, path);
     if (strip->rank != 4) return cli_bad_input("-o %s: a picture needs a model of images; write .npy", path);
     psld_status status = psld_images_from_data(strip, 0, &pixels);
-    if (status == PSLD_OK) status = psld_image_grid(pixels, strip->shape[0], path);
+    if (status == PSLD_OK) status = sheet_write(pixels, strip->shape[0], zoom, path);
     psld_array_free(pixels);
     return status;
 }
@@ -58,7 +59,7 @@ static int interpolate(request *r, const char *const *words)
         if (status == PSLD_OK) walk_arc(width, job.z->data, (const float *)job.z->data + width, n, between->data);
     }
     if (status == PSLD_OK) status = latent_decode(&job, between, &strip);
-    if (status == PSLD_OK) status = write_strip(strip, r->out);
+    if (status == PSLD_OK) status = write_strip(strip, r->zoom, r->out);
     if (status == PSLD_OK) printf("%zu from %s to %s: %s\n", n, words[1], words[2], r->out);
     psld_array_free(between);
     psld_array_free(strip);
@@ -75,6 +76,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "OUT", "a strip of pictures (.png), or the data (.npy)", &r.out, NULL},
         {"number", 'n', CLI_COUNT, "N", "pictures in all, both ends included (default 9)", &r.number, NULL},
+        SHEET_OPTION(r.zoom),
         LATENT_OPTIONS(r.latent),
         CLI_WEAK_OPTIONS(r.latent.model),
         CLI_MODEL_OPTIONS(r.latent.model),
@@ -87,6 +89,8 @@ static int run(const cli_command *command, int argc, char **argv)
     if (r.number < 2 || r.number > 10000) return cli_wrong_usage(command, "-n: expected 2 to 10000");
     if (!r.out || !cli_ends_in(r.out, ".npy|.png"))
         return cli_wrong_usage(command, "where to? Give -o OUT (.png, .npy)");
+    exit_code = sheet_check_zoom(command, r.zoom, cli_ends_in(r.out, ".png"));
+    if (exit_code != EXIT_DONE) return exit_code;
     return cli_output_possible(r.out) ? interpolate(&r, words) : EXIT_FAILED;
 }
 

@@ -113,7 +113,8 @@ static psld_status write_strips(const sample_job *job, const psld_trajectory *tr
     frames.shape[0] *= frames.shape[1];
     memmove(frames.shape + 1, frames.shape + 2, 3 * sizeof *frames.shape);
     psld_status status = sampling_pixels(&job->sampling, &frames, &pixels);
-    if (status == PSLD_OK) status = psld_image_grid(pixels, FRAMES, job->request->trajectory_path);
+    if (status == PSLD_OK)
+        status = sheet_write(pixels, FRAMES, job->sampling.request->zoom, job->request->trajectory_path);
     psld_array_free(pixels);
     return status;
 }
@@ -171,6 +172,9 @@ static int check_request(const cli_command *command, sample_request *r)
         return cli_wrong_usage(command, "--trajectory: expected a name that ends in .png, found \"%s\"",
                                r->trajectory_path);
     if (r->trajectory_path && !cli_output_possible(r->trajectory_path)) return EXIT_FAILED;
+    exit_code = sheet_check_zoom(command, r->sampling.zoom,
+                                 r->trajectory_path || (r->sampling.out && cli_ends_in(r->sampling.out, ".png")));
+    if (exit_code != EXIT_DONE) return exit_code;
     return r->estimate && !r->sampling.out ? EXIT_DONE : sampling_check_out(command, &r->sampling, ENDINGS);
 }
 

@@ -55,7 +55,7 @@ static psld_status write_grid(const sample_job *job, const psld_array *x)
 {
     psld_array *pixels = NULL;
     psld_status status = sampling_pixels(&job->sampling, x, &pixels);
-    if (status == PSLD_OK) status = psld_image_grid(pixels, 0, job->sampling.request->out);
+    if (status == PSLD_OK) status = sheet_write(pixels, 0, job->sampling.request->zoom, job->sampling.request->out);
     psld_array_free(pixels);
     return status;
 }

@@ -59,6 +59,7 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     job->parts = 1;
     /* With scale 1 a network follows the class in part only: docs/conditional.md has the measurement. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
+    if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", words[0]);
     status = sampling_choose(s, job->model, &job->options);
     if (status != PSLD_OK) return status;
     if (s->classifier) return open_classifier(s, job);

@@ -4,12 +4,13 @@
 #define PSLD_PROGRAMS_SAMPLING_H
 
 #include "cli.h"
+#include "sheet.h"
 
 typedef struct sampling_request {
     cli_model model;
     psld_sample_options options;
     const char *out, *quantize, *sampler, *quality, *eta, *detail;
-    long n, nfe, order, batch, corrector, ode_group;
+    long n, nfe, order, batch, corrector, ode_group, zoom;
     double tolerance, eps;
     int state, json, fit;
     /* guidance */
@@ -62,6 +63,7 @@ const char *sampling_qualities(void);
     CLI_MODEL_OPTIONS((s).model)
 
 #define SAMPLING_OPTIONS(s) \
+    SHEET_OPTION((s).zoom), \
     {"state", 0, CLI_FLAG, NULL, "write auxiliary variables too", &(s).state, NULL}, \
     SAMPLING_WALK(s)
 

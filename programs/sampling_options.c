@@ -133,5 +133,6 @@ int sampling_check_restoration(const cli_command *command, sampling_request *s)
 {
     if (s->classifier && !s->label) return cli_wrong_usage(command, "--classifier needs --label");
     int exit_code = sampling_check(command, s);
+    if (exit_code == EXIT_DONE) exit_code = sheet_check_zoom(command, s->zoom, s->out && !cli_ends_in(s->out, ".npy"));
     return exit_code == EXIT_DONE ? sampling_check_out(command, s, ".npy|.png") : exit_code;
 }

@@ -49,8 +49,10 @@ psld_status sampling_check_strips(const sampling_job *job, size_t images, size_t
     return status;
 }
 
-static psld_status write_folder(const char *out, psld_array *const parts[3], const psld_array *strips, size_t columns)
+static psld_status write_folder(const sampling_request *request, psld_array *const parts[3], const psld_array *strips,
+                                size_t columns)
 {
+    const char *out = request->out;
     char path[CLI_PATH];
     psld_status status = cli_make_folder(out);
     for (int i = 0; status == PSLD_OK && i < 3; i++) {
@@ -59,7 +61,7 @@ static psld_status write_folder(const char *out, psld_array *const parts[3], con
         if (parts[i]) status = sampling_write_folder(parts[i], path);
     }
     snprintf(path, sizeof path, "%s/strips.png", out);
-    return status == PSLD_OK ? psld_image_grid(strips, columns, path) : status;
+    return status == PSLD_OK ? sheet_write(strips, columns, request->zoom, path) : status;
 }
 
 psld_status sampling_write_strips(const sampling_job *job, const psld_array *originals, const psld_array *corrupted,
@@ -74,8 +76,8 @@ psld_status sampling_write_strips(const sampling_job *job, const psld_array *ori
     if (status == PSLD_OK) status = make_strips(job, parts, &strips);
     if (status == PSLD_OK) {
         size_t columns = strips->shape[0] / parts[1]->shape[0];
-        status = cli_ends_in(out, ".png") ? psld_image_grid(strips, columns, out)
-                                          : write_folder(out, parts, strips, columns);
+        status = cli_ends_in(out, ".png") ? sheet_write(strips, columns, job->request->zoom, out)
+                                          : write_folder(job->request, parts, strips, columns);
     }
     for (int i = 0; i < 3; i++) psld_array_free(parts[i]);
     psld_array_free(strips);

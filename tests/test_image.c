@@ -417,6 +417,29 @@ static void grid(void **state)
     unlink("grid.png");
 }
 
+/* Every pixel is a square of equal ones, in every image and channel. */
+static void enlarged(void **state)
+{
+    const size_t shape[4] = {2, 3, 4, 5};
+    psld_array *images = make_array(PSLD_U8, 4, shape), *large = NULL, *numbers = make_array(PSLD_F32, 4, shape);
+    (void)state;
+    assert_int_equal(psld_images_enlarge(images, 3, &large), PSLD_OK);
+    const size_t expected[4] = {2, 3, 12, 15};
+    assert_memory_equal(large->shape, expected, sizeof expected);
+    const uint8_t *from = images->data, *to = large->data;
+    for (size_t plane = 0; plane < 6; plane++)
+        for (size_t y = 0; y < 12; y++)
+            for (size_t x = 0; x < 15; x++)
+                assert_int_equal(to[(plane * 12 + y) * 15 + x], from[(plane * 4 + y / 3) * 5 + x / 3]);
+    psld_array_free(large);
+    assert_int_equal(psld_images_enlarge(images, 0, &large), PSLD_BAD_ARGUMENT);
+    assert_int_equal(psld_images_enlarge(images, PSLD_MAX_ZOOM + 1, &large), PSLD_BAD_ARGUMENT);
+    assert_int_equal(psld_images_enlarge(numbers, 2, &large), PSLD_BAD_ARGUMENT);
+    assert_null(large);
+    psld_array_free(images);
+    psld_array_free(numbers);
+}
+
 static void pixels_of_numbers(void **state)
 {
     static const float numbers[] = {-1, 1, 0, -2, 2, 0.99f, -0.99f, NAN, INFINITY, -INFINITY, 0.0039216f};
@@ -514,6 +537,7 @@ int main(void)
         cmocka_unit_test(fit_changes_colours),
         cmocka_unit_test(save_and_load),
         cmocka_unit_test(grid),
+        cmocka_unit_test(enlarged),
         cmocka_unit_test(pixels_of_numbers),
         cmocka_unit_test(out_of_memory),
     };

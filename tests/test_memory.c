@@ -433,11 +433,13 @@ MAKES(load_image, array, psld_image_load("memory-data/1.png", &made))
 static psld_status write_images(void)
 {
     const size_t shape[4] = {2, 3, 2, 2};
-    psld_array *x, *images = NULL;
+    psld_array *x, *images = NULL, *larger = NULL;
     PSLD_TRY(psld_array_create(PSLD_F32, 4, shape, &x));
     psld_status status = psld_images_from_data(x, 0, &images);
-    if (status == PSLD_OK) status = psld_image_grid(images, 0, "memory-output.png");
+    if (status == PSLD_OK) status = psld_images_enlarge(images, 2, &larger);
+    if (status == PSLD_OK) status = psld_image_grid(larger, 0, "memory-output.png");
     psld_array_free(images);
+    psld_array_free(larger);
     psld_array_free(x);
     return status;
 }

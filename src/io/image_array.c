@@ -1,6 +1,7 @@
 /* Images as arrays [channels, height, width]: the public calls. */
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "io/image.h"
@@ -95,6 +96,37 @@ psld_status psld_image_grid(const psld_array *images, size_t columns, const char
     psld_status status = psld_image_write(path, wide, high, (int)channels, canvas);
     psld_release(canvas);
     return status;
+}
+
+/* One row of pixels, each repeated, and the row itself as often. */
+static uint8_t *enlarge_row(const uint8_t *from, size_t width, size_t factor, uint8_t *to)
+{
+    uint8_t *row = to;
+    for (size_t x = 0; x < width; x++, to += factor) memset(to, from[x], factor);
+    for (size_t i = 1; i < factor; i++, to += width * factor) memcpy(to, row, width * factor);
+    return to;
+}
+
+psld_status psld_images_enlarge(const psld_array *images, size_t factor, psld_array **larger)
+{
+    *larger = NULL;
+    int rank = images->rank;
+    if (images->type != PSLD_U8 || rank < 2)
+        return psld_fail(PSLD_BAD_ARGUMENT, "enlarge: expected u8 [..., height, width]");
+    if (factor < 1 || factor > PSLD_MAX_ZOOM)
+        return psld_fail(PSLD_BAD_ARGUMENT, "enlarge: expected a factor from 1 to %d, found %zu", PSLD_MAX_ZOOM,
+                         factor);
+    size_t shape[PSLD_MAX_RANK], width = images->shape[rank - 1];
+    memcpy(shape, images->shape, sizeof shape);
+    for (int i = rank - 2; i < rank; i++)
+        if (__builtin_mul_overflow(shape[i], factor, &shape[i]))
+            return psld_fail(PSLD_BAD_ARGUMENT, "enlarge: images of too many pixels");
+    PSLD_TRY(psld_array_create(PSLD_U8, rank, shape, larger));
+    const uint8_t *from = images->data;
+    uint8_t *to = (*larger)->data;
+    for (size_t row = 0; width > 0 && row < images->count / width; row++)
+        to = enlarge_row(from + row * width, width, factor, to);
+    return PSLD_OK;
 }
 
 psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images)
