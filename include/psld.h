@@ -707,6 +707,8 @@ typedef struct psld_run_info {
     double held_out; /* the last that was measured; NaN: none */
     double seconds;  /* of all steps */
     int running;     /* a process is training in it */
+    int classifier;  /* it trains a classifier, not a score network */
+    double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
 } psld_run_info;
 PSLD_API psld_status psld_run_look(const char *folder, psld_run_info *info);
 

@@ -246,8 +246,9 @@ const cli_command command_train = {
         "settings\n"
         "are chosen for it and shown. DATA is a folder or archive of images, MNIST or CIFAR files, .npy or .npz, or "
         "toy:NAME.\n\n"
-        "RUN gets config.yaml, log.jsonl, loss.png, model.safetensors, checkpoints/ and samples/. The same command "
-        "again, or\n"
+        "RUN gets config.yaml, log.jsonl, loss.png, model.safetensors, checkpoints/, samples/, and index.html, which "
+        "shows them\n"
+        "in a browser and reloads itself while the run goes on. The same command again, or\n"
         "psld train -o RUN, goes on where it stopped, bit for bit. Ctrl-C finishes the step and writes a checkpoint.",
     .examples = "  psld train toy:moons -o moons\n"
                 "  psld train pictures/ -o run train.steps=20000\n"

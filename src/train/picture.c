@@ -77,7 +77,7 @@ psld_status psld_training_picture(psld_training *t)
     options.batch = 0;
     psld_model_changed(t->model);
     PSLD_TRY(psld_model_sample(t->model, &options, 0, (size_t)t->settings.train.sample_count, NULL, 0, &x, NULL));
-    snprintf(name, sizeof name, "samples/step-%09llu.png", step);
+    snprintf(name, sizeof name, PSLD_PICTURE_NAME, step);
     snprintf(title, sizeof title, "step %llu", step);
     const char *path = psld_run_folder_file(t->run, name);
     psld_status status = images ? save_images(x, path) : save_points(x, title, path);

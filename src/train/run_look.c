@@ -22,6 +22,7 @@ static psld_status look_at_config(const char *path, psld_run_info *info)
     PSLD_TRY(psld_yaml_load(path, &yaml));
     psld_status status = psld_settings_read(yaml, &settings);
     if (status == PSLD_OK) info->steps = (uint64_t)settings.train.steps;
+    if (status == PSLD_OK) info->classifier = settings.train.loss == PSLD_LOSS_ENTROPY;
     if (status == PSLD_OK) psld_settings_clear(&settings);
     psld_yaml_free(yaml);
     return status;
@@ -41,6 +42,8 @@ static psld_status look_at_log(const char *path, psld_run_info *info)
             info->seconds += json_number_value(json_object_get(entry, "seconds"));
         }
         if (json_is_number(held)) info->held_out = json_number_value(held);
+        const json_t *accuracy = json_object_get(entry, "held_out_accuracy");
+        if (json_is_number(accuracy)) info->accuracy = json_number_value(accuracy);
         json_decref(entry);
     }
     if (file) fclose(file);
@@ -66,7 +69,7 @@ psld_status psld_run_look(const char *folder, psld_run_info *info)
 {
     char path[LONGEST_PATH];
     long newest;
-    *info = (psld_run_info){.loss = (double)NAN, .held_out = (double)NAN};
+    *info = (psld_run_info){.loss = (double)NAN, .held_out = (double)NAN, .accuracy = (double)NAN};
     if (strlen(folder) + 32 > sizeof path || !psld_run_folder_exists(folder))
         return psld_fail(PSLD_BAD_INPUT, "%.300s: has no config.yaml, so it is no training run", folder);
     snprintf(path, sizeof path, "%s/config.yaml", folder);

@@ -274,6 +274,7 @@ static psld_status open_in(psld_training *t, const char *folder, const psld_trai
     if (folder && !goes_on && psld_run_folder_exists(folder))
         return psld_fail(PSLD_IO, "%s: another process has begun a run in this folder", folder);
     if (t->run) PSLD_TRY(resume(t));
+    if (t->run) PSLD_TRY(psld_training_page(t, NULL));
     share_state(t);
     return PSLD_OK;
 }
@@ -519,15 +520,20 @@ psld_status psld_training_save(psld_training *t)
 static psld_status after_step(psld_training *t)
 {
     psld_status picture = PSLD_OK;
+    int draws = due(t, t->settings.train.sample_every, t->settings.train.sample_every > 0);
     if (!t->run) return PSLD_OK;
-    if (due(t, t->settings.train.sample_every, t->settings.train.sample_every > 0)) picture = psld_training_picture(t);
+    if (draws) picture = psld_training_picture(t);
     if (picture != PSLD_OK) {
         psld_training_save(t);
         return picture;
     }
-    if (!due(t, t->settings.train.checkpoint_every, 1)) return PSLD_OK;
-    PSLD_TRY(psld_training_plot(t));
-    return psld_training_save(t);
+    if (due(t, t->settings.train.checkpoint_every, 1)) {
+        PSLD_TRY(psld_training_plot(t));
+        PSLD_TRY(psld_training_save(t));
+    } else if (!draws) {
+        return PSLD_OK;
+    }
+    return psld_training_page(t, NULL);
 }
 
 psld_status psld_training_step(psld_training *t, psld_training_report *report)
@@ -588,7 +594,7 @@ uint64_t psld_training_steps(const psld_training *t)
 
 /* ---- The whole run ----------------------------------------------------------------------------------------------- */
 
-psld_status psld_training_run(psld_training *t, psld_training_fn watch, void *user)
+static psld_status run_steps(psld_training *t, psld_training_fn watch, void *user)
 {
     while (psld_trainer_steps(t->trainer) < t->settings.train.steps) {
         psld_training_report report;
@@ -600,4 +606,15 @@ psld_status psld_training_run(psld_training *t, psld_training_fn watch, void *us
         return psld_fail(PSLD_CANCELLED, "stopped after step %llu", (unsigned long long)report.step);
     }
     return PSLD_OK;
+}
+
+/* The page says why a run ended before its time. That it cannot be written is nothing beside the reason itself. */
+psld_status psld_training_run(psld_training *t, psld_training_fn watch, void *user)
+{
+    char why[1024];
+    psld_status status = run_steps(t, watch, user);
+    if (status == PSLD_OK || !t->run) return status;
+    snprintf(why, sizeof why, "%s", psld_error_text());
+    (void)psld_training_page(t, why);
+    return psld_fail(status, "%s", why);
 }

@@ -42,5 +42,9 @@ psld_status psld_training_picture(psld_training *training);
 /* Whether its sampler can do what it will be asked, before the steps that lead to it. */
 psld_status psld_training_check_picture(const psld_training *training);
 psld_status psld_training_plot(psld_training *training);
+#define PSLD_PICTURE_NAME "samples/step-%09llu.png"
+
+/* index.html. `stopped`: why the run goes on no more, or NULL. */
+psld_status psld_training_page(psld_training *training, const char *stopped);
 
 #endif
