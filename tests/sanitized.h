@@ -14,4 +14,16 @@
 #define PSLD_SANITIZED 0
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+#define PSLD_THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PSLD_THREAD_SANITIZED 1
+#endif
+#endif
+
+#ifndef PSLD_THREAD_SANITIZED
+#define PSLD_THREAD_SANITIZED 0
+#endif
+
 #endif

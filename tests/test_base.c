@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <Random123/philox.h>
 #include <cmocka.h>
@@ -17,6 +19,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "sanitized.h"
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
 
@@ -590,6 +593,45 @@ static void results_do_not_depend_on_threads(void **state)
     psld_threads_set(0);
 }
 
+/* The child of a process with a pool has none of its threads: they must not be waited for. */
+static void use_the_pool_after_fork(void)
+{
+    visit *all = psld_alloc(1, sizeof *all);
+    alarm(60); /* instead of hanging */
+    all->count = MOST;
+    if (psld_threads_set(2) != PSLD_OK) _exit(1);
+    psld_parallel(MOST, 3, count_visits, all);
+    if (psld_threads_set(3) != PSLD_OK) _exit(1);
+    psld_parallel(MOST, 3, count_visits, all);
+    for (size_t j = 0; j < MOST; j++)
+        if (atomic_load(&all->times[j]) != 2) _exit(2);
+    psld_release(all);
+    _exit(0);
+}
+
+static void a_child_of_fork_has_a_pool_of_its_own(void **state)
+{
+    (void)state;
+    if (PSLD_THREAD_SANITIZED) skip(); /* it allows no threads in a child */
+    visit *all = psld_alloc(1, sizeof *all);
+    all->count = MOST;
+    assert_int_equal(psld_threads_set(4), PSLD_OK);
+    psld_parallel(MOST, 3, count_visits, all);
+    for (int i = 0; i < 4; i++) {
+        int result = 0;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) use_the_pool_after_fork();
+        assert_int_equal(waitpid(child, &result, 0), child);
+        assert_true(WIFEXITED(result));
+        assert_int_equal(WEXITSTATUS(result), 0);
+        psld_parallel(MOST, 3, count_visits, all); /* and the parent keeps its own */
+    }
+    for (size_t j = 0; j < MOST; j++) assert_int_equal(atomic_load(&all->times[j]), 5);
+    psld_release(all);
+    psld_threads_set(0);
+}
+
 /* ---- Log and progress -------------------------------------------------------------------------------------------- */
 
 typedef struct heard {
@@ -710,6 +752,7 @@ int main(void)
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(number_of_threads_has_limits),
         cmocka_unit_test(results_do_not_depend_on_threads),
+        cmocka_unit_test(a_child_of_fork_has_a_pool_of_its_own),
         cmocka_unit_test(log_goes_where_it_is_sent),
         cmocka_unit_test(long_log_lines_are_cut),
         cmocka_unit_test(progress_can_cancel),

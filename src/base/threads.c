@@ -189,10 +189,30 @@ static void stop_workers(void)
     atomic_store(&stop, 0);
 }
 
+/* A child of fork has this memory but only the thread that forked: no workers, and locks and waits as others held them. It
+ * begins with an empty pool, which its first job fills. */
+static void forget_workers(void)
+{
+    workers = sleeping = 0;
+    atomic_store(&stop, 0);
+    atomic_store(&gate, 0);
+    pthread_mutex_init(&owner, NULL);
+    pthread_mutex_init(&lock, NULL);
+    pthread_cond_init(&wake, NULL);
+    pthread_cond_init(&idle, NULL);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_workers);
+}
+
 /* Runs the job that stands in `job`. A thread that cannot be made is done without. */
 static void run_job(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int helpers = psld_threads_get() - 1;
+    pthread_once(&once, watch_forks);
     if (workers > helpers) stop_workers();
     if (workers < helpers) atomic_store(&may_spin, helpers < processors());
     pthread_mutex_lock(&lock);
