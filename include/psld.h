@@ -16,7 +16,8 @@
  *   - Objects, arrays and results that a call asks for must be there: NULL is taken only where it is said what it means.
  *   - Matrices are k x k, row by row, position first. States are variable-major: all of x, then all of m_1, ...
  *   - The library never prints, never exits, never touches the environment or signal handlers.
- *   - Objects are immutable once made and may be shared between threads, unless said otherwise.
+ *   - Objects are immutable once made and may be shared between threads, unless said otherwise. A source that wraps
+ *     another may be shared as far as that one may: exact ones can, networks cannot.
  */
 #ifndef PSLD_H
 #define PSLD_H
@@ -69,7 +70,8 @@ typedef int (*psld_progress_fn)(void *user, uint64_t done, uint64_t total);
 
 /* Number of threads that the library computes with, the caller's included; 0 = one for each processor that the
  * process may use (the default). Results do not depend on it. Not while another call runs. To be raised before the
- * first network is opened: later, convolutions stay with as many as there were then. */
+ * first network is opened: later, convolutions stay with as many as there were then. A child of fork begins with threads
+ * of its own; objects that work ahead in the background, open data and training, are not to be used in it. */
 PSLD_API psld_status psld_threads_set(int count);
 PSLD_API int psld_threads_get(void);
 
@@ -501,7 +503,8 @@ PSLD_API psld_status psld_model_draw(psld_model *model, const psld_sample_option
                                      uint64_t *nfe);
 /* The clean data that a model predicts along the way of samples first ... first + count - 1, at `frames` moments from
  * t = 1 to the end of the walk. Makes itself the watcher of a walk's options; the frames, float32 [count, frames,
- * channels, ...], are those of all walks till then, and live as long as the trajectory. The model is borrowed. */
+ * channels, ...], are those of all walks till then, and live as long as the trajectory. The model is borrowed. A
+ * trajectory watches one walk at a time. */
 typedef struct psld_trajectory psld_trajectory;
 PSLD_API psld_status psld_trajectory_create(const psld_model *model, uint64_t first, size_t count, size_t frames,
                                             psld_trajectory **trajectory);
@@ -527,7 +530,8 @@ PSLD_API psld_status psld_model_evaluate(psld_model *model, const psld_array *z,
 /* Writes the weights with their configuration: .safetensors, or .pt/.pth/.ckpt for PyTorch. */
 PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);
 
-/* Seconds of one evaluation of `batch` samples (best of `repetitions`), and the bytes of its working memory. */
+/* Seconds of one evaluation of `batch` samples (best of `repetitions`), and the bytes of its working memory. A batch has
+ * 1 to 4096 samples, here and for plans. */
 PSLD_API psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes);
 /* The same for a step of training (forward, backward, clipping, Adam, moving average), which changes the weights. */
 PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds,
@@ -603,7 +607,8 @@ PSLD_API uint64_t psld_data_count(const psld_data *data);
 PSLD_API int psld_data_shape(const psld_data *data, size_t shape[PSLD_MAX_RANK]);
 /* Whether items are images of u8; else they are numbers. */
 PSLD_API int psld_data_is_image(const psld_data *data);
-/* Classes, their names (index < classes), and how many items each has (0 for endless sets). */
+/* Classes, their names (0 <= index; NULL past the last), and how many items each has (0 for endless sets, and past the
+ * last). */
 PSLD_API size_t psld_data_classes(const psld_data *data);
 PSLD_API const char *psld_data_class(const psld_data *data, size_t index);
 PSLD_API uint64_t psld_data_class_count(const psld_data *data, size_t index);
@@ -646,7 +651,7 @@ PSLD_API void psld_training_defaults(psld_training_options *options);
 
 /* Opens a run in a folder, which is made if it is not there. A folder that has a run already goes on with it, bit for
  * bit as if it had never stopped, and needs neither config nor data; another configuration is refused. NULL: a run that
- * writes nothing. One process at a time. */
+ * writes nothing. One process and one thread at a time. */
 PSLD_API psld_status psld_training_open(const char *folder, const psld_training_options *options,
                                         psld_training **training);
 /* What was not saved is lost. */
@@ -721,7 +726,7 @@ PSLD_API int psld_training_key(int index, const char **name, const char **initia
  * float32 or float64; all is computed in float64. docs/evaluation.md has the definitions. */
 
 /* Mean and covariance of features (of n - 1 degrees of freedom), which may come a few at a time: however they come, the
- * result has the same bits. */
+ * result has the same bits. One thread at a time until they are finished. */
 typedef struct psld_statistics psld_statistics;
 PSLD_API psld_status psld_statistics_create(size_t dim, psld_statistics **statistics);
 PSLD_API void psld_statistics_free(psld_statistics *statistics);
@@ -765,7 +770,8 @@ PSLD_API psld_status psld_precision_recall(const psld_array *generated, const ps
 PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,
                                              size_t directions, uint64_t seed, double *distance);
 
-/* What turns images into features: the FID network, or a classifier of ours, whose distances are not FID. */
+/* What turns images into features: the FID network, or a classifier of ours, whose distances are not FID. One thread at
+ * a time, as all networks. */
 typedef struct psld_features psld_features;
 /* `weights`: pt_inception-2015-12-05-6726825d.pth, as pytorch-fid and torch-fidelity publish it (or a safetensors
  * conversion); or a classifier with its configuration. */
@@ -780,7 +786,7 @@ PSLD_API size_t psld_features_classes(const psld_features *features);
 PSLD_API psld_status psld_features_extract(psld_features *features, const psld_array *images, float *out,
                                            float *logits);
 
-/* One side of a comparison. */
+/* One side of a comparison. It is read from the front and keeps what it has drawn: one thread at a time. */
 typedef struct psld_set psld_set;
 typedef enum psld_set_kind {
     PSLD_SET_IMAGES = 0,     /* u8 */
@@ -894,7 +900,7 @@ PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld
                                     psld_nll *nll);
 
 /* A sweep: quality against cost over models, recipes, samplers, grids, budgets and seeds, as a YAML file lists them
- * (docs/evaluation.md, configs/sweeps/). A cell is one combination. */
+ * (docs/evaluation.md, configs/sweeps/). A cell is one combination. One thread at a time. */
 typedef struct psld_sweep psld_sweep;
 typedef struct psld_sweep_cell {
     const char *model;   /* its label */
@@ -921,6 +927,7 @@ PSLD_API unsigned psld_sweep_metrics(const psld_sweep *sweep);
 /* Samples a cell. */
 PSLD_API uint64_t psld_sweep_number(const psld_sweep *sweep);
 PSLD_API size_t psld_sweep_count(const psld_sweep *sweep);
+/* 0 <= index < psld_sweep_count, for all of these; past the last a cell is all zero, and the others fail. */
 PSLD_API void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell);
 /* Text that tells a cell apart from every other of any sweep whose results may be kept in the same place: by what its
  * model, recipe, data and weights are, not by what they are called. */

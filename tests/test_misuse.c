@@ -1,4 +1,5 @@
 /* Calls that are wrong are refused in one line, and what fails without a word gets one. */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -422,6 +423,135 @@ static void overrides_that_are_missing(void **state)
     assert_null(sweep);
 }
 
+/* A batch of no samples, and measuring no times. */
+static void batches_of_nothing(void **state)
+{
+    (void)state;
+    psld_model *model;
+    double seconds;
+    size_t bytes, count = 1;
+    psld_kernel_time kind;
+    char *text = (char *)8;
+    FILE *file = fopen("small.yaml", "w");
+    assert_true(file &&
+                fputs("process: vp\ndata: {channels: 2}\nmodel: {name: mlp, nf: 4, num_res_blocks: 1}\n", file) &&
+                fclose(file) == 0);
+    assert_int_equal(psld_model_create("small.yaml", NULL, 0, &model), PSLD_OK);
+    for (size_t batch = 0; batch <= 4097; batch += 4097) {
+        check_refused(psld_model_plan(model, batch, &text), PSLD_BAD_ARGUMENT, "batch|1 to 4096");
+        assert_null(text);
+        check_refused(psld_model_time(model, batch, 1, &seconds, &bytes), PSLD_BAD_ARGUMENT, "batch|1 to 4096");
+        check_refused(psld_model_time_training(model, batch, 1, &seconds, &bytes), PSLD_BAD_ARGUMENT,
+                      "batch|1 to 4096");
+    }
+    check_refused(psld_model_profile(model, 0, 1, &kind, &count, &text), PSLD_BAD_ARGUMENT, "batch|1 to 4096");
+    check_refused(psld_model_profile(model, 1, 0, &kind, &count, &text), PSLD_BAD_ARGUMENT, "repetitions");
+    check_refused(psld_model_time(model, 1, 0, &seconds, &bytes), PSLD_BAD_ARGUMENT, "repetitions");
+    check_refused(psld_model_time_training(model, 1, -1, &seconds, &bytes), PSLD_BAD_ARGUMENT, "repetitions");
+    psld_model_free(model);
+}
+
+/* Every function that takes a number of a list. */
+static void names_past_the_last(void **state)
+{
+    (void)state;
+    const char *(*const lists[])(int) = {
+        psld_preset_name,     psld_preset_summary, psld_task_name,       psld_task_summary, psld_restore_name,
+        psld_restore_summary, psld_quality_name,   psld_quality_summary, psld_sampler_name, psld_sampler_summary,
+        psld_grid_name,       psld_grid_summary,   psld_toy_name,        psld_toy_summary};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        int count = 0;
+        while (lists[i](count)) count++;
+        assert_in_range(count, 1, 1000);
+        assert_null(lists[i](-1));
+        assert_null(lists[i](INT_MIN));
+        assert_null(lists[i](INT_MAX));
+    }
+    assert_null(psld_damping_name((psld_damping)3));
+    assert_null(psld_damping_name((psld_damping)-1));
+}
+
+static void items_past_the_last(void **state)
+{
+    (void)state;
+    psld_data *data;
+    psld_array *images;
+    const size_t shape[4] = {2, 1, 4, 4};
+    uint64_t past = 2;
+    float x[16];
+    assert_int_equal(psld_array_create(PSLD_U8, 4, shape, &images), PSLD_OK);
+    assert_int_equal(psld_array_save(images, "two.npy"), PSLD_OK);
+    psld_array_free(images);
+    assert_int_equal(psld_data_open("two.npy", NULL, &data), PSLD_OK);
+    assert_int_equal(psld_data_classes(data), 0);
+    assert_null(psld_data_class(data, 0));
+    assert_null(psld_data_class(data, SIZE_MAX));
+    assert_int_equal(psld_data_class_count(data, 0), 0);
+    assert_int_equal(psld_data_class_count(data, SIZE_MAX), 0);
+    check_refused(psld_data_read(data, 1, &past, x, NULL), PSLD_BAD_ARGUMENT, "two.npy|no item 2");
+    psld_data_free(data);
+}
+
+static void cells_past_the_last(void **state)
+{
+    (void)state;
+    psld_sweep *sweep;
+    psld_sweep_cell cell;
+    psld_sweep_result result;
+    char key[512] = "before";
+    double seconds;
+    FILE *file = fopen("exact.yaml", "w");
+    assert_true(file && fputs("process: vp\nmixture: {weights: [1], means: [[0, 0]], scales: [1]}\n", file) >= 0 &&
+                fclose(file) == 0);
+    file = fopen("sweep.yaml", "w");
+    assert_true(file &&
+                fputs("models: {a: exact.yaml}\nsamplers: [em]\nnfe: [4]\nmetrics: swd\nnumber: 8\n", file) >= 0 &&
+                fclose(file) == 0);
+    if (psld_sweep_open("sweep.yaml", NULL, 0, &sweep) != PSLD_OK) fail_msg("%s", psld_error_text());
+    assert_int_equal(psld_sweep_count(sweep), 1);
+    for (size_t index = 1; index != 0; index = index == 1 ? SIZE_MAX : 0) {
+        check_refused(psld_sweep_key(sweep, index, key, sizeof key), PSLD_BAD_ARGUMENT, "sweep.yaml|no cell");
+        assert_string_equal(key, "");
+        check_refused(psld_sweep_run(sweep, index, NULL, NULL, &result), PSLD_BAD_ARGUMENT, "sweep.yaml|no cell");
+        check_refused(psld_sweep_estimate(sweep, index, &seconds), PSLD_BAD_ARGUMENT, "sweep.yaml|no cell");
+        psld_sweep_cell_at(sweep, index, &cell);
+        assert_null(cell.model);
+        assert_null(cell.sampler);
+    }
+    psld_sweep_free(sweep);
+}
+
+/* Labels that a classifier does not have. */
+static void classes_past_the_last(void **state)
+{
+    (void)state;
+    psld_model *model;
+    psld_array *z, *t, *label, *out, *grad_z;
+    const size_t shape[4] = {1, 1, 8, 8}, one = 1;
+    FILE *file = fopen("clf.yaml", "w");
+    assert_true(
+        file &&
+        fputs("process: vp\ndata: {channels: 1, size: 8}\nmodel: {name: ncsnpp_clf, n_cls: 3, nf: 32, ch_mult: [1], "
+              "num_res_blocks: 1, attn_resolutions: []}\n",
+              file) >= 0 &&
+        fclose(file) == 0);
+    if (psld_model_create("clf.yaml", NULL, 0, &model) != PSLD_OK) fail_msg("%s", psld_error_text());
+    assert_int_equal(psld_array_create(PSLD_F32, 4, shape, &z), PSLD_OK);
+    assert_int_equal(psld_array_create(PSLD_F32, 1, &one, &t), PSLD_OK);
+    assert_int_equal(psld_array_create(PSLD_I32, 1, &one, &label), PSLD_OK);
+    *(float *)t->data = 0.5f;
+    static const int32_t wrong[] = {-1, 3, INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        *(int32_t *)label->data = wrong[i];
+        check_refused(psld_model_evaluate(model, z, t, NULL, label, &out, &grad_z), PSLD_BAD_ARGUMENT, "label|0 to 2");
+    }
+    *(int32_t *)label->data = 2;
+    assert_int_equal(psld_model_evaluate(model, z, t, NULL, label, &out, &grad_z), PSLD_OK);
+    psld_array *const arrays[] = {z, t, label, out, grad_z};
+    for (int i = 0; i < 5; i++) psld_array_free(arrays[i]);
+    psld_model_free(model);
+}
+
 static void values_that_are_none(void **state)
 {
     (void)state;
@@ -479,7 +609,9 @@ int main(void)
         cmocka_unit_test(samples_that_are_not_taken),   cmocka_unit_test(names_that_are_missing),
         cmocka_unit_test(callbacks_that_are_missing),   cmocka_unit_test(inpainting_without_data),
         cmocka_unit_test(overrides_that_are_missing),   cmocka_unit_test(values_that_are_none),
-        cmocka_unit_test(sizes_beyond_memory),
+        cmocka_unit_test(sizes_beyond_memory),          cmocka_unit_test(batches_of_nothing),
+        cmocka_unit_test(names_past_the_last),          cmocka_unit_test(items_past_the_last),
+        cmocka_unit_test(cells_past_the_last),          cmocka_unit_test(classes_past_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -457,12 +457,13 @@ size_t psld_data_classes(const psld_data *data)
 
 const char *psld_data_class(const psld_data *data, size_t index)
 {
+    if (index >= psld_data_classes(data)) return NULL;
     return data->classes ? data->classes[index] : data->items->classes[index];
 }
 
 uint64_t psld_data_class_count(const psld_data *data, size_t index)
 {
-    return data->sizes[index];
+    return index < psld_data_classes(data) ? data->sizes[index] : 0;
 }
 
 uint64_t psld_data_skipped(const psld_data *data)

@@ -365,11 +365,19 @@ size_t psld_sweep_count(const psld_sweep *sweep)
 
 void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell)
 {
-    *cell = sweep->cells[index];
+    *cell = index < sweep->cell_count ? sweep->cells[index] : (psld_sweep_cell){0};
+}
+
+static psld_status check_index(const psld_sweep *sweep, size_t index)
+{
+    if (index < sweep->cell_count) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no cell %zu, only %zu", sweep->path, index, sweep->cell_count);
 }
 
 psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size)
 {
+    if (size > 0) *key = 0;
+    PSLD_TRY(check_index(sweep, index));
     const psld_sweep_cell *c = &sweep->cells[index];
     int length = psld_text_print(key, size,
                                  "model %016" PRIx64 "|%s|%s|%d|%.17g|%" PRIu64 "|%" PRId64 "|%s|data %016" PRIx64
@@ -461,6 +469,7 @@ psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn pro
     psld_set *samples;
     psld_compare_options options;
     memset(result, 0, sizeof *result);
+    PSLD_TRY(check_index(sweep, index));
     PSLD_TRY(open_model(sweep, index));
     if (sweep->model_fingerprint != sweep->fingerprint[index])
         return psld_fail(PSLD_BAD_INPUT, "%s: has changed since the sweep began",
@@ -485,6 +494,7 @@ psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds
     psld_sample_options sampling;
     psld_array *x;
     uint64_t nfe;
+    PSLD_TRY(check_index(sweep, index));
     PSLD_TRY(open_model(sweep, index));
     size_t batch = psld_model_batch(sweep->model);
     psld_sample_defaults(&sampling);

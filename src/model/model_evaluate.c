@@ -249,10 +249,20 @@ typedef struct evaluation {
     psld_array *out, *grad_z;
 } evaluation;
 
+static psld_status check_labels(const psld_array *label, size_t classes)
+{
+    const float *value = label->data;
+    for (size_t i = 0; i < label->count; i++)
+        if (!(value[i] >= 0 && value[i] < (float)classes))
+            return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %g", classes - 1, (double)value[i]);
+    return PSLD_OK;
+}
+
 static psld_status evaluate_classifier(psld_model *model, const psld_array *label, int gradient, evaluation *e)
 {
     size_t shape[2] = {e->n, (size_t)model->network->config.out_ch};
     if (gradient) PSLD_TRY(take_array("label", label, e->n, 1, PSLD_F32, &e->given));
+    if (gradient) PSLD_TRY(check_labels(e->given, shape[1]));
     PSLD_TRY(psld_array_create(PSLD_F32, 2, shape, &e->out));
     PSLD_TRY(psld_model_prepare(model, gradient, e->n));
     psld_runner_data data = {.type = PSLD_F32, .z = e->z->data, .t = e->t->data, .out = e->out->data};

@@ -13,10 +13,17 @@ double psld_model_flops(psld_model *model)
     return psld_plan_flops(psld_runner_plan(model->runners[0]), 1);
 }
 
+static psld_status check_batch(size_t batch)
+{
+    if (batch >= 1 && batch <= PSLD_LARGEST_BATCH) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to %d, found %zu", PSLD_LARGEST_BATCH, batch);
+}
+
 psld_status psld_model_plan(psld_model *model, size_t batch, char **text)
 {
     *text = NULL;
     if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "plan: this model is no network");
+    PSLD_TRY(check_batch(batch));
     PSLD_TRY(psld_model_prepare(model, 0, batch));
     return psld_plan_text(psld_runner_plan(model->runners[0]), NULL, 0, text);
 }
@@ -35,12 +42,12 @@ typedef struct rehearsal {
 } rehearsal;
 
 /* Plans, and evaluates once to warm the caches. */
-static psld_status begin(psld_model *model, size_t batch, rehearsal *r)
+static psld_status begin(psld_model *model, size_t batch, int repetitions, rehearsal *r)
 {
     *r = (rehearsal){.model = model, .batch = batch};
     if (!model->source || !model->network) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
-    if (batch < 1 || batch > PSLD_LARGEST_BATCH)
-        return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to %d, found %zu", PSLD_LARGEST_BATCH, batch);
+    PSLD_TRY(check_batch(batch));
+    if (repetitions < 1) return psld_fail(PSLD_BAD_ARGUMENT, "repetitions: expected at least 1, found %d", repetitions);
     r->dim = psld_model_size(model);
     size_t in = r->dim * (size_t)model->recipe->spec.k, out = r->dim * (size_t)model->recipe->predicted;
     r->room = psld_alloc(batch, (in + out + 1) * sizeof *r->room);
@@ -65,7 +72,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
 {
     rehearsal r;
     double now;
-    psld_status status = begin(model, batch, &r);
+    psld_status status = begin(model, batch, repetitions, &r);
     *seconds = (double)INFINITY;
     for (int i = 0; i < repetitions && status == PSLD_OK; i++) {
         status = evaluate(&r, &now);
@@ -103,7 +110,7 @@ psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions,
     size_t room = *count, most = psld_model_batch(model);
     *count = 0;
     *text = NULL;
-    psld_status status = begin(model, batch < most ? batch : most, &r);
+    psld_status status = begin(model, batch < most ? batch : most, repetitions, &r);
     const psld_plan *plan = status == PSLD_OK ? psld_runner_plan(model->runners[0]) : NULL;
     double *steps = plan ? psld_alloc(2 * plan->step_count, sizeof *steps) : NULL;
     if (status == PSLD_OK) status = steps ? time_steps(&r, repetitions, plan->step_count, steps) : PSLD_NO_MEMORY;

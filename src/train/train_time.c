@@ -55,5 +55,6 @@ psld_status psld_model_time_training(psld_model *model, size_t batch, int repeti
 {
     if (model->kind != PSLD_SCORE_MODEL) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
     if (batch < 1 || batch > 4096) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to 4096, found %zu", batch);
+    if (repetitions < 1) return psld_fail(PSLD_BAD_ARGUMENT, "repetitions: expected at least 1, found %d", repetitions);
     return psld_time_training_step(model, batch, repetitions, psld_distribution_now(), seconds, bytes);
 }
