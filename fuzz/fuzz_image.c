@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (image.channels != looked.channels) abort();
         for (int stretch = 0; stretch < 2; stretch++)
             for (int channels = 1; channels <= 3; channels += 2)
-                if (psld_image_fit(&image, channels, 8, 8, stretch, planes) != PSLD_OK) abort();
+                if (psld_image_fit(&image, channels, 8, 8, stretch, PSLD_RESAMPLE_LANCZOS, planes) != PSLD_OK) abort();
         psld_image_release(&image);
     } else if (decoded != PSLD_BAD_INPUT && decoded != PSLD_NO_MEMORY) {
         abort();

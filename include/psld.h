@@ -577,6 +577,21 @@ PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_
 
 typedef struct psld_data psld_data;
 
+/* Filters by which images are resampled. All but `nearest` and `bilinear_plain` get as much wider as the image gets
+ * smaller (antialiasing). `bilinear`, `bicubic`, `box` and `nearest` are those of Pillow, which torchvision uses for
+ * images; `bilinear_plain` takes four pixels only (torch.nn.functional.interpolate without antialias, OpenCV). */
+typedef enum psld_resample {
+    PSLD_RESAMPLE_LANCZOS,
+    PSLD_RESAMPLE_BILINEAR,
+    PSLD_RESAMPLE_BICUBIC,
+    PSLD_RESAMPLE_BOX,
+    PSLD_RESAMPLE_NEAREST,
+    PSLD_RESAMPLE_BILINEAR_PLAIN,
+} psld_resample;
+
+/* Name of a filter, as data.resample takes it; NULL past the last. */
+PSLD_API const char *psld_resample_name(int index);
+
 typedef struct psld_data_options {
     size_t size;                /* height and width that images are brought to; 0: as they are, which must be alike */
     int channels;               /* 1 grey, 3 colour, 0 as they are */
@@ -587,6 +602,7 @@ typedef struct psld_data_options {
     int strict;            /* 1: a broken image is an error, not passed over */
     size_t memory;         /* bytes of decoded images kept in memory; the others go to a file without a name ... */
     const char *cache_dir; /* ... in this folder; NULL: the system's for temporary files */
+    int resample;          /* psld_resample: by which filter images are brought to `size`; default lanczos */
 } psld_data_options;
 
 /* As they are, classes by name, 1 GiB. */
@@ -809,6 +825,16 @@ PSLD_API psld_status psld_set_model(psld_model *model, const psld_sample_options
  * "right", "upper", "lower" (halves), "centre" (a square of half the size). */
 PSLD_API psld_status psld_set_inpainted(psld_model *model, const psld_sample_options *options, uint64_t count,
                                         int floor, psld_set *images, const char *hide, psld_set **set);
+/* What is hidden of images that are continued. */
+typedef struct psld_hiding {
+    const char *part; /* as above; not looked at with masks */
+    psld_set *masks;  /* pictures of any size, borrowed; mask i is for image i, one alone for all; NULL: none. Hidden is
+                           what is nearer to white than to black; of IDX digits whatever is not black. */
+    int lagging;      /* see psld_inpainting */
+} psld_hiding;
+/* As psld_set_inpainted. */
+PSLD_API psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *options, uint64_t count,
+                                           int floor, psld_set *images, const psld_hiding *hiding, psld_set **set);
 PSLD_API void psld_set_free(psld_set *set);
 PSLD_API psld_set_kind psld_set_kind_of(const psld_set *set);
 /* 0 for statistics. */

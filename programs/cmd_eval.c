@@ -9,7 +9,7 @@
 enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
 
 typedef struct request {
-    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence, *fit;
+    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence, *fit, *resample;
     sampling_request sampling;
     psld_likelihood_options likelihood;
     psld_compare_options compare;
@@ -77,6 +77,9 @@ static psld_status choose_fit(const request *r, pair *s)
     psld_status status = s->model ? psld_model_data_options(s->model, &s->images) : PSLD_OK;
     if (r->size) s->images.size = (size_t)r->size;
     if (r->fit) s->images.stretch = strcmp(r->fit, "stretch") == 0;
+    const char *filter;
+    for (int i = 0; r->resample && (filter = psld_resample_name(i)); i++)
+        if (strcmp(filter, r->resample) == 0) s->images.resample = i;
     return status;
 }
 
@@ -404,6 +407,9 @@ static int run(const cli_command *command, int argc, char **argv)
         {"size", 0, CLI_COUNT, "N", "bring the images of all sets to N x N", &r.size, NULL},
         {"fit", 0, CLI_TEXT, "crop|stretch", "how images that are not square fit (default crop; of a model: its own)",
          &r.fit, "crop|stretch"},
+        {"resample", 0, CLI_TEXT, "FILTER",
+         "lanczos (default; of a model: its own), bilinear, bicubic, box, nearest, bilinear_plain", &r.resample,
+         "lanczos|bilinear|bicubic|box|nearest|bilinear_plain"},
         {"features-out", 0, CLI_FILE, "FILE.npy", "write the features of one set", &r.features_out, NULL},
         {"statistics-out", 0, CLI_FILE, "FILE.npz", "write mean and covariance of one set (mu, sigma)",
          &r.statistics_out, NULL},

@@ -310,7 +310,7 @@ static void fit_by_definition(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t width = cases[i][0], height = cases[i][1], to_width = cases[i][2], to_height = cases[i][3];
         const psld_image image = {.width = width, .height = height, .channels = 1, .pixels = pixels};
-        assert_int_equal(psld_image_fit(&image, 1, to_width, to_height, 1, planes), PSLD_OK);
+        assert_int_equal(psld_image_fit(&image, 1, to_width, to_height, 1, PSLD_RESAMPLE_LANCZOS, planes), PSLD_OK);
         for (size_t y = 0; y < to_height; y++)
             for (size_t x = 0; x < to_width; x++) {
                 double expected = defined(pixels, width, height, to_width, to_height, x, y);
@@ -326,15 +326,44 @@ static void fit_crops_the_middle(void **state)
     (void)state;
     fill_noise(wide, sizeof wide);
     const psld_image image = {.width = 9, .height = 4, .channels = 1, .pixels = wide};
-    assert_int_equal(psld_image_fit(&image, 1, 4, 4, 0, cropped), PSLD_OK);
+    assert_int_equal(psld_image_fit(&image, 1, 4, 4, 0, PSLD_RESAMPLE_LANCZOS, cropped), PSLD_OK);
     for (size_t y = 0; y < 4; y++) assert_memory_equal(cropped + 4 * y, wide + 9 * y + 2, 4);
     /* Black outside of the middle square must not be seen. */
     memset(even, 0, sizeof even);
     for (size_t y = 0; y < 30; y++)
         for (size_t x = 10; x < 40; x++) memcpy(even + (y * 50 + x) * 3, "\x50\xa0\xf0", 3);
     const psld_image framed = {.width = 50, .height = 30, .channels = 3, .pixels = even};
-    assert_int_equal(psld_image_fit(&framed, 3, 8, 8, 0, small), PSLD_OK);
+    assert_int_equal(psld_image_fit(&framed, 3, 8, 8, 0, PSLD_RESAMPLE_LANCZOS, small), PSLD_OK);
     for (size_t i = 0; i < sizeof small; i++) assert_int_equal(small[i], i < 64 ? 0x50 : i < 128 ? 0xa0 : 0xf0);
+}
+
+/* What Pillow 13 makes of the same 9 x 7 pixels by resize((4, 4), ...); bilinear_plain by its definition. */
+static void fit_by_filters(void **state)
+{
+    static const struct {
+        int filter;
+        int expected[16];
+    } cases[] = {
+        {PSLD_RESAMPLE_BILINEAR, {104, 96, 129, 151, 143, 154, 153, 152, 61, 136, 134, 132, 129, 118, 100, 145}},
+        {PSLD_RESAMPLE_BICUBIC, {103, 87, 130, 155, 144, 165, 154, 153, 48, 143, 136, 126, 134, 110, 96, 148}},
+        {PSLD_RESAMPLE_BOX, {104, 95, 134, 152, 102, 202, 136, 130, 29, 130, 194, 138, 158, 111, 70, 156}},
+        {PSLD_RESAMPLE_NEAREST, {141, 107, 113, 159, 251, 65, 175, 69, 17, 191, 149, 147, 207, 229, 35, 137}},
+        {PSLD_RESAMPLE_BILINEAR_PLAIN, {96, 82, 110, 146, 167, 103, 170, 132, 29, 179, 153, 134, 163, 139, 47, 146}},
+    };
+    uint8_t pixels[63], planes[16];
+    (void)state;
+    for (int i = 0; i < 63; i++) pixels[i] = (uint8_t)(37 * i * i + 91 * i + 13);
+    const psld_image image = {.width = 9, .height = 7, .channels = 1, .pixels = pixels};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(psld_image_fit(&image, 1, 4, 4, 1, cases[i].filter, planes), PSLD_OK);
+        for (int j = 0; j < 16; j++)
+            if (abs(planes[j] - cases[i].expected[j]) > 1)
+                fail_msg("%s: pixel %d is %d, expected %d", psld_resample_name(cases[i].filter), j, planes[j],
+                         cases[i].expected[j]);
+    }
+    assert_string_equal(psld_resample_name(PSLD_RESAMPLE_BILINEAR_PLAIN), "bilinear_plain");
+    assert_null(psld_resample_name(PSLD_RESAMPLE_BILINEAR_PLAIN + 1));
+    assert_null(psld_resample_name(-1));
 }
 
 static void fit_changes_colours(void **state)
@@ -344,14 +373,14 @@ static void fit_changes_colours(void **state)
     fill_noise(pixels, sizeof pixels);
     const psld_image colour = {.width = 16, .height = 16, .channels = 3, .pixels = pixels};
     const psld_image grey = {.width = 16, .height = 16, .channels = 1, .pixels = pixels};
-    assert_int_equal(psld_image_fit(&colour, 1, 16, 16, 0, planes), PSLD_OK);
+    assert_int_equal(psld_image_fit(&colour, 1, 16, 16, 0, PSLD_RESAMPLE_LANCZOS, planes), PSLD_OK);
     for (size_t i = 0; i < 256; i++) {
         double luma = 0.299 * pixels[3 * i] + 0.587 * pixels[3 * i + 1] + 0.114 * pixels[3 * i + 2];
         assert_true(fabs(planes[i] - luma) < 0.51);
     }
-    assert_int_equal(psld_image_fit(&grey, 3, 16, 16, 0, planes), PSLD_OK);
+    assert_int_equal(psld_image_fit(&grey, 3, 16, 16, 0, PSLD_RESAMPLE_LANCZOS, planes), PSLD_OK);
     for (size_t c = 0; c < 3; c++) assert_memory_equal(planes + 256 * c, pixels, 256);
-    assert_int_equal(psld_image_fit(&colour, 3, 16, 16, 0, planes), PSLD_OK);
+    assert_int_equal(psld_image_fit(&colour, 3, 16, 16, 0, PSLD_RESAMPLE_LANCZOS, planes), PSLD_OK);
     for (size_t i = 0; i < 256; i++)
         for (size_t c = 0; c < 3; c++) assert_int_equal(planes[256 * c + i], pixels[3 * i + c]);
 }
@@ -475,7 +504,7 @@ static psld_status decode_and_fit(void)
     psld_image image;
     uint8_t planes[3 * 25];
     PSLD_TRY(psld_image_decode(starving.data, starving.size, "file", &image));
-    psld_status status = psld_image_fit(&image, 3, 5, 5, 0, planes);
+    psld_status status = psld_image_fit(&image, 3, 5, 5, 0, PSLD_RESAMPLE_LANCZOS, planes);
     psld_image_release(&image);
     return status;
 }
@@ -534,6 +563,7 @@ int main(void)
         cmocka_unit_test(webp_forms),
         cmocka_unit_test(fit_by_definition),
         cmocka_unit_test(fit_crops_the_middle),
+        cmocka_unit_test(fit_by_filters),
         cmocka_unit_test(fit_changes_colours),
         cmocka_unit_test(save_and_load),
         cmocka_unit_test(grid),

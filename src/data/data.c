@@ -81,7 +81,8 @@ static psld_status make_image(psld_data *data, uint64_t index, uint8_t *pixels)
                            "%s: image %" PRIu64
                            " has %zu x %zu pixels, others %zu x %zu; give a size to bring all of them to",
                            data->path, index, image.width, image.height, width, height);
-    if (status == PSLD_OK) status = psld_image_fit(&image, channels, width, height, data->options.stretch, pixels);
+    if (status == PSLD_OK)
+        status = psld_image_fit(&image, channels, width, height, data->options.stretch, data->options.resample, pixels);
     psld_image_release(&image);
     return status;
 }
@@ -379,6 +380,8 @@ static psld_status check_options(const char *path, const psld_data_options *o)
     if (o->size > 0 && o->size > PSLD_IMAGE_MAX_PIXELS / o->size)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: images of %zu x %zu pixels are more than can be had", path, o->size,
                          o->size);
+    if (!psld_resample_name(o->resample))
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no filter number %d to resample by", path, o->resample);
     return PSLD_OK;
 }
 

@@ -4,25 +4,29 @@
 #include "io/yaml.h"
 #include "model/model.h"
 
-/* What the configuration says of images that are not square; published ones say nothing. */
-static psld_status read_fit(const psld_model *model, int *stretch)
+/* What the configuration says of images of another size; published ones say nothing. */
+static psld_status read_fit(const psld_node *data, psld_data_options *options)
 {
-    psld_yaml *yaml;
-    const char *fit = "crop";
-    PSLD_TRY(psld_yaml_parse(model->config, strlen(model->config), "configuration", &yaml));
-    const psld_node *node = psld_node_get(psld_node_get(psld_yaml_root(yaml), "data"), "fit");
-    psld_status status = node ? psld_node_text(node, &fit) : PSLD_OK;
-    *stretch = strcmp(fit, "stretch") == 0;
-    psld_yaml_free(yaml);
-    return status;
+    const psld_node *fit = psld_node_get(data, "fit"), *resample = psld_node_get(data, "resample");
+    const char *word = "crop", *filter = psld_resample_name(0), *name;
+    if (fit) PSLD_TRY(psld_node_text(fit, &word));
+    if (resample) PSLD_TRY(psld_node_text(resample, &filter));
+    options->stretch = strcmp(word, "stretch") == 0;
+    for (int i = 0; (name = psld_resample_name(i)); i++)
+        if (strcmp(name, filter) == 0) options->resample = i;
+    return PSLD_OK;
 }
 
 psld_status psld_model_data_options(const psld_model *model, psld_data_options *options)
 {
     const size_t *shape = model->shape;
+    psld_yaml *yaml;
     psld_data_defaults(options);
     if (model->rank != 3 || (shape[0] != 1 && shape[0] != 3) || shape[1] != shape[2]) return PSLD_OK;
     options->channels = (int)shape[0];
     options->size = shape[1];
-    return read_fit(model, &options->stretch);
+    PSLD_TRY(psld_yaml_parse(model->config, strlen(model->config), "configuration", &yaml));
+    psld_status status = read_fit(psld_node_get(psld_yaml_root(yaml), "data"), options);
+    psld_yaml_free(yaml);
+    return status;
 }

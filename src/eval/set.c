@@ -216,79 +216,6 @@ uint64_t psld_set_nfe(const psld_set *set)
     return set->drawn ? (set->evaluations + set->drawn - 1) / set->drawn : 0;
 }
 
-/* ---- Inpainting -------------------------------------------------------------------------------------------------- */
-
-/* Samples that are drawn at a time: whole groups of adaptive samplers, so that it does not matter who asks. */
-static size_t piece_of(const psld_set *set)
-{
-    size_t about = set->kind == PSLD_SET_ROWS ? 64 * DRAW_AT_ONCE : DRAW_AT_ONCE;
-    return psld_walk_batch((size_t)set->count, about, set->sampling.ode_group);
-}
-
-static psld_status hide_part(psld_set *set, const char *hide)
-{
-    static const struct {
-        const char *name;
-        double top, left, bottom, right; /* of the hidden part, in units of the image */
-    } parts[] = {{"left", 0, 0, 1, 0.5},
-                 {"right", 0, 0.5, 1, 1},
-                 {"upper", 0, 0, 0.5, 1},
-                 {"lower", 0.5, 0, 1, 1},
-                 {"centre", 0.25, 0.25, 0.75, 0.75}};
-    size_t part = 0, height = set->shape[1], width = set->shape[2], known = sizeof parts / sizeof *parts;
-    while (part < known && strcmp(parts[part].name, hide) != 0) part++;
-    if (part == known)
-        return psld_fail(PSLD_BAD_INPUT, "hide: expected left, right, upper, lower or centre, found \"%s\"", hide);
-    for (size_t i = 0; i < piece_of(set) * set->size; i++) {
-        double y = ((double)(i / width % height) + 0.5) / (double)height,
-               x = ((double)(i % width) + 0.5) / (double)width;
-        set->visible[i] =
-            !(y > parts[part].top && y < parts[part].bottom && x > parts[part].left && x < parts[part].right);
-    }
-    return PSLD_OK;
-}
-
-psld_status psld_set_inpainted(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
-                               psld_set *images, const char *hide, psld_set **set)
-{
-    PSLD_TRY(psld_set_model(model, options, count, floor, set));
-    psld_set *made = *set;
-    psld_status status = PSLD_OK;
-    if (made->kind != PSLD_SET_IMAGES || images->kind != PSLD_SET_IMAGES ||
-        memcmp(made->shape, images->shape, 3 * sizeof *made->shape) != 0)
-        status = psld_fail(PSLD_BAD_INPUT, "%s: expected images of the size of the model's", images->name);
-    else if (images->count < count)
-        status = psld_fail(PSLD_BAD_INPUT, "%s: has %llu images, %llu are to be continued", images->name,
-                           (unsigned long long)images->count, (unsigned long long)count);
-    if (status == PSLD_OK) {
-        made->known = images;
-        made->visible = psld_alloc(piece_of(made), made->size);
-        made->x = made->visible ? psld_alloc(piece_of(made) * made->size, sizeof *made->x) : NULL;
-        status = made->x ? hide_part(made, hide) : PSLD_NO_MEMORY;
-    }
-    if (status != PSLD_OK) {
-        psld_set_free(made);
-        *set = NULL;
-    }
-    return status;
-}
-
-/* The images that the next n samples continue. */
-static psld_status show_images(psld_set *set, size_t n, psld_inpainting *inpainting)
-{
-    uint8_t *pixels = psld_alloc(n, set->size);
-    if (!pixels) return PSLD_NO_MEMORY;
-    psld_status status = psld_set_read_images(set->known, set->drawn, n, pixels);
-    for (size_t i = 0; status == PSLD_OK && i < n * set->size; i++) set->x[i] = (double)pixels[i] / 127.5 - 1;
-    psld_release(pixels);
-    psld_inpainting_defaults(inpainting);
-    inpainting->images =
-        piece_of(set); /* sample s continues image s modulo this, and pieces begin at multiples of it */
-    inpainting->x = set->x;
-    inpainting->known = set->visible;
-    return status;
-}
-
 /* ---- Drawing ----------------------------------------------------------------------------------------------------- */
 
 static psld_status keep_samples(psld_set *set, const psld_array *x, size_t n)
@@ -304,10 +231,16 @@ static psld_status keep_samples(psld_set *set, const psld_array *x, size_t n)
     return PSLD_OK;
 }
 
+size_t psld_set_piece(const psld_set *set)
+{
+    size_t about = set->kind == PSLD_SET_ROWS ? 64 * DRAW_AT_ONCE : DRAW_AT_ONCE;
+    return psld_walk_batch((size_t)set->count, about, set->sampling.ode_group);
+}
+
 /* Draws what is missing up to `end`. */
 static psld_status draw_until(psld_set *set, uint64_t end)
 {
-    size_t piece = piece_of(set);
+    size_t piece = psld_set_piece(set);
     psld_inpainting inpainting;
     while (set->drawn < end) {
         size_t n = set->count - set->drawn < piece ? (size_t)(set->count - set->drawn) : piece;
@@ -317,7 +250,7 @@ static psld_status draw_until(psld_set *set, uint64_t end)
         sampling.progress = set->progress;
         sampling.progress_user = set->progress_user;
         if (set->known) {
-            PSLD_TRY(show_images(set, n, &inpainting));
+            PSLD_TRY(psld_set_show(set, n, &inpainting));
             sampling.inpainting = &inpainting;
         }
         PSLD_TRY(psld_model_sample(set->model, &sampling, set->drawn, n, NULL, 0, &x, &nfe));

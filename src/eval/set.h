@@ -27,9 +27,17 @@ struct psld_set {
     void *progress_user;
     /* inpainting; NULL: free samples */
     psld_set *known;        /* borrowed */
+    psld_set *masks;        /* borrowed; NULL: the same part of each is hidden */
+    int strokes;            /* masks hide wherever they are not black */
+    int lagging;            /* see psld_inpainting */
     unsigned char *visible; /* [piece][size] */
     double *x;              /* [piece][size] */
 };
+
+/* Samples that are drawn at a time: whole groups of adaptive samplers, so that it does not matter who asks. */
+size_t psld_set_piece(const psld_set *set);
+/* What the next n samples of a set that continues images are told of them. */
+psld_status psld_set_show(psld_set *set, size_t n, psld_inpainting *inpainting);
 
 /* A set of what is at hand; takes it over, on failure, too. */
 psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set);

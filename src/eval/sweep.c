@@ -7,6 +7,7 @@
  *     data: cifar10/train.tar                   # images, features, statistics; not needed for exact models
  *     size: 64                                  # that images of the data are brought to; as they are without it
  *     fit: crop                                 # or stretch: those that are not square
+ *     resample: lanczos                         # the filter that brings them to the size
  *     weights: inception.safetensors            # what images become features by
  *     metrics: fid,is
  *     samplers: [em, sscs, ode, ancestral eta=0.5 grid=log nfe=50]
@@ -16,7 +17,8 @@
  *     number: 10000                             # samples a cell
  *     seeds: [0]
  *     quantize: round                           # or floor
- *     inpaint: {images: afhq/test, hide: right} # continue images instead of drawing freely
+ *     inpaint: {images: afhq/test, hide: right} # continue images instead of drawing freely; or hide what is white in
+ *                                               # masks: mnist/train-images-idx3-ubyte.gz; method: replace or authors
  */
 #include <inttypes.h>
 #include <math.h>
@@ -46,20 +48,21 @@ typedef struct numbers {
 struct psld_sweep {
     psld_yaml *yaml;
     char *path;
-    const char *name, *data, *weights, *metric_names, *quantize, *fit, *inpaint_images, *hide;
+    const char *name, *data, *weights, *metric_names, *quantize, *fit, *inpaint_images, *hide, *masks_path, *method;
     texts labels, models, processes, samplers, grids;
     numbers nfe, tolerances, seeds;
     int64_t number, size;
+    int resample;
     unsigned metrics;
     psld_sweep_cell *cells;
     size_t *model_of; /* [cell_count] */
     size_t cell_count;
     /* what the names lead to; 0: none is given */
     uint64_t *fingerprint; /* [cell_count] of the model with its recipe */
-    uint64_t data_identity, weights_identity, known_identity;
+    uint64_t data_identity, weights_identity, known_identity, masks_identity;
     /* made when the first cell runs */
     psld_features *features;
-    psld_set *real, *known;
+    psld_set *real, *known, *masks;
     /* the model of the last cell, which the next commonly is, too */
     psld_model *model;
     size_t model_index;
@@ -142,16 +145,6 @@ static psld_status read_text(const psld_node *root, const char *key, const char 
     return node ? psld_node_text(node, text) : PSLD_OK;
 }
 
-static psld_status read_inpaint(const psld_node *node, psld_sweep *s)
-{
-    static const char *const keys[] = {"images", "hide", NULL};
-    if (!node) return PSLD_OK;
-    PSLD_TRY(psld_node_check_keys(node, keys));
-    PSLD_TRY(read_text(node, "images", NULL, &s->inpaint_images));
-    if (!s->inpaint_images) return psld_node_fail(node, "images is missing");
-    return read_text(node, "hide", "right", &s->hide);
-}
-
 /* The first where nothing is said. */
 static psld_status read_one_of(const psld_node *root, const char *key, const char *first, const char *second,
                                const char **word)
@@ -161,11 +154,39 @@ static psld_status read_one_of(const psld_node *root, const char *key, const cha
     return psld_node_fail(psld_node_get(root, key), "expected %s or %s, found \"%s\"", first, second, *word);
 }
 
+static psld_status read_inpaint(const psld_node *node, psld_sweep *s)
+{
+    static const char *const keys[] = {"images", "hide", "masks", "method", NULL};
+    if (!node) return PSLD_OK;
+    PSLD_TRY(psld_node_check_keys(node, keys));
+    PSLD_TRY(read_text(node, "images", NULL, &s->inpaint_images));
+    PSLD_TRY(read_text(node, "masks", NULL, &s->masks_path));
+    if (!s->inpaint_images) return psld_node_fail(node, "images is missing");
+    if (s->masks_path && psld_node_get(node, "hide"))
+        return psld_node_fail(node, "expected either hide or masks, found both");
+    PSLD_TRY(read_one_of(node, "method", "replace", "authors", &s->method));
+    return read_text(node, "hide", "right", &s->hide);
+}
+
+static psld_status read_resample(const psld_node *node, int *resample)
+{
+    const char *word, *name;
+    char known[256] = "";
+    if (!node) return PSLD_OK;
+    PSLD_TRY(psld_node_text(node, &word));
+    for (int i = 0; (name = psld_resample_name(i)); i++) {
+        *resample = i;
+        if (strcmp(name, word) == 0) return PSLD_OK;
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name);
+    }
+    return psld_node_fail(node, "expected one of %s, found \"%s\"", known, word);
+}
+
 static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 {
-    static const char *const keys[] = {"name",     "models",  "processes", "data",       "weights", "metrics",
-                                       "samplers", "grids",   "nfe",       "tolerances", "number",  "seeds",
-                                       "quantize", "inpaint", "size",      "fit",        NULL};
+    static const char *const keys[] = {"name",     "models",  "processes", "data",       "weights",  "metrics",
+                                       "samplers", "grids",   "nfe",       "tolerances", "number",   "seeds",
+                                       "quantize", "inpaint", "size",      "fit",        "resample", NULL};
     const psld_node *number = psld_node_get(root, "number"), *size = psld_node_get(root, "size");
     PSLD_TRY(psld_node_check_keys(root, keys));
     PSLD_TRY(read_models(root, s));
@@ -181,6 +202,7 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
     PSLD_TRY(read_text(root, "metrics", "fid", &s->metric_names));
     PSLD_TRY(read_one_of(root, "quantize", "round", "floor", &s->quantize));
     PSLD_TRY(read_one_of(root, "fit", "crop", "stretch", &s->fit));
+    PSLD_TRY(read_resample(psld_node_get(root, "resample"), &s->resample));
     if (size) PSLD_TRY(psld_node_integer(size, 1, 4096, &s->size));
     PSLD_TRY(read_inpaint(psld_node_get(root, "inpaint"), s));
     s->number = 10000;
@@ -290,6 +312,7 @@ static psld_status look_ahead(psld_sweep *s)
     if (s->data) PSLD_TRY(psld_path_identity(s->data, &s->data_identity));
     if (s->weights) PSLD_TRY(psld_path_identity(s->weights, &s->weights_identity));
     if (s->inpaint_images) PSLD_TRY(psld_path_identity(s->inpaint_images, &s->known_identity));
+    if (s->masks_path) PSLD_TRY(psld_path_identity(s->masks_path, &s->masks_identity));
     for (size_t i = 0; i < s->cell_count; i++) {
         PSLD_TRY(open_model(s, i));
         s->fingerprint[i] = s->model_fingerprint;
@@ -333,6 +356,7 @@ void psld_sweep_free(psld_sweep *sweep)
     if (!sweep) return;
     psld_set_free(sweep->real);
     psld_set_free(sweep->known);
+    psld_set_free(sweep->masks);
     psld_features_free(sweep->features);
     psld_model_free(sweep->model);
     psld_release(sweep->cells);
@@ -374,18 +398,31 @@ static psld_status check_index(const psld_sweep *sweep, size_t index)
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no cell %zu, only %zu", sweep->path, index, sweep->cell_count);
 }
 
+/* What is said of images: as older versions wrote it, so that their results are found, and then what is newer and not the
+ * default. */
+static void image_key(const psld_sweep *s, char *key, size_t size)
+{
+    int authors = s->inpaint_images && strcmp(s->method, "authors") == 0, resampled = s->size && s->resample;
+    psld_text_print(key, size, "%s|%" PRId64 " %s", s->inpaint_images && !s->masks_path ? s->hide : "", s->size,
+                    s->size ? s->fit : "");
+    if (resampled) psld_text_print(key + strlen(key), size - strlen(key), " %s", psld_resample_name(s->resample));
+    if (s->masks_path) psld_text_print(key + strlen(key), size - strlen(key), "|masks %016" PRIx64, s->masks_identity);
+    if (authors) psld_text_print(key + strlen(key), size - strlen(key), "|authors");
+}
+
 psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size)
 {
     if (size > 0) *key = 0;
     PSLD_TRY(check_index(sweep, index));
     const psld_sweep_cell *c = &sweep->cells[index];
+    char images[256];
+    image_key(sweep, images, sizeof images);
     int length = psld_text_print(key, size,
                                  "model %016" PRIx64 "|%s|%s|%d|%.17g|%" PRIu64 "|%" PRId64 "|%s|data %016" PRIx64
-                                 "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s|%" PRId64 " %s",
+                                 "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s",
                                  sweep->fingerprint[index], c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance,
                                  c->seed, sweep->number, sweep->metric_names, sweep->data_identity,
-                                 sweep->weights_identity, sweep->quantize, sweep->known_identity,
-                                 sweep->inpaint_images ? sweep->hide : "", sweep->size, sweep->size ? sweep->fit : "");
+                                 sweep->weights_identity, sweep->quantize, sweep->known_identity, images);
     return length >= 0 && (size_t)length < size ? PSLD_OK
                                                 : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
 }
@@ -431,6 +468,7 @@ static psld_status open_set(const psld_sweep *s, const char *path, psld_set **se
     psld_data_defaults(&options);
     options.size = (size_t)s->size;
     options.stretch = strcmp(s->fit, "stretch") == 0;
+    options.resample = s->resample;
     return psld_set_open_as(path, 0, &options, set);
 }
 
@@ -440,6 +478,7 @@ static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *use
     psld_array *rows;
     if (s->weights && !s->features) PSLD_TRY(psld_features_open(s->weights, &s->features));
     if (s->inpaint_images && !s->known) PSLD_TRY(open_set(s, s->inpaint_images, &s->known));
+    if (s->masks_path && !s->masks) PSLD_TRY(psld_set_open(s->masks_path, 0, &s->masks));
     if (!s->data) {
         PSLD_TRY(exact_draws(s->model, 4 * (size_t)s->number, &rows));
         return psld_set_of_rows(rows, "exact draws", &s->real);
@@ -459,8 +498,9 @@ static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)
     psld_sample_options sampling;
     int floor = strcmp(s->quantize, "floor") == 0;
     PSLD_TRY(sampling_of(&s->cells[index], &sampling));
-    if (s->known) return psld_set_inpainted(s->model, &sampling, (uint64_t)s->number, floor, s->known, s->hide, set);
-    return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
+    if (!s->known) return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
+    const psld_hiding hiding = {.part = s->hide, .masks = s->masks, .lagging = strcmp(s->method, "authors") == 0};
+    return psld_set_inpainted_as(s->model, &sampling, (uint64_t)s->number, floor, s->known, &hiding, set);
 }
 
 psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,

@@ -34,9 +34,9 @@ int psld_image_name(const char *name);
 psld_status psld_image_write(const char *path, size_t width, size_t height, int channels, const uint8_t *pixels);
 
 /* Brings an image to planes u8 [channels][height][width]: grey by the luma of ITU-R BT.601, colour from grey by
- * repeating it. Sizes that differ are resampled by a Lanczos filter of three lobes, widened when it shrinks
- * (antialiasing), from the whole (stretch) or from the largest part in the middle that has the proportions wanted. */
+ * repeating it. Sizes that differ are resampled by a filter (psld_resample), from the whole (stretch) or from the largest
+ * part in the middle that has the proportions wanted. */
 psld_status psld_image_fit(const psld_image *image, int channels, size_t width, size_t height, int stretch,
-                           uint8_t *planes);
+                           int resampling, uint8_t *planes);
 
 #endif

@@ -42,7 +42,8 @@ psld_status psld_image_load(const char *path, psld_array **image)
     const size_t shape[3] = {(size_t)decoded.channels, decoded.height, decoded.width};
     status = psld_array_create(PSLD_U8, 3, shape, &array);
     if (status == PSLD_OK)
-        status = psld_image_fit(&decoded, decoded.channels, decoded.width, decoded.height, 1, array->data);
+        status = psld_image_fit(&decoded, decoded.channels, decoded.width, decoded.height, 1, PSLD_RESAMPLE_LANCZOS,
+                                array->data);
     psld_image_release(&decoded);
     if (status != PSLD_OK) {
         psld_array_free(array);

@@ -1,14 +1,16 @@
 /* Resampling is separable: rows first, then columns. The value of a new pixel is a weighted mean of the old ones around
- * its centre, weights L(d) = sinc(d) sinc(d / 3), |d| < 3, with d in old pixels when the image grows and in new pixels
- * when it shrinks: then the filter is as much wider as the image gets smaller, and nothing aliases. Weights are
- * normalised, so that even areas stay what they are; sums are in float and rounded once, at the end. */
+ * its centre, with weights w(d) of their distances d: in old pixels when the image grows, in new pixels when it shrinks.
+ * Then the filter is as much wider as the image gets smaller, and nothing aliases. `nearest` and
+ * `bilinear_plain` are never widened. Weights are normalised, so that even areas stay what they are.
+ *
+ * Filters that are there to make the pixels of Pillow round after each pass, as it does; the others once, at the end. */
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "io/image.h"
 
-static const double pi = 3.14159265358979323846, lobes = 3;
+static const double pi = 3.14159265358979323846;
 
 /* The part of an image that is used, as planes of it. */
 typedef struct window {
@@ -28,17 +30,57 @@ static void free_filter(filter *f)
     psld_release(f->weights);
 }
 
+/* ---- Filters ----------------------------------------------------------------------------------------------------- */
+
 static double lanczos(double d)
 {
+    enum { LOBES = 3 };
     if (d == 0) return 1;
-    if (fabs(d) >= lobes) return 0;
-    return lobes * sin(pi * d) * sin(pi * d / lobes) / (pi * pi * d * d);
+    if (fabs(d) >= LOBES) return 0;
+    return LOBES * sin(pi * d) * sin(pi * d / LOBES) / (pi * pi * d * d);
 }
 
-static psld_status make_filter(size_t from, size_t to, filter *f)
+static double triangle(double d)
 {
-    double scale = (double)from / (double)to, widening = scale > 1 ? scale : 1, support = lobes * widening;
-    double wanted = ceil(2 * support) + 1;
+    return fabs(d) < 1 ? 1 - fabs(d) : 0;
+}
+
+/* The cubic of Catmull and Rom. */
+static double cubic(double d)
+{
+    d = fabs(d);
+    if (d < 1) return (1.5 * d - 2.5) * d * d + 1;
+    return d < 2 ? ((-0.5 * d + 2.5) * d - 4) * d + 2 : 0;
+}
+
+static double box(double d)
+{
+    return d > -0.5 && d <= 0.5;
+}
+
+/* By psld_resample. */
+static const struct {
+    const char *name;
+    double (*weight)(double d);
+    double support; /* the weight is 0 beyond it */
+    int widens;     /* when the image gets smaller */
+    int floats;     /* between the two passes */
+} filters[] = {
+    {"lanczos", lanczos, 3, 1, 1}, {"bilinear", triangle, 1, 1, 0}, {"bicubic", cubic, 2, 1, 0},
+    {"box", box, 0.5, 1, 0},       {"nearest", box, 0.5, 0, 0},     {"bilinear_plain", triangle, 1, 0, 1},
+};
+
+enum { FILTERS = sizeof filters / sizeof *filters };
+
+const char *psld_resample_name(int index)
+{
+    return index >= 0 && index < FILTERS ? filters[index].name : NULL;
+}
+
+static psld_status make_filter(size_t from, size_t to, int resample, filter *f)
+{
+    double scale = (double)from / (double)to, widening = scale > 1 && filters[resample].widens ? scale : 1;
+    double support = filters[resample].support * widening, wanted = ceil(2 * support) + 1;
     f->taps = wanted < (double)from ? (size_t)wanted : from;
     f->first = psld_alloc(to, sizeof *f->first);
     f->weights = psld_alloc(to, f->taps * sizeof *f->weights);
@@ -52,7 +94,7 @@ static psld_status make_filter(size_t from, size_t to, filter *f)
         size_t last = from - f->taps, first = begin > 0 ? (size_t)begin : 0;
         f->first[i] = first < last ? first : last;
         for (size_t j = 0; j < f->taps; j++) {
-            weights[j] = lanczos(((double)(f->first[i] + j) + 0.5 - centre) / widening);
+            weights[j] = filters[resample].weight(((double)(f->first[i] + j) + 0.5 - centre) / widening);
             sum += weights[j];
         }
         for (size_t j = 0; j < f->taps; j++) f->weights[i * f->taps + j] = (float)(weights[j] / sum);
@@ -112,6 +154,11 @@ static void resample_rows(const uint8_t *plane, size_t rows, size_t from, size_t
         }
 }
 
+static void round_pixels(float *pixels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) pixels[i] = (float)to_pixel(pixels[i]);
+}
+
 /* between [*][width] to out [to][width] */
 static void resample_columns(const float *between, size_t width, size_t to, const filter *f, float *sums, uint8_t *out)
 {
@@ -127,18 +174,19 @@ static void resample_columns(const float *between, size_t width, size_t to, cons
 }
 
 static psld_status resample(const psld_image *image, const window *w, int planes, int grey, size_t width, size_t height,
-                            uint8_t *out)
+                            int by, uint8_t *out)
 {
     psld_status status = PSLD_NO_MEMORY;
     filter across = {0}, down = {0};
     uint8_t *plane = psld_alloc(w->width, w->height);
     float *between = psld_alloc(w->height, width * sizeof *between), *sums = psld_alloc(width, sizeof *sums);
     if (!plane || !between || !sums) goto end;
-    PSLD_TRY_OR(end, make_filter(w->width, width, &across));
-    PSLD_TRY_OR(end, make_filter(w->height, height, &down));
+    PSLD_TRY_OR(end, make_filter(w->width, width, by, &across));
+    PSLD_TRY_OR(end, make_filter(w->height, height, by, &down));
     for (int c = 0; c < planes; c++) {
         take_plane(image, w, c, grey, plane);
         resample_rows(plane, w->height, w->width, width, &across, between);
+        if (!filters[by].floats) round_pixels(between, w->height * width);
         resample_columns(between, width, height, &down, sums, out + (size_t)c * width * height);
     }
 end:
@@ -151,7 +199,7 @@ end:
 }
 
 psld_status psld_image_fit(const psld_image *image, int channels, size_t width, size_t height, int stretch,
-                           uint8_t *planes)
+                           int resampling, uint8_t *planes)
 {
     const window whole = {0, 0, image->width, image->height};
     window w = stretch ? whole : middle(image, width, height);
@@ -160,7 +208,7 @@ psld_status psld_image_fit(const psld_image *image, int channels, size_t width, 
     if (w.width == width && w.height == height)
         for (int c = 0; c < own; c++) take_plane(image, &w, c, grey, planes + (size_t)c * plane);
     else
-        PSLD_TRY(resample(image, &w, own, grey, width, height, planes));
+        PSLD_TRY(resample(image, &w, own, grey, width, height, resampling, planes));
     for (int c = own; c < channels; c++) memcpy(planes + (size_t)c * plane, planes, plane);
     return PSLD_OK;
 }

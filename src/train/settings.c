@@ -31,6 +31,8 @@ static const key_row table[] = {
     {"data", "size", WHOLE, DATA(size), 1, 4096, "1", NULL, FIXED, "height and width that images are brought to"},
     {"data", "channels", WHOLE, DATA(channels), 1, 4096, "1", NULL, FIXED, "1 grey, 3 colour; length of vectors"},
     {"data", "fit", WORD, DATA(stretch), 0, 0, "crop", "crop|stretch", FIXED, "how images that are not square fit"},
+    {"data", "resample", WORD, DATA(resample), 0, 0, "lanczos", "lanczos|bilinear|bicubic|box|nearest|bilinear_plain",
+     FIXED, "filter by which images are brought to data.size"},
     {"data", "flip", FLAG, DATA(flip), 0, 0, "false", NULL, FIXED, "mirror half of the images"},
     {"data", "classes", NAMES, DATA(classes), 0, 0, "[]", NULL, FIXED, "names of classes in the order of their labels"},
     {"data", "held_out", NUMBER, DATA(held_out), 0, 0.5, "0.01", NULL, FIXED,

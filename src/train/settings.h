@@ -15,6 +15,7 @@ typedef struct psld_settings {
         const char *path, *cache;
         int64_t size, channels, memory;
         int stretch, flip, strict; /* fit: crop or stretch */
+        int resample;              /* psld_resample */
         double held_out;
         const char **classes;
         size_t class_count;

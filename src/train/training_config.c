@@ -120,6 +120,7 @@ static psld_status open_data(psld_training *t, const psld_settings *s, int64_t s
     options.size = (size_t)size;
     options.channels = channels == 1 || channels == 3 ? (int)channels : 0;
     options.stretch = s->data.stretch;
+    options.resample = s->data.resample;
     options.classes = s->data.class_count ? s->data.classes : NULL;
     options.class_count = s->data.class_count;
     options.strict = s->data.strict;

@@ -138,6 +138,35 @@ python "
 free, = json.load(open('free'))['rows']
 assert 0 < j['rows'][0]['frechet'] != free['frechet'], j"
 refuses 1 "expected left, right, upper, lower or centre" sweep images.yaml -o images inpaint.images=real inpaint.hide=all
+check "images continued behind masks: strokes of digits (IDX), a picture for all, and as the paper's authors did"
+# write_idx FILE COUNT: digits of 4 x 4 with one faint stroke each, in column i modulo 4
+write_idx() {
+    printf "\\0\\0\\010\\003\\0\\0\\0\\00$2\\0\\0\\0\\004\\0\\0\\0\\004" >"$1"
+    for ((i = 0; i < $2; i++)); do
+        for row in 1 2 3 4; do
+            for column in 0 1 2 3; do
+                if [ $((i % 4)) -eq "$column" ]; then printf '\001'; else printf '\000'; fi
+            done
+        done
+    done >>"$1"
+}
+write_idx strokes-idx3-ubyte 6
+write_idx few-idx3-ubyte 5
+quietly sweep images.yaml -o images --json inpaint.images=real inpaint.masks=strokes-idx3-ubyte
+cp "$logs/out" strokes
+quietly sweep images.yaml -o images --json inpaint.images=real inpaint.masks=strokes-idx3-ubyte inpaint.method=authors
+python "
+a, b = json.load(open('strokes'))['rows'][0], j['rows'][0]
+assert a['frechet'] != b['frechet'] and a['key'] + '|authors' == b['key'], (a, b)"
+quietly sweep images.yaml -o images --json inpaint.images=real inpaint.masks=real/"$(ls real | grep -m 1 png)"
+python "assert j['rows'][0]['key'] != json.load(open('strokes'))['rows'][0]['key'], j"
+refuses 1 "few-idx3-ubyte: has 5 masks for 6 images" sweep images.yaml -o images inpaint.images=real \
+    inpaint.masks=few-idx3-ubyte
+refuses 1 "expected either hide or masks" sweep images.yaml -o images inpaint.images=real inpaint.hide=left \
+    inpaint.masks=strokes-idx3-ubyte
+refuses 1 "expected replace or authors" sweep images.yaml -o images inpaint.images=real inpaint.method=magic
+refuses 1 "expected pictures as masks" sweep images.yaml -o images inpaint.images=real inpaint.masks=toy:moons:20
+
 refuses 1 "real: has 12 images, 13 are to be continued" sweep images.yaml -o images inpaint.images=real number=13
 
 sed "s/size: 8/size: 16/" net.yaml >net16.yaml
@@ -148,6 +177,12 @@ quietly sweep images.yaml -o images data=large size=8 --json
 cp "$logs/out" cropped
 quietly sweep images.yaml -o images data=large size=8 fit=stretch --json
 python "assert j['rows'][0]['key'] != json.load(open('cropped'))['rows'][0]['key']"
+quietly sweep images.yaml -o images data=large size=8 resample=bilinear --json
+python "
+row, before = j['rows'][0], json.load(open('cropped'))['rows'][0]
+assert row['key'] == before['key'] + ' bilinear' and row['frechet'] != before['frechet'], (row, before)"
+refuses 1 'expected one of lanczos, bilinear, bicubic, box, nearest, bilinear_plain, found "cubic"' \
+    sweep images.yaml -o images data=large size=8 resample=cubic
 refuses 1 "expected crop or stretch" sweep images.yaml -o images data=large size=8 fit=squeeze
 
 check "a sampler may say its own order, grid, budget ..."
