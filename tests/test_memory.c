@@ -506,7 +506,7 @@ static const char sweep_yaml[] = "models: [memory-model.yaml]\nprocesses: [vp]\n
                                  "nfe: [2]\ntolerances: [0.3]\nnumber: 4\n";
 static const char inpainting_yaml[] =
     "models: {net: memory-network.safetensors}\ndata: memory-images\nweights: memory-classifier.safetensors\n"
-    "samplers: [em]\nnfe: [2]\nnumber: 2\ninpaint: {images: memory-images, hide: left}\n";
+    "samplers: [em]\nnfe: [2]\nnumber: 2\ninpaint: {images: memory-images, masks: memory-images}\n";
 
 static psld_status open_for_model(const char *path, psld_set **set)
 {
@@ -622,7 +622,7 @@ static psld_status sweep_points(void)
     return sweep("memory-sweep.yaml");
 }
 
-/* The samples of this one are psld_set_inpainted. */
+/* The samples of this one are psld_set_inpainted_as. */
 static psld_status sweep_inpainting(void)
 {
     return sweep("memory-inpainting.yaml");
