@@ -307,9 +307,7 @@ psld_status psld_training_configure(psld_training *t, const psld_training_option
 {
     psld_yaml *before = NULL;
     if (t->run) PSLD_TRY(psld_run_folder_config(t->run, &before));
-    /* a run of an older version lacks the newer keys: their defaults are what it did */
-    psld_status status = before ? psld_settings_complete(before) : PSLD_OK;
-    if (status == PSLD_OK) status = configure(t, options, before);
+    psld_status status = configure(t, options, before);
     psld_yaml_free(before);
     return status;
 }
