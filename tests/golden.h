@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "psld.h"
+#include "skip.h"
 
 static inline const char *golden_folder(void)
 {

@@ -21,6 +21,7 @@
 #include "kernels/avx2/winograd.h"
 #include "kernels/cpu.h"
 #include "psld.h"
+#include "skip.h"
 
 #if defined(__x86_64__)
 
@@ -869,7 +870,7 @@ int main(void)
 {
     if (!psld_cpu_has_avx2()) {
         print_message("skipped: this processor has no AVX2\n");
-        return 0;
+        return SKIPPED_PROGRAM;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemm_values),    cmocka_unit_test(gemm_row_bits), cmocka_unit_test(gemm_transposed),

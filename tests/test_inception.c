@@ -91,7 +91,7 @@ static void golden_features(void **state)
     static float x[4 * 3 * 32 * 32];
     (void)state;
     psld_array *images = golden_array("images_u8_nchw.npy");
-    if (!images) skip();
+    if (!images) skip_for("no %s/inception/images_u8_nchw.npy", golden_folder());
     psld_inception *net;
     assert_int_equal(images->count, sizeof x / sizeof *x);
     normalise(images, x);

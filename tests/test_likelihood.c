@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sanitized.h"
+#include "skip.h"
 #include "starve.h"
 
 static const char *const lines[] = {"vp", "cld", "psld gamma=0.02", "psld gamma=0.25", "told"};
@@ -107,10 +108,7 @@ static void many_points(void **state)
 {
     enum { MANY = 10000 };
     (void)state;
-    if (!getenv("PSLD_LONG")) {
-        printf("skipped: %d points take minutes; PSLD_LONG=1 asks for them\n", MANY);
-        skip();
-    }
+    if (!getenv("PSLD_LONG")) skip_for("%d points take minutes; PSLD_LONG=1 asks for them", MANY);
     for (int i = 0; i < 2 * LINES; i++) {
         subject s = make_subject(lines[i / 2], i % 2 ? pair() : gaussian(), MANY);
         double found = 0, exact = 0, scale = -1 / ((double)MANY * (double)s.dim * log(2));

@@ -31,6 +31,7 @@ static void must(psld_status status)
 static void numbers(void **state)
 {
     (void)state;
+    need_comma();
     char text[32];
     double value = 0;
     with_comma();
@@ -46,6 +47,7 @@ static void numbers(void **state)
 static void grids(void **state)
 {
     (void)state;
+    need_comma();
     double times[4] = {0}, end = 0;
     with_comma();
     psld_status listed = psld_grid_times(NULL, "1, 0.5,.25,1e-3", 7, 3, 1e-3, times);
@@ -89,6 +91,7 @@ static char *read_text(const char *path)
 static void training(void **state)
 {
     (void)state;
+    need_comma();
     write_text("locale-recipe", "{name: mine, D: [[0.5]], Q: [[0]], beta: [0.1, 20]}\n");
     write_text("locale.yaml", "data: {path: \"toy:moons\", channels: 2}\n"
                               "model: {name: mlp, nf: 8, num_res_blocks: 1, predicts: data}\n"
@@ -115,6 +118,7 @@ static void training(void **state)
 static void weak_scales(void **state)
 {
     (void)state;
+    need_comma();
     psld_model *model, *guided, *again;
     write_text("locale-net.yaml", "process: vp\ndata: {size: 1, channels: 2}\n"
                                   "model: {name: mlp, nf: 8, num_res_blocks: 1}\n");
@@ -139,6 +143,7 @@ static void weak_scales(void **state)
 static void keys_of_sweeps(void **state)
 {
     (void)state;
+    need_comma();
     psld_sweep *sweep;
     char key[512];
     write_text("locale-mixture.yaml", "mixture: {weights: [1], means: [[0, 0]], scales: [1]}\nprocess: vp\n");

@@ -503,7 +503,7 @@ static void sets_larger_than_memory(void **state)
     assert_non_null(file);
     assert_int_equal(fwrite(header, 1, length, file), length);
     fclose(file);
-    if (truncate("huge.npy", (off_t)(length + about.count * sizeof(float))) != 0) skip(); /* no holes here */
+    if (truncate("huge.npy", (off_t)(length + about.count * sizeof(float))) != 0) skip_for("files have no holes here");
     must(psld_array_look("huge.npy", &found));
     must(psld_set_open("huge.npy", 2, &set));
     unlink("huge.npy");

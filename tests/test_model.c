@@ -194,10 +194,7 @@ static void golden_flow(void **state)
     psld_model_options opening;
     snprintf(folder, sizeof folder, "%s/tiny-ddpmpp", golden_folder());
     snprintf(path, sizeof path, "%s/ode_z0.npy", folder);
-    if (access(path, R_OK) != 0) {
-        printf("skipped: no %s\n", path);
-        skip();
-    }
+    if (access(path, R_OK) != 0) skip_for("no %s", path);
     psld_array *loaded, *start, *expected;
     assert_int_equal(psld_array_load(path, &loaded), PSLD_OK);
     assert_int_equal(psld_array_convert(loaded, PSLD_F64, &start), PSLD_OK);

@@ -200,10 +200,7 @@ static void golden_networks(void **state)
     char path[1024];
     int checked = 0;
     DIR *dir = opendir(golden_folder());
-    if (!dir) {
-        printf("skipped: no %s\n", golden_folder());
-        skip();
-    }
+    if (!dir) skip_for("no %s", golden_folder());
     for (struct dirent *entry; (entry = readdir(dir));) {
         if (entry->d_name[0] == '.' || !golden_exists(entry->d_name, "config.yaml", path, sizeof path)) continue;
         if (!golden_exists(entry->d_name, "z.npy", path, sizeof path)) continue;
@@ -394,7 +391,7 @@ static void compare_large(const char *name)
 static void large_networks(void **state)
 {
     (void)state;
-    if (PSLD_SANITIZED) skip();
+    if (PSLD_SANITIZED) skip_for("a large network takes too long with a sanitizer");
     compare_large("cifar10-psld-39m");
     if (!getenv("PSLD_TEST_LARGE")) return;
     compare_large("cifar10-psld-55m");

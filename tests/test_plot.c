@@ -194,6 +194,7 @@ static void equal_figures_are_equal_files(void **state)
 static void does_not_depend_on_the_locale(void **state)
 {
     (void)state;
+    need_comma();
     psld_figure *figure = make_figure();
     content before = save(figure, "locale.svg");
     with_comma();

@@ -98,5 +98,5 @@ refuses 2 "toy:hare: no such toy set" info toy:hare
 check "the real sets, where they are"
 for set in cifar10/test.tar cats/cats64.tar mnist; do
     path=$(dirname "$0")/../../../shared/data/$set
-    if [ -e "$path" ]; then quietly info "$path" --quick; else echo "skipped: $set is not there"; fi
+    if [ -e "$path" ]; then quietly info "$path" --quick; else skip_part "no $path"; fi
 done

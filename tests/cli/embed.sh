@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/lib.bash"
 embed=$(dirname "$psld")/example_embed
-[ -x "$embed" ] || { echo "skipped: no example_embed beside the program" && exit 0; }
+[ -x "$embed" ] || skip_all "no example_embed beside the program"
 
 cat >net.yaml <<'YAML'
 process: psld gamma=0.02

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Several ranks (mpirun): training takes the same steps, sampling makes the same bytes. Passed over where there is no MPI.
+# Several ranks (mpirun): training takes the same steps, sampling makes the same bytes. Skipped where there is no MPI.
 set -eu
 . "$(dirname "$0")/lib.bash"
 if ! command -v mpirun >/dev/null || ! ldd "$psld" | grep -q libmpi; then
-    echo "skipped: no MPI"
-    exit 0
+    skip_all "no MPI"
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
