@@ -23,6 +23,10 @@ export PSLD_MODELS="$logs/models"
 check "runs, says where the page is, and every file that the page names is there"
 quietly demo -o page
 says "page/index.html"
+if command -v python3 >/dev/null; then
+    sed 's,page/index,psld-demo/index,' "$logs/out" >"$logs/demo"
+    "$(dirname "$0")/../../tools/check-docs" --output "psld demo" "$logs/demo" || fail "README.md shows another output"
+fi
 says "em"
 says "sscs"
 says "ode"
