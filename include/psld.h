@@ -451,6 +451,8 @@ typedef struct psld_model_options {
     /* A model to be guided by (psld_source_contrast); "": none; NULL: the one that the file brings along, if any. */
     const char *weak;
     double weak_scale; /* of that guidance; 0: what the file says, or 1.5 */
+    double ema;        /* of a run or checkpoint with several averages of weights: the decay of the one to take; 0: the
+                          first */
 } psld_model_options;
 
 PSLD_API void psld_model_defaults(psld_model_options *options);

@@ -119,6 +119,13 @@ typedef struct cli_model {
      &(m).options.config,                                                                                           \
      NULL},                                                                                                         \
         {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"}, \
+        {"ema",                                                                                                     \
+         0,                                                                                                         \
+         CLI_NUMBER,                                                                                                \
+         "DECAY",                                                                                                   \
+         "which average of weights, of a run with several (default: the first of train.ema)",                       \
+         &(m).options.ema,                                                                                          \
+         NULL},                                                                                                     \
     {                                                                                                               \
         "reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL    \
     }

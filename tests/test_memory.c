@@ -475,7 +475,7 @@ static psld_status plot_curves(void)
 static const char training_yaml[] =
     "process: psld\ndata: {path: \"toy:moons\", channels: 2}\n"
     "model: {name: mlp, nf: 4, num_res_blocks: 1}\n"
-    "train: {batch: 4, accumulate: 2, steps: 2, ema: 0.5, weighting: nll, sample_nfe: 2,\n"
+    "train: {batch: 4, accumulate: 2, steps: 2, ema: [0.5, 0.9], weighting: nll, sample_nfe: 2,\n"
     "  checkpoint_every: 1, sample_every: 2, sample_count: 3, evaluate_every: 1}\n";
 
 /* A run of two steps with all that may come after them; it goes on from its own checkpoint the next time. */

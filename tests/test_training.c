@@ -336,14 +336,15 @@ static void forget_key(const char *path, const char *key)
 static void runs_without_warmup(void **state)
 {
     (void)state;
-    static const char *const constant[] = {"train.ema_warmup=false"}, *const other[] = {"train.ema_warmup=true"};
+    static const char *const constant[] = {"train.ema_warmup=false", "data.held_out=0.01"};
+    static const char *const other[] = {"train.ema_warmup=true"};
     psld_training *training;
     psld_training_options options;
     psld_training_defaults(&options);
     fresh("whole");
     fresh("cut");
-    run_until("whole", constant, 1, 12, NULL);
-    run_until("cut", constant, 1, 4, NULL);
+    run_until("whole", constant, 2, 12, NULL);
+    run_until("cut", constant, 2, 4, NULL);
     forget_key("cut/config.yaml", "ema_warmup:");
     run_until("cut", NULL, 0, 8, NULL);
     forget_key("cut/config.yaml", "ema_warmup:");
@@ -353,6 +354,149 @@ static void runs_without_warmup(void **state)
     assert_int_equal(psld_training_run(training, NULL, NULL), PSLD_OK);
     psld_training_free(training);
     expect_same_weights("whole", "cut");
+}
+
+/* Of several averages all are kept and go on bit for bit; each is that of a run that keeps it alone. */
+static void several_averages(void **state)
+{
+    (void)state;
+    static const char *const several[] = {"train.ema=[0.9, 0.5, 0.99]"};
+    static const char *const alone[] = {"train.ema=0.9", "train.ema=0.5", "train.ema=0.99"};
+    static const double decays[] = {0.9, 0.5, 0.99};
+    fresh("whole");
+    fresh("cut");
+    run_until("whole", several, 1, 12, NULL);
+    for (uint64_t at = 1; at <= 12; at += 3) run_until("cut", several, 1, at, NULL);
+    run_until("cut", several, 1, 12, NULL);
+    expect_same_file("whole/checkpoints/step-000000012.safetensors", "cut/checkpoints/step-000000012.safetensors");
+    for (int i = 0; i < 3; i++) {
+        psld_model *left, *right;
+        psld_model_options options;
+        psld_model_defaults(&options);
+        fresh("one");
+        run_until("one", &alone[i], 1, 12, NULL);
+        assert_int_equal(psld_model_open("one", NULL, &right), PSLD_OK);
+        options.ema = decays[i];
+        if (psld_model_open("cut", &options, &left) != PSLD_OK) fail_msg("%s", psld_error_text());
+        for (size_t p = 0; p < left->network->graph->parameter_count; p++)
+            for (size_t j = 0; j < left->network->graph->parameters[p].count; j++)
+                if (!(fabsf(left->network->at[p][j] - right->network->at[p][j]) <= 1e-6f)) /* another order of terms */
+                    fail_msg("average %g: %g, not %g", decays[i], (double)left->network->at[p][j],
+                             (double)right->network->at[p][j]);
+        psld_model_free(left);
+        psld_model_free(right);
+    }
+}
+
+/* Which averages can be asked for, and what is no list of them. */
+static void averages_that_are_not_there(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {{"train.ema=[]", "a list of 1 to 8"},
+                                           {"train.ema=[0.9, 0]", "above 0"},
+                                           {"train.ema=[0.9, 0.99, 0.9]", "0.9 stands there twice"},
+                                           {"train.ema=[0.9, 2]", "from 0 to"}};
+    static const char *const several[] = {"train.ema=[0.9, 0.5]"};
+    psld_training *training;
+    psld_model *model;
+    psld_model_options options;
+    psld_model_defaults(&options);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(open_small(NULL, wrong[i], 1, &training), PSLD_BAD_INPUT);
+        if (!strstr(psld_error_text(), wrong[i][1])) fail_msg("%s: %s", wrong[i][0], psld_error_text());
+    }
+    fresh("cut");
+    run_until("cut", several, 1, 4, NULL);
+    options.ema = 0.7;
+    assert_int_equal(psld_model_open("cut", &options, &model), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "train.ema has no average of decay 0.7"));
+    options.ema = 0.5;
+    assert_int_equal(psld_model_open("cut/model.safetensors", &options, &model), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "the checkpoints of its run have all of them"));
+    options.raw = 1;
+    assert_int_equal(psld_model_open("cut", &options, &model), PSLD_BAD_ARGUMENT);
+    options = (psld_model_options){.ema = 0.9};
+    assert_int_equal(psld_model_open("cut/model.safetensors", &options, &model), PSLD_OK);
+    psld_model_free(model);
+}
+
+/* How many items are held out: by default 1 %, 64 of small sets, 5 % of the smallest; a number means what it says. */
+static void held_out_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *part;
+        size_t items;
+        uint64_t held;
+    } rows[] = {{"auto", 1, 0},     {"auto", 30, 2},    {"auto", 1300, 64}, {"auto", 6400, 64},
+                {"auto", 6401, 65}, {"0.01", 1300, 13}, {"0", 1300, 0},     {"0.5", 30, 15}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        psld_training *training;
+        size_t shape[] = {rows[i].items, 2};
+        char part[64];
+        snprintf(part, sizeof part, "data.held_out=%s", rows[i].part);
+        const char *overrides[] = {"data.path=items.npy", part};
+        psld_array *array;
+        assert_int_equal(psld_array_create(PSLD_F32, 2, shape, &array), PSLD_OK);
+        assert_int_equal(psld_array_save(array, "items.npy"), PSLD_OK);
+        psld_array_free(array);
+        if (open_small(NULL, overrides, 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
+        if (training->feed_count[PSLD_PHASE_HELD_OUT] != rows[i].held)
+            fail_msg("%s of %zu: %llu held out, not %llu", rows[i].part, rows[i].items,
+                     (unsigned long long)training->feed_count[PSLD_PHASE_HELD_OUT], (unsigned long long)rows[i].held);
+        psld_training_free(training);
+    }
+}
+
+/* Few held-out samples are measured in every bin of t, each time at the same times with the same noise. */
+static void held_out_in_every_bin(void **state)
+{
+    (void)state;
+    static const char *const laws[][2] = {{"train.times=uniform", "train.evaluate_count=3"},
+                                          {"train.times=noise", "train.evaluate_count=3"},
+                                          {"train.eps=0.25", "train.evaluate_count=3"}};
+    for (int l = 0; l < 3; l++) {
+        psld_training *training;
+        psld_bins first = {0}, again = {0};
+        double all = 0;
+        if (open_small(NULL, laws[l], 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
+        assert_int_equal(psld_training_evaluate(training, 0, &first), PSLD_OK);
+        assert_int_equal(psld_training_evaluate(training, 0, &again), PSLD_OK);
+        assert_memory_equal(&first, &again, sizeof first);
+        for (int b = 0; b < PSLD_BINS; b++) {
+            double share = psld_perturbation_share(&training->how, b);
+            assert_true(fabs(first.count[b] - 3 * share) < 1e-9);
+            assert_int_equal(share > 0, l < 2 || b >= 2);
+            all += share;
+        }
+        assert_true(fabs(all - 1) < 1e-12);
+        psld_training_free(training);
+    }
+}
+
+/* Times of training fall into bins by the parts that weigh the means of held-out data; four standard deviations. */
+static void shares_of_bins(void **state)
+{
+    (void)state;
+    enum { MANY = 4000 };
+    static float x[MANY], z[2 * MANY], time[MANY];
+    static double t[MANY];
+    psld_recipe *recipe;
+    assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
+    psld_perturbation how = {
+        .recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.7, .noise_middle = 0.5, .noise_spread = 1, .seed = 5};
+    psld_perturbed arrays = {.x = x, .z = z, .time = time, .t = t};
+    double found[PSLD_BINS] = {0};
+    assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
+    assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+    for (int i = 0; i < MANY; i++) found[(int)fmin(t[i] * PSLD_BINS, PSLD_BINS - 1)]++;
+    for (int b = 0; b < PSLD_BINS; b++) {
+        double share = psld_perturbation_share(&how, b);
+        assert_true(fabs(found[b] - MANY * share) < 4 * sqrt(MANY * share * (1 - share)));
+        assert_int_equal(psld_perturb(&how, (psld_phase)(PSLD_PHASE_HELD_OUT + b), 0, 100, &arrays), PSLD_OK);
+        for (int i = 0; i < 100; i++) assert_true(t[i] * PSLD_BINS >= b && t[i] * PSLD_BINS <= b + 1);
+    }
+    psld_recipe_free(recipe);
 }
 
 /* Schedules at the end of warm-up, in the middle and at the end of 100 steps. */
@@ -725,6 +869,11 @@ int main(void)
         cmocka_unit_test(resume_bit_for_bit),
         cmocka_unit_test(average_warms_up),
         cmocka_unit_test(runs_without_warmup),
+        cmocka_unit_test(several_averages),
+        cmocka_unit_test(averages_that_are_not_there),
+        cmocka_unit_test(held_out_parts),
+        cmocka_unit_test(held_out_in_every_bin),
+        cmocka_unit_test(shares_of_bins),
         cmocka_unit_test(schedules),
         cmocka_unit_test(raw_weights_beside_averaged),
         cmocka_unit_test(log_has_every_step_once),

@@ -29,7 +29,7 @@ enum psld_purpose {
     PSLD_FOR_MEASURING = 22,  /* noise of a measurement that a sample is restored from */
     PSLD_FOR_REST =
         50, /* what states hold that tells nothing of the data; step 0: put in by translation, 1: encoding */
-    PSLD_FOR_TIME = 40,     /* times of training; step: 0, or 1 for held-out data */
+    PSLD_FOR_TIME = 40,     /* times of training; step: 0, or 1 + the bin of time for held-out data */
     PSLD_FOR_NOISE = 41,    /* eps of training; step as above */
     PSLD_FOR_MOMENTUM = 42, /* start of the auxiliary variables in training; step as above */
 };

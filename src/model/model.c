@@ -86,13 +86,14 @@ static psld_status newest_checkpoint(const char *folder, char path[PSLD_CHECKPOI
     long *steps;
     size_t count;
     PSLD_TRY(psld_checkpoints_list(folder, &steps, &count));
-    psld_status status = count ? psld_checkpoints_path(folder, steps[0], path)
-                               : psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint, where raw weights would be", folder);
+    psld_status status = count
+                             ? psld_checkpoints_path(folder, steps[0], path)
+                             : psld_fail(PSLD_BAD_INPUT, "%s: has no checkpoint, where these weights would be", folder);
     psld_release(steps);
     return status;
 }
 
-/* The model of a training run: the averaged weights that it was last left with, or the raw ones, which only a checkpoint
+/* The model of a training run: the averaged weights that it was last left with, or others, which only a checkpoint
  * has. */
 static psld_status open_run(const char *folder, const psld_model_options *options, psld_model **model)
 {
@@ -108,7 +109,7 @@ static psld_status open_run(const char *folder, const psld_model_options *option
                                                  : "%s: is a folder without model.safetensors, so no training run",
                          folder);
     }
-    if (options->raw) PSLD_TRY(newest_checkpoint(checkpoints, path));
+    if (options->raw || options->ema != 0) PSLD_TRY(newest_checkpoint(checkpoints, path));
     return open_or_create(path, 0, options, 0, model);
 }
 

@@ -2,14 +2,18 @@
  *
  * A configuration comes with the weights (note PSLD_CONFIG_NOTE of a safetensors file) or from a file of its own, and
  * overrides are applied to it. Names of weights may carry the prefixes of published checkpoints; which of them is
- * meant follows from the kind of network and options->raw. */
+ * meant follows from the kind of network, options->raw and options->ema. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "kernels/backend.h"
+#include "model/checkpoints.h"
 #include "model/model.h"
 #include "model/process_read.h"
+
+enum { AVERAGE_PREFIX = 64 };
 
 static psld_status read_config(const char *path, const psld_model_options *options, const psld_tensors *tensors,
                                psld_yaml **yaml)
@@ -51,11 +55,50 @@ static const char *choose_prefix(const psld_tensors *tensors, psld_network_kind 
     return "";
 }
 
-static psld_status load_weights(const char *path, const psld_tensors *tensors, const psld_model_options *options,
-                                psld_network *network)
+/* The place in train.ema, from 0, of the average with this decay. */
+static psld_status find_average(const char *path, const psld_node *root, double ema, size_t *place)
+{
+    const psld_node *train = psld_node_get(root, "train"), *node = train ? psld_node_get(train, "ema") : NULL;
+    int is_list = node && psld_node_kind_of(node) == PSLD_NODE_LIST;
+    for (*place = 0; node && *place < (is_list ? psld_node_size(node) : 1); (*place)++) {
+        double decay;
+        PSLD_TRY(psld_node_number(is_list ? psld_node_at(node, *place) : node, &decay));
+        if (decay == ema) return PSLD_OK;
+    }
+    return psld_fail(PSLD_BAD_INPUT, "%s: train.ema has no average of decay %g", path, ema);
+}
+
+/* Averages after the first have a number before the published prefix: ema2_score_fn. */
+static psld_status choose_average(const char *path, const psld_tensors *tensors, const psld_node *root,
+                                  psld_network_kind kind, double ema, char prefix[AVERAGE_PREFIX])
+{
+    const char *published = kind == PSLD_NET_CLASSIFIER ? "clf_fn." : "score_fn.";
+    size_t place;
+    PSLD_TRY(find_average(path, root, ema, &place));
+    if (place == 0)
+        snprintf(prefix, AVERAGE_PREFIX, "ema_%s", published);
+    else
+        snprintf(prefix, AVERAGE_PREFIX, PSLD_AVERAGE_FORMAT "%s", place + 1, published);
+    if (has_prefix(tensors, prefix)) return PSLD_OK;
+    if (place > 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: has no average of decay %g; the checkpoints of its run have all of them",
+                         path, ema);
+    *prefix = 0; /* a model file has the first, under plain names */
+    return PSLD_OK;
+}
+
+static psld_status load_weights(const char *path, const psld_tensors *tensors, const psld_node *root,
+                                const psld_model_options *options, psld_network *network)
 {
     psld_tensors *selected;
+    char average[AVERAGE_PREFIX];
     const char *prefix = choose_prefix(tensors, network->config.kind, options->raw);
+    if (options->ema != 0 && options->raw)
+        return psld_fail(PSLD_BAD_ARGUMENT, "ema: raw weights are no average; give one of the two");
+    if (options->ema != 0) {
+        PSLD_TRY(choose_average(path, tensors, root, network->config.kind, options->ema, average));
+        prefix = average;
+    }
     PSLD_TRY(psld_tensors_verify(tensors));
     PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
     psld_tensors_expect(tensors, 1); /* small tensors are copied; large ones, between them, can wait on the disk */
@@ -134,7 +177,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     PSLD_TRY(psld_network_create(&config, &model->network));
     PSLD_TRY(check_channels(model));
     if (tensors)
-        PSLD_TRY(load_weights(path, tensors, options, model->network));
+        PSLD_TRY(load_weights(path, tensors, root, options, model->network));
     else if (!options->blank)
         psld_network_initialise(model->network, seed);
     PSLD_TRY(psld_yaml_text(yaml, &model->config));
@@ -180,13 +223,15 @@ psld_status psld_model_read_weak(const char *path, const psld_tensors *file, con
 {
     const char *config = psld_tensors_note(file, PSLD_WEAK_NOTE), *by = psld_tensors_note(file, PSLD_WEAK_SCALE_NOTE);
     psld_tensors *tensors;
+    psld_model_options plain = *options;
+    plain.ema = 0; /* is said of the strong one */
     *weak = NULL;
     if (!config) return PSLD_OK;
     if (by && !psld_text_number(by, scale))
         return psld_fail(PSLD_BAD_INPUT, "%s: " PSLD_WEAK_SCALE_NOTE ": expected a number, found \"%.40s\"", path, by);
     PSLD_TRY(psld_tensors_select(file, PSLD_WEAK_PREFIX, &tensors));
     psld_model *made = psld_alloc(1, sizeof *made);
-    psld_status status = made ? build_weak(path, tensors, config, options, made) : PSLD_NO_MEMORY;
+    psld_status status = made ? build_weak(path, tensors, config, &plain, made) : PSLD_NO_MEMORY;
     psld_tensors_free(tensors);
     if (status != PSLD_OK) {
         psld_model_free(made);
@@ -205,6 +250,17 @@ psld_status psld_model_own(psld_model *model)
     return PSLD_OK;
 }
 
+/* What is saved from here on has this average alone. */
+static psld_status keep_average(psld_yaml *yaml, double ema, psld_model *model)
+{
+    char assignment[64];
+    psld_text_print(assignment, sizeof assignment, "train.ema=%.17g", ema);
+    PSLD_TRY(psld_yaml_override(yaml, assignment));
+    psld_release(model->config);
+    model->config = NULL;
+    return psld_yaml_text(yaml, &model->config);
+}
+
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model)
 {
@@ -212,6 +268,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
     if (path) PSLD_TRY(psld_tensors_open(path, &model->file));
     psld_status status = read_config(path, options, model->file, &yaml);
     if (status == PSLD_OK) status = build(path, model->file, yaml, options, seed, model);
+    if (status == PSLD_OK && options->ema != 0) status = keep_average(yaml, options->ema, model);
     psld_yaml_free(yaml);
     return status;
 }

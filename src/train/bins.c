@@ -11,6 +11,13 @@ void psld_bins_add(psld_bins *bins, size_t n, const double *t, const float *loss
     }
 }
 
+void psld_bins_weigh(psld_bins *bins, int bin, double weight)
+{
+    bins->loss[bin] *= weight;
+    bins->hits[bin] *= weight;
+    bins->count[bin] *= weight;
+}
+
 void psld_bins_merge(psld_bins *bins, const psld_bins *more)
 {
     for (int i = 0; i < PSLD_BINS; i++) {

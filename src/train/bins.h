@@ -12,6 +12,8 @@ typedef struct psld_bins {
 
 /* `hit` may be NULL. */
 void psld_bins_add(psld_bins *bins, size_t n, const double *t, const float *loss, const unsigned char *hit);
+/* What a bin counts in means over all bins, to what it counted till now. */
+void psld_bins_weigh(psld_bins *bins, int bin, double weight);
 void psld_bins_merge(psld_bins *bins, const psld_bins *more);
 /* Over all bins; NaN when there is nothing in them. */
 double psld_bins_loss(const psld_bins *bins);

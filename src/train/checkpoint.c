@@ -54,6 +54,15 @@ static void checksum(const psld_tensors *tensors, char text[16])
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
+enum { AVERAGE_NAME = 32 };
+
+/* What stands before the prefix of weights in the names of a further average, the first of which is the second. */
+static const char *name_average(size_t further, char name[AVERAGE_NAME])
+{
+    snprintf(name, AVERAGE_NAME, PSLD_AVERAGE_FORMAT, further + 2);
+    return name;
+}
+
 static psld_status add_all(const psld_network *network, const char *before, const char *prefix, const float *numbers,
                            psld_tensors *tensors)
 {
@@ -79,6 +88,10 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     PSLD_TRY(psld_tensors_set_note(tensors, NOTE_ITEMS, items));
     PSLD_TRY(add_all(s->network, "", s->prefix, s->network->weights, tensors));
     PSLD_TRY(add_all(s->network, "ema_", s->prefix, s->state.average, tensors));
+    for (size_t i = 0; i < PSLD_MOST_AVERAGES && s->state.more[i]; i++) {
+        char before[AVERAGE_NAME];
+        PSLD_TRY(add_all(s->network, name_average(i, before), s->prefix, s->state.more[i], tensors));
+    }
     PSLD_TRY(add_all(s->network, "adam_m.", "", s->state.m, tensors));
     PSLD_TRY(add_all(s->network, "adam_v.", "", s->state.v, tensors));
     PSLD_TRY(psld_tensors_add(tensors, SUMS, PSLD_ELEMENT_F64, 1, &s->sum_count, s->sums));
@@ -196,6 +209,10 @@ static psld_status take_state(psld_snapshot *s, const psld_tensors *tensors, con
     PSLD_TRY(check_config(s, tensors, path));
     PSLD_TRY(take_all(s->network, "", s->prefix, tensors, path, s->network->weights));
     PSLD_TRY(take_all(s->network, "ema_", s->prefix, tensors, path, s->state.average));
+    for (size_t i = 0; i < PSLD_MOST_AVERAGES && s->state.more[i]; i++) {
+        char before[AVERAGE_NAME];
+        PSLD_TRY(take_all(s->network, name_average(i, before), s->prefix, tensors, path, s->state.more[i]));
+    }
     PSLD_TRY(take_all(s->network, "adam_m.", "", tensors, path, s->state.m));
     PSLD_TRY(take_all(s->network, "adam_v.", "", tensors, path, s->state.v));
     PSLD_TRY(take_sums(s, tensors, path));

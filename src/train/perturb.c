@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "model/precondition.h"
+#include "train/bins.h"
 
 enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */
 
@@ -182,11 +183,49 @@ static double time_of_noise(const psld_perturbation *how, double log_sigma)
     return exp(log_time_at(how, low + part));
 }
 
+/* The part of training times up to t. */
+static double part_until(const psld_perturbation *how, double t)
+{
+    if (t <= how->eps) return 0;
+    if (t >= 1) return 1;
+    double uniform = (t - how->eps) / (1 - how->eps);
+    if (how->by_noise <= 0) return uniform;
+    double node = (1 - log(t) / log(how->eps)) * (PSLD_NOISE_NODES - 1);
+    int low = node < PSLD_NOISE_NODES - 2 ? (int)node : PSLD_NOISE_NODES - 2;
+    double log_sigma = how->noise_at[low] + (node - low) * (how->noise_at[low + 1] - how->noise_at[low]);
+    double away = log_sigma - log(how->noise_middle), spread = how->noise_spread;
+    double by_noise = spread > 0 ? 0.5 * erfc(-away / (spread * sqrt(2))) : away >= 0;
+    return how->by_noise * by_noise + (1 - how->by_noise) * uniform;
+}
+
+double psld_perturbation_share(const psld_perturbation *how, int bin)
+{
+    if (how->clean) return bin == 0;
+    return part_until(how, (bin + 1.0) / PSLD_BINS) - part_until(how, (double)bin / PSLD_BINS);
+}
+
+/* The time of a bin before which the part u of those of the bin lies. */
+static double time_in_bin(const psld_perturbation *how, int bin, double u)
+{
+    double low = fmax((double)bin / PSLD_BINS, how->eps), high = (bin + 1.0) / PSLD_BINS;
+    if (how->by_noise <= 0) return low + u * (high - low);
+    double wanted = part_until(how, low) + u * psld_perturbation_share(how, bin);
+    for (int i = 0; i < 50; i++) {
+        double middle = 0.5 * (low + high);
+        if (part_until(how, middle) < wanted)
+            low = middle;
+        else
+            high = middle;
+    }
+    return 0.5 * (low + high);
+}
+
 /* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
 static double draw_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
 {
     double u, n;
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 0, 1, &u);
+    if (phase >= PSLD_PHASE_HELD_OUT) return time_in_bin(how, (int)phase - PSLD_PHASE_HELD_OUT, u);
     if (u < how->by_noise) {
         psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
         return time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);

@@ -7,6 +7,7 @@
 
 #include "process/recipe.h"
 
+/* Held-out samples are measured in each bin of time: their phase is PSLD_PHASE_HELD_OUT + bin. */
 typedef enum psld_phase { PSLD_PHASE_TRAIN = 0, PSLD_PHASE_HELD_OUT = 1 } psld_phase;
 
 /* What the squares of the errors of eps are weighed by: nothing, the bound on the likelihood, or what they make of the
@@ -32,6 +33,10 @@ typedef struct psld_perturbation {
 
 /* Fills noise_at, which drawing by noise needs. */
 psld_status psld_perturbation_tabulate(psld_perturbation *how);
+
+/* The part of training times that lies in a bin (bins.h). Held-out samples get a time of the bin of their phase, by the
+ * law of training times there, so that the mean loss of the bins, weighed by these parts, is that of training. */
+double psld_perturbation_share(const psld_perturbation *how, int bin);
 
 /* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n] and `time` [n], which is t for the
  * network, and, where not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric

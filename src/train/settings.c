@@ -8,7 +8,7 @@
 
 /* ---- The table of keys ------------------------------------------------------------------------------------------- */
 
-typedef enum key_kind { WHOLE, NUMBER, FLAG, WORD, TEXT, NAMES } key_kind;
+typedef enum key_kind { WHOLE, NUMBER, NUMBERS, FLAG, WORD, TEXT, NAMES } key_kind;
 
 typedef struct key_row {
     const char *section, *name;
@@ -16,7 +16,8 @@ typedef struct key_row {
     size_t offset;
     double min, max;     /* of numbers */
     const char *initial; /* its default, as YAML */
-    const char *words;   /* WORD: one of these, separated by '|'; the field gets its position */
+    const char *words;   /* WORD: one of these, separated by '|'; the field gets its position. NUMBER: may be this
+                            word, too, for -1 */
     int may_change;      /* when a run is continued */
     const char *help;
 } key_row;
@@ -35,8 +36,9 @@ static const key_row table[] = {
      FIXED, "filter by which images are brought to data.size"},
     {"data", "flip", FLAG, DATA(flip), 0, 0, "false", NULL, FIXED, "mirror half of the images"},
     {"data", "classes", NAMES, DATA(classes), 0, 0, "[]", NULL, FIXED, "names of classes in the order of their labels"},
-    {"data", "held_out", NUMBER, DATA(held_out), 0, 0.5, "0.01", NULL, FIXED,
-     "part of the data that is not trained on, to measure the loss on"},
+    {"data", "held_out", NUMBER, DATA(held_out), 0, 0.5, "auto", "auto", FIXED,
+     "part of the data that is not trained on, to measure the loss on; auto: 0.01, of less than 6400 items 64 of them, "
+     "of less than 1280 0.05"},
     {"data", "strict", FLAG, DATA(strict), 0, 0, "false", NULL, FREE, "stop at a broken image instead of skipping it"},
     {"data", "memory", WHOLE, DATA(memory), 0, 1e15, "0", NULL, FREE,
      "bytes of decoded images kept in memory, the rest goes to the cache; 0: as the data layer likes"},
@@ -72,8 +74,8 @@ static const key_row table[] = {
     {"train", "adam_eps", NUMBER, TRAIN(adam_eps), 1e-30, 1, "1e-8", NULL, FIXED, "of Adam"},
     {"train", "weight_decay", NUMBER, TRAIN(weight_decay), 0, 10, "0", NULL, FIXED, "see optimizer"},
     {"train", "clip", NUMBER, TRAIN(clip), 0, 1e30, "1", NULL, FIXED, "largest norm of the gradient; 0: any"},
-    {"train", "ema", NUMBER, TRAIN(ema), 0, 0.9999999, "0.9999", NULL, FIXED,
-     "of the moving average of the weights; 0: none is kept"},
+    {"train", "ema", NUMBERS, TRAIN(ema), 0, 0.9999999, "0.9999", NULL, FIXED,
+     "decay of the moving average of the weights, or a list: the model has the first; 0: none is kept"},
     {"train", "ema_warmup", FLAG, TRAIN(ema_warmup), 0, 0, "true", NULL, FIXED,
      "at step k from 0 the average decays by min(ema, (1 + k) / (10 + k)); false: by ema from the beginning"},
     {"train", "checkpoint_every", WHOLE, TRAIN(checkpoint_every), 0, 1e12, "1000", NULL, FREE,
@@ -81,7 +83,8 @@ static const key_row table[] = {
     {"train", "keep", WHOLE, TRAIN(keep), 1, 1e6, "2", NULL, FREE, "checkpoints kept"},
     {"train", "evaluate_every", WHOLE, TRAIN(evaluate_every), 0, 1e12, "500", NULL, FREE,
      "steps between measurements of the loss on held-out data; 0: never"},
-    {"train", "evaluate_count", WHOLE, TRAIN(evaluate_count), 1, 1e9, "256", NULL, FREE, "held-out samples of each"},
+    {"train", "evaluate_count", WHOLE, TRAIN(evaluate_count), 1, 1e9, "64", NULL, FREE,
+     "held-out samples of each, which are measured in each of ten bins of t"},
     {"train", "sample_every", WHOLE, TRAIN(sample_every), 0, 1e12, "5000", NULL, FREE,
      "steps between pictures of samples; 0: never"},
     {"train", "sample_count", WHOLE, TRAIN(sample_count), 1, 1e6, "36", NULL, FREE, "samples in a picture"},
@@ -149,15 +152,15 @@ psld_status psld_settings_complete(psld_yaml *yaml)
     return PSLD_OK;
 }
 
-/* Defaults of new keys that are not what earlier versions did. */
+/* What versions before the key train.ema_warmup did by default, where the defaults are others now. */
 static const struct {
     const char *key, *value;
-} earlier[] = {{"train.ema_warmup", "false"}};
+} earlier[] = {{"train.ema_warmup", "false"}, {"data.held_out", "0.01"}};
 
 psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now)
 {
-    for (size_t i = 0; i < sizeof earlier / sizeof *earlier; i++) {
-        if (has_key(before, earlier[i].key)) continue;
+    int is_earlier = !has_key(before, "train.ema_warmup");
+    for (size_t i = 0; is_earlier && i < sizeof earlier / sizeof *earlier; i++) {
         PSLD_TRY(psld_settings_default(before, earlier[i].key, earlier[i].value));
         PSLD_TRY(psld_settings_default(now, earlier[i].key, earlier[i].value));
     }
@@ -180,9 +183,32 @@ static psld_status read_word(const psld_node *node, const key_row *row, int *pos
 
 static psld_status read_number(const psld_node *node, const key_row *row, double *number)
 {
+    const char *text;
+    *number = -1;
+    if (row->words && psld_node_text(node, &text) == PSLD_OK && strcmp(text, row->words) == 0) return PSLD_OK;
     PSLD_TRY(psld_node_number(node, number));
     if (*number >= row->min && *number <= row->max) return PSLD_OK;
     return psld_node_fail(node, "expected a number from %g to %g, found %g", row->min, row->max, *number);
+}
+
+/* A list has different numbers, none of them 0, which stands for none at all. */
+static psld_status read_numbers(const psld_node *node, const key_row *row, psld_numbers *numbers)
+{
+    size_t most = sizeof numbers->value / sizeof *numbers->value;
+    numbers->count = 1;
+    if (psld_node_kind_of(node) != PSLD_NODE_LIST) return read_number(node, row, numbers->value);
+    numbers->count = psld_node_size(node);
+    if (numbers->count < 1 || numbers->count > most)
+        return psld_node_fail(node, "expected a number or a list of 1 to %zu, found %zu", most, numbers->count);
+    for (size_t i = 0; i < numbers->count; i++) {
+        PSLD_TRY(read_number(psld_node_at(node, i), row, &numbers->value[i]));
+        if (numbers->value[i] == 0 && numbers->count > 1)
+            return psld_node_fail(node, "expected numbers above 0 in a list");
+        for (size_t j = 0; j < i; j++)
+            if (numbers->value[j] == numbers->value[i])
+                return psld_node_fail(node, "%g stands there twice", numbers->value[i]);
+    }
+    return PSLD_OK;
 }
 
 static psld_status read_names(const psld_node *node, psld_settings *settings)
@@ -204,6 +230,8 @@ static psld_status read_row(const psld_node *node, const key_row *row, psld_sett
         return psld_node_integer(node, (int64_t)row->min, (int64_t)row->max, field);
     case NUMBER:
         return read_number(node, row, field);
+    case NUMBERS:
+        return read_numbers(node, row, field);
     case FLAG:
         return psld_node_flag(node, field);
     case WORD:

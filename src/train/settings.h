@@ -6,8 +6,15 @@
 #include <stdint.h>
 
 #include "io/yaml.h"
+#include "train/trainer.h"
 
 typedef enum psld_loss_kind { PSLD_LOSS_HSM, PSLD_LOSS_DSM, PSLD_LOSS_ENTROPY } psld_loss_kind;
+
+/* One number or a list of them. */
+typedef struct psld_numbers {
+    double value[PSLD_MOST_AVERAGES];
+    size_t count;
+} psld_numbers;
 
 /* Fields have the names of their keys; docs/training.md says what each means. */
 typedef struct psld_settings {
@@ -16,7 +23,7 @@ typedef struct psld_settings {
         int64_t size, channels, memory;
         int stretch, flip, strict; /* fit: crop or stretch */
         int resample;              /* psld_resample */
-        double held_out;
+        double held_out;           /* -1: auto */
         const char **classes;
         size_t class_count;
     } data;
@@ -29,7 +36,8 @@ typedef struct psld_settings {
         double noise_part, noise_middle, noise_spread;
         int clean, adamw, ema_warmup;
         int schedule; /* psld_schedule */
-        double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, ema;
+        double eps, lr, beta1, beta2, adam_eps, weight_decay, clip;
+        psld_numbers ema;
         int64_t batch, accumulate, steps, warmup, keep;
         int64_t checkpoint_every, sample_every, evaluate_every, evaluate_count, sample_count, sample_nfe;
         const char *sampler, *init;

@@ -33,6 +33,8 @@ struct psld_trainer {
     float *gradients, *m, *v; /* [parameter_elements] each */
     float *sum;               /* of the gradients of pieces; NULL: there is but one piece */
     float *average, *own_average;
+    double more_decays[PSLD_MOST_AVERAGES];
+    float *more[PSLD_MOST_AVERAGES]; /* further averages, [parameter_elements] each; NULL behind the last */
     run_of_weights *runs;
     size_t run_count;
     bucket *buckets; /* the last parameters first; NULL: this process is alone */
@@ -150,6 +152,19 @@ static psld_status make_buckets(psld_trainer *r)
     return PSLD_OK;
 }
 
+static psld_status make_more_averages(psld_trainer *r, size_t count)
+{
+    assert(r->options.more_count < PSLD_MOST_AVERAGES);
+    for (size_t i = 0; i < r->options.more_count; i++) {
+        r->more_decays[i] = r->options.more[i];
+        r->more[i] = psld_alloc(count, sizeof(float));
+        if (!r->more[i]) return PSLD_NO_MEMORY;
+        memcpy(r->more[i], r->network->weights, count * sizeof(float));
+    }
+    r->options.more = NULL;
+    return PSLD_OK;
+}
+
 static psld_status make_buffers(psld_trainer *r)
 {
     size_t count = r->plan->parameters, batch = (size_t)r->options.batch;
@@ -167,6 +182,7 @@ static psld_status make_buffers(psld_trainer *r)
               r->chunks && r->seeds && r->losses;
     if (!all) return PSLD_NO_MEMORY;
     if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
+    PSLD_TRY(make_more_averages(r, count));
     PSLD_TRY(find_runs(r));
     PSLD_TRY(make_buckets(r));
     return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
@@ -200,6 +216,7 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->v);
     psld_release(trainer->sum);
     psld_release(trainer->own_average);
+    for (int i = 0; i < PSLD_MOST_AVERAGES; i++) psld_release(trainer->more[i]);
     psld_release(trainer->runs);
     psld_release(trainer->buckets);
     psld_release(trainer->chunks);
@@ -289,6 +306,30 @@ void psld_trainer_add(psld_trainer *r, const psld_piece *piece)
     r->pending++;
 }
 
+typedef struct average_job {
+    float decay, *average;
+    const float *weights;
+} average_job;
+
+static void average_range(void *context, size_t begin, size_t end)
+{
+    const average_job *job = context;
+    for (size_t i = begin; i < end; i++)
+        job->average[i] = job->decay * job->average[i] + (1 - job->decay) * job->weights[i];
+}
+
+/* The averages beside the first, which Adam's pass over memory takes along. */
+static void update_more_averages(psld_trainer *r)
+{
+    for (int i = 0; i < PSLD_MOST_AVERAGES && r->more[i]; i++)
+        for (size_t j = 0; j < r->run_count; j++) {
+            size_t at = r->runs[j].first;
+            average_job job = {(float)psld_trainer_decay(&r->options, r->more_decays[i], r->steps), r->more[i] + at,
+                               r->network->weights + at};
+            psld_parallel(r->runs[j].count, 1 << 14, average_range, &job);
+        }
+}
+
 psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
 {
     const psld_trainer_options *o = &r->options;
@@ -308,6 +349,7 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
         psld_adam_update(&adam, r->runs[i].count, g + at, r->network->weights + at, r->m + at, r->v + at,
                          r->average ? r->average + at : NULL);
     }
+    update_more_averages(r);
     r->steps++;
     return PSLD_OK;
 }
@@ -327,7 +369,10 @@ psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, const floa
 
 psld_trainer_state psld_trainer_state_of(psld_trainer *r)
 {
-    return (psld_trainer_state){r->plan->parameters, r->m, r->v, r->average, &r->steps};
+    psld_trainer_state state = {
+        .count = r->plan->parameters, .m = r->m, .v = r->v, .average = r->average, .steps = &r->steps};
+    memcpy(state.more, r->more, sizeof state.more);
+    return state;
 }
 
 long psld_trainer_steps(const psld_trainer *trainer)
@@ -342,6 +387,6 @@ const float *psld_trainer_average(const psld_trainer *trainer)
 
 size_t psld_trainer_bytes(const psld_trainer *r)
 {
-    size_t copies = (size_t)(4 + (r->average != NULL) + (r->sum != NULL));
+    size_t copies = (size_t)(4 + (r->average != NULL) + (r->sum != NULL)) + r->options.more_count;
     return (copies * r->plan->parameters + r->plan->arena) * sizeof(float);
 }

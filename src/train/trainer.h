@@ -16,6 +16,8 @@ typedef enum psld_schedule {
     PSLD_SCHEDULE_INVERSE_SQRT
 } psld_schedule;
 
+enum { PSLD_MOST_AVERAGES = 8 }; /* of the weights, with different decays */
+
 typedef struct psld_trainer_options {
     const psld_backend *backend;
     int batch;                                 /* samples a piece, at most */
@@ -32,8 +34,10 @@ typedef struct psld_trainer_options {
     double ema;                                /* of the moving average; 0: none is kept */
     int ema_warmup;                            /* the average forgets faster at the beginning: psld_trainer_decay */
     float *average;                            /* where it is kept (borrowed), or NULL: in memory of its own */
-    uint64_t seed;                             /* of dropout */
-    const psld_distribution *ranks;            /* whose gradients are summed; NULL: this process is alone */
+    const double *more;                        /* decays of further averages (borrowed while it is created) */
+    size_t more_count;
+    uint64_t seed;                  /* of dropout */
+    const psld_distribution *ranks; /* whose gradients are summed; NULL: this process is alone */
 } psld_trainer_options;
 
 /* Adam 2e-4, warm-up 5000, clipping 1, average 0.9999: App. C of the paper. */
@@ -76,6 +80,7 @@ psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, cons
 typedef struct psld_trainer_state {
     size_t count;
     float *m, *v, *average;
+    float *more[PSLD_MOST_AVERAGES]; /* further averages; NULL behind the last */
     long *steps;
 } psld_trainer_state;
 psld_trainer_state psld_trainer_state_of(psld_trainer *trainer);

@@ -79,7 +79,7 @@ static psld_status make_networks(psld_training *t)
     PSLD_TRY(psld_model_from_config(t->yaml, seed, &t->model));
     if (*t->settings.train.init) PSLD_TRY(start_from(t->settings.train.init, t->model->network));
     t->network = t->model->network;
-    if (t->settings.train.ema <= 0) return PSLD_OK;
+    if (t->settings.train.ema.value[0] <= 0) return PSLD_OK;
     PSLD_TRY(psld_network_create(&t->model->network->config, &t->network));
     memcpy(t->network->weights, t->model->network->weights, t->network->graph->parameter_elements * sizeof(float));
     return PSLD_OK;
@@ -112,9 +112,11 @@ static psld_status make_trainer(psld_training *t)
     o.schedule = (psld_schedule)s->train.schedule;
     o.total = (long)s->train.steps;
     o.clip = s->train.clip;
-    o.ema = s->train.ema;
+    o.ema = s->train.ema.value[0];
+    o.more = s->train.ema.value + 1;
+    o.more_count = s->train.ema.count - 1;
     o.ema_warmup = s->train.ema_warmup;
-    o.average = s->train.ema > 0 ? t->model->network->weights : NULL;
+    o.average = o.ema > 0 ? t->model->network->weights : NULL;
     o.seed = (uint64_t)s->seed;
     t->objective->set_up(s, t->model, &o);
     return psld_trainer_create(t->network, &o, &t->trainer);
@@ -190,12 +192,19 @@ static psld_status resume(psld_training *t)
     return psld_run_folder_log_from(t->run, psld_trainer_steps(t->trainer));
 }
 
+/* Items that are held out. By default a hundredth; of small sets, where that would be too few to measure on, 64 or a
+ * twentieth, whichever is less. */
+static uint64_t held_out_count(double part, uint64_t count)
+{
+    uint64_t most = count / 2 < MOST_HELD_OUT ? count / 2 : MOST_HELD_OUT;
+    double n = (double)count, wanted = part >= 0 ? ceil(part * n) : fmax(ceil(0.01 * n), fmin(64, ceil(0.05 * n)));
+    return wanted < (double)most ? (uint64_t)wanted : most;
+}
+
 /* The data are cut in two: places of a fixed shuffle. */
 static psld_status make_feeds(psld_training *t)
 {
-    uint64_t count = psld_data_count(t->data), most = count / 2 < MOST_HELD_OUT ? count / 2 : MOST_HELD_OUT;
-    double wanted = ceil(t->settings.data.held_out * (double)count);
-    uint64_t held = wanted < (double)most ? (uint64_t)wanted : most;
+    uint64_t count = psld_data_count(t->data), held = held_out_count(t->settings.data.held_out, count);
     psld_feed_options train = {.seed = (uint64_t)t->settings.seed,
                                .flip = t->settings.data.flip,
                                .begin = held,
@@ -258,6 +267,7 @@ static void share_state(psld_training *t)
     t->ranks->broadcast(s.m, s.count * sizeof(float));
     t->ranks->broadcast(s.v, s.count * sizeof(float));
     if (s.average) t->ranks->broadcast(s.average, s.count * sizeof(float));
+    for (int i = 0; i < PSLD_MOST_AVERAGES && s.more[i]; i++) t->ranks->broadcast(s.more[i], s.count * sizeof(float));
     t->ranks->broadcast(&t->bins, sizeof t->bins);
 }
 
@@ -318,12 +328,12 @@ void psld_training_free(psld_training *t)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
-/* n samples from their numbers to what the network is given. */
-static psld_status prepare(psld_training *t, psld_phase phase, uint64_t first, size_t n)
+/* n samples to train on from their numbers to what the network is given. */
+static psld_status prepare(psld_training *t, uint64_t first, size_t n)
 {
     psld_minibatch *b = &t->batch;
-    PSLD_TRY(psld_feed_take(t->feeds[phase], first, n, b->x, b->label));
-    return t->objective->fill(&t->how, phase, first, n, b);
+    PSLD_TRY(psld_feed_take(t->feeds[PSLD_PHASE_TRAIN], first, n, b->x, b->label));
+    return t->objective->fill(&t->how, PSLD_PHASE_TRAIN, first, n, b);
 }
 
 /* What a step has counted, on this rank and then on all. */
@@ -340,7 +350,7 @@ static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
     psld_distribution_share(t->ranks, batch, &done, &end);
     while (done < end) {
         size_t n = end - done < b->capacity ? (size_t)(end - done) : b->capacity;
-        PSLD_TRY(prepare(t, PSLD_PHASE_TRAIN, step * batch + done, n));
+        PSLD_TRY(prepare(t, step * batch + done, n));
         psld_piece piece = {.n = (int)n,
                             .first = done,
                             .z = b->z,
@@ -361,6 +371,18 @@ static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
     return PSLD_OK;
 }
 
+/* n held-out samples, which batch.x has, at times of one bin. */
+static psld_status evaluate_bin(psld_training *t, int bin, uint64_t first, size_t n, psld_bins *bins)
+{
+    psld_minibatch *b = &t->batch;
+    if (!(psld_perturbation_share(&t->how, bin) > 0)) return PSLD_OK;
+    PSLD_TRY(t->objective->fill(&t->how, (psld_phase)(PSLD_PHASE_HELD_OUT + bin), first, n, b));
+    PSLD_TRY(psld_model_run(t->model, n, b->z, b->time, b->out));
+    t->objective->judge(&t->settings, t->model, n, b);
+    psld_bins_add(bins, n, b->t, b->loss, b->hit);
+    return PSLD_OK;
+}
+
 static psld_status evaluate(psld_training *t, psld_bins *bins)
 {
     psld_minibatch *b = &t->batch;
@@ -370,13 +392,12 @@ static psld_status evaluate(psld_training *t, psld_bins *bins)
     psld_model_changed(t->model);
     while (done < end) {
         size_t n = end - done < b->capacity ? (size_t)(end - done) : b->capacity;
-        PSLD_TRY(prepare(t, PSLD_PHASE_HELD_OUT, done, n));
-        PSLD_TRY(psld_model_run(t->model, n, b->z, b->time, b->out));
-        t->objective->judge(&t->settings, t->model, n, b);
-        psld_bins_add(bins, n, b->t, b->loss, b->hit);
+        PSLD_TRY(psld_feed_take(t->feeds[PSLD_PHASE_HELD_OUT], done, n, b->x, b->label));
+        for (int bin = 0; bin < PSLD_BINS; bin++) PSLD_TRY(evaluate_bin(t, bin, done, n, bins));
         done += n;
     }
     t->ranks->sum((double *)bins, sizeof *bins / sizeof(double));
+    for (int bin = 0; bin < PSLD_BINS; bin++) psld_bins_weigh(bins, bin, psld_perturbation_share(&t->how, bin));
     return PSLD_OK;
 }
 

@@ -28,6 +28,18 @@ quietly sample whole -n 5 --nfe 4 -o x.npy
 quietly sample whole/checkpoints/step-000000060.safetensors --use raw -n 5 --nfe 4 -o raw.npy
 ! cmp -s x.npy raw.npy || fail "raw and averaged weights are the same"
 
+check "several averages: the first is the model, the others are chosen by their decay"
+trains small.yaml -o averages 'train.ema=[0.9, 0.5]' train.sample_every=0
+quietly sample averages -n 5 --nfe 4 -o first.npy
+quietly sample averages -n 5 --nfe 4 --ema 0.9 -o same.npy
+quietly sample averages -n 5 --nfe 4 --ema 0.5 -o second.npy
+cmp first.npy same.npy || fail "the first average is not the model"
+! cmp -s first.npy second.npy || fail "two averages are the same"
+quietly convert averages half.safetensors --ema 0.5
+quietly sample half.safetensors -n 5 --nfe 4 -o half.npy
+cmp second.npy half.npy || fail "convert --ema took another average"
+refuses 1 "train.ema has no average of decay 0.7" sample averages --ema 0.7 -n 5 -o none.npy
+
 check "killed at any moment, the same command goes on and ends the same"
 for i in 1 2 3 4 5 6; do
     "$psld" train small.yaml -o killed >/dev/null 2>&1 &
