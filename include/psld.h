@@ -654,6 +654,16 @@ PSLD_API const char *psld_toy_summary(int index);
 
 typedef struct psld_training psld_training;
 
+/* What measures samples of a model against data while a run trains (train.metric_every). psld_training_distance is the
+ * library's own. Samples and data are float32 [n, channels, ...], images in [-1, 1]. */
+typedef struct psld_training_metric {
+    /* `weights` is train.metric_weights ("": none), `rank` that of a sample of the data. */
+    psld_status (*open)(const char *weights, int rank, void **state);
+    psld_status (*refer)(void *state, const psld_array *data); /* once, before the first measurement */
+    psld_status (*measure)(void *state, const psld_array *samples, double *distance);
+    void (*close)(void *state);
+} psld_training_metric;
+
 typedef struct psld_training_options {
     const char *config;           /* YAML (docs/training.md has the keys), or NULL: chosen for the data */
     const char *data;             /* what to train on; NULL: data.path of the configuration */
@@ -663,6 +673,8 @@ typedef struct psld_training_options {
     int classifier;   /* without a configuration: 1 chooses a classifier of noisy data */
     double seconds;   /* that training may take on this machine; 0: two hours where a network is chosen, and train.steps
                          of a configuration counts. A run that goes on keeps its steps */
+    /* For train.metric_every, or NULL: no such key but 0 is accepted. Borrowed. */
+    const psld_training_metric *metric;
 } psld_training_options;
 
 PSLD_API void psld_training_defaults(psld_training_options *options);
@@ -685,6 +697,7 @@ typedef struct psld_training_report {
     double held_out;      /* loss of the averaged weights on held-out data; NaN when it was not measured */
     double accuracy;      /* the same for classifiers: part of labels that were right */
     double held_out_raw;  /* the loss of the raw weights on the same data; NaN also where no average is kept */
+    double metric;        /* the distance of samples from the data; NaN when it was not measured */
 } psld_training_report;
 
 /* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the
@@ -886,6 +899,10 @@ PSLD_API psld_status psld_set_features(psld_set *set, psld_features *features, p
                                        psld_array **rows);
 PSLD_API psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
                                          psld_statistics **statistics);
+
+/* For psld_training_options.metric: the Frechet distance of features, where train.metric_weights names weights as
+ * psld_features_open takes them; without them the sliced Wasserstein distance of pixels or points. */
+PSLD_API const psld_training_metric *psld_training_distance(void);
 
 /* A page (PNG) of `count` real images beside generated ones, each of these with the real image nearest to it (pixels,
  * squared differences): groups of three rows, real, generated, nearest. */

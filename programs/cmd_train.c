@@ -198,6 +198,7 @@ static int run(const cli_command *command, int argc, char **argv)
     const char *words[256];
     int count, exit_code;
     psld_training_defaults(&r.options);
+    r.options.metric = psld_training_distance();
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "RUN", "folder of the run; one that is there already goes on", &r.run, NULL},
         {"data", 0, CLI_FILE, "DATA", "what to train on, instead of data.path of the configuration", &r.options.data,

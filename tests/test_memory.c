@@ -476,7 +476,7 @@ static const char training_yaml[] =
     "process: psld\ndata: {path: \"toy:moons\", channels: 2}\n"
     "model: {name: mlp, nf: 4, num_res_blocks: 1}\n"
     "train: {batch: 4, accumulate: 2, steps: 2, ema: [0.5, 0.9], weighting: nll, sample_nfe: 2,\n"
-    "  checkpoint_every: 1, sample_every: 2, sample_count: 3, evaluate_every: 1}\n";
+    "  checkpoint_every: 1, sample_every: 2, sample_count: 3, evaluate_every: 1, metric_every: 1, metric_count: 3}\n";
 
 /* A run of two steps with all that may come after them; it goes on from its own checkpoint the next time. */
 static psld_status train(void)
@@ -485,6 +485,7 @@ static psld_status train(void)
     psld_training_options options;
     psld_training_defaults(&options);
     options.config = "memory-training.yaml";
+    options.metric = psld_training_distance();
     psld_status status = psld_training_open("memory-run", &options, &made);
     if (status == PSLD_OK) status = psld_training_run(made, NULL, NULL);
     psld_training_free(made);
@@ -720,6 +721,7 @@ static void every_call_on_runs(void **state)
     (void)state;
     psld_training_defaults(&options);
     options.config = "memory-training.yaml";
+    options.metric = psld_training_distance();
     write_file("memory-training.yaml", training_yaml);
     assert_int_equal(system("rm -rf memory-run memory-look"), 0);
     assert_int_equal(psld_training_open("memory-look", &options, &made), PSLD_OK);

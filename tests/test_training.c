@@ -499,6 +499,90 @@ static void shares_of_bins(void **state)
     psld_recipe_free(recipe);
 }
 
+/* ---- A metric while training ------------------------------------------------------------------------------------- */
+
+static struct {
+    const double *distances;
+    int open, refers, measured;
+    size_t samples, items;
+} told;
+
+static psld_status told_open(const char *weights, int rank, void **state)
+{
+    assert_string_equal(weights, "w");
+    assert_int_equal(rank, 1);
+    *state = &told;
+    told.open++;
+    return PSLD_OK;
+}
+
+static psld_status told_refer(void *state, const psld_array *data)
+{
+    assert_ptr_equal(state, &told);
+    told.refers++;
+    told.items = data->shape[0];
+    return PSLD_OK;
+}
+
+static psld_status told_measure(void *state, const psld_array *samples, double *distance)
+{
+    assert_ptr_equal(state, &told);
+    told.samples = samples->shape[0];
+    *distance = told.distances[told.measured++];
+    return PSLD_OK;
+}
+
+static void told_close(void *state)
+{
+    assert_ptr_equal(state, &told);
+    told.open--;
+}
+
+static const psld_training_metric told_metric = {told_open, told_refer, told_measure, told_close};
+
+static void run_with_metric(const char *folder, uint64_t last)
+{
+    static const char *const overrides[] = {"train.metric_every=2", "train.metric_count=7", "train.metric_weights=w",
+                                            "train.sample_nfe=2"};
+    psld_training *training;
+    psld_training_options options;
+    psld_training_report report;
+    psld_training_defaults(&options);
+    write_text("small.yaml", small_config);
+    options.config = "small.yaml";
+    options.overrides = overrides;
+    options.override_count = 4;
+    options.metric = &told_metric;
+    if (psld_training_open(folder, &options, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
+    while (psld_training_steps(training) < last) {
+        assert_int_equal(psld_training_step(training, &report), PSLD_OK);
+        assert_int_equal(isnan(report.metric), report.step % 2 == 1);
+    }
+    psld_training_free(training);
+}
+
+/* The model with the smallest distance is kept, also when the run was stopped between two measurements. */
+static void best_model(void **state)
+{
+    (void)state;
+    static const double distances[] = {5, 3, 4, 3.5, 7, 6};
+    fresh("cut");
+    fresh("four");
+    told.distances = distances;
+    run_with_metric("cut", 4);
+    assert_true(told.measured == 2 && told.refers == 1 && told.samples == 7 && told.items == 7 && told.open == 0);
+    run_with_metric("cut", 12);
+    assert_int_equal(told.measured, 6);
+    assert_int_equal(told.open, 0);
+    told.measured = 0;
+    run_with_metric("four", 4);
+    expect_same_file("cut/best.safetensors", "four/model.safetensors");
+    psld_training *training;
+    static const char *const wanted[] = {"train.metric_every=2"};
+    assert_int_equal(open_small(NULL, wanted, 1, &training), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "train.metric_every: expected 0"));
+}
+
 /* Schedules at the end of warm-up, in the middle and at the end of 100 steps. */
 static void schedules(void **state)
 {
@@ -874,6 +958,7 @@ int main(void)
         cmocka_unit_test(held_out_parts),
         cmocka_unit_test(held_out_in_every_bin),
         cmocka_unit_test(shares_of_bins),
+        cmocka_unit_test(best_model),
         cmocka_unit_test(schedules),
         cmocka_unit_test(raw_weights_beside_averaged),
         cmocka_unit_test(log_has_every_step_once),

@@ -58,25 +58,34 @@ static psld_sample_options picture_options(const psld_training *t)
     return options;
 }
 
-psld_status psld_training_check_picture(const psld_training *t)
+psld_status psld_training_check_sampler(const psld_training *t)
 {
     psld_sample_options options = picture_options(t);
-    if (!shows_images(t->model) && !shows_points(t->model)) return PSLD_OK;
     psld_status status = psld_sample_complete(t->model->recipe, &options);
     return status == PSLD_OK ? PSLD_OK : psld_fail_in(PSLD_BAD_INPUT, "train.sampler, train.sample_nfe");
 }
 
-psld_status psld_training_picture(psld_training *t)
+psld_status psld_training_check_picture(const psld_training *t)
+{
+    return shows_images(t->model) || shows_points(t->model) ? psld_training_check_sampler(t) : PSLD_OK;
+}
+
+psld_status psld_training_draw(psld_training *t, size_t count, psld_array **x)
 {
     psld_sample_options options = picture_options(t);
+    options.batch = 0;
+    psld_model_changed(t->model);
+    return psld_model_sample(t->model, &options, 0, count, NULL, 0, x, NULL);
+}
+
+psld_status psld_training_picture(psld_training *t)
+{
     psld_array *x;
     char name[64], title[64];
     unsigned long long step = (unsigned long long)psld_training_steps(t);
     int images = shows_images(t->model);
     if (!images && !shows_points(t->model)) return PSLD_OK;
-    options.batch = 0;
-    psld_model_changed(t->model);
-    PSLD_TRY(psld_model_sample(t->model, &options, 0, (size_t)t->settings.train.sample_count, NULL, 0, &x, NULL));
+    PSLD_TRY(psld_training_draw(t, (size_t)t->settings.train.sample_count, &x));
     snprintf(name, sizeof name, PSLD_PICTURE_NAME, step);
     snprintf(title, sizeof title, "step %llu", step);
     const char *path = psld_run_folder_file(t->run, name);
@@ -121,8 +130,13 @@ static const struct {
 } shown[] = {{"loss", "training", 0},
              {"held_out", "held out", 0},
              {"held_out_raw", "held out, raw weights", 0},
-             {"held_out_accuracy", "accuracy", 1}};
-enum { CURVES = sizeof shown / sizeof *shown };
+             {"held_out_accuracy", "accuracy", 1},
+             {"metric", "samples to data", 2}};
+static const struct {
+    const char *title, *y; /* NULL: what is trained */
+    int options;
+} panels[] = {{NULL, "loss", PSLD_LOG_Y}, {"held-out data", "accuracy", 0}, {"samples", "distance", PSLD_LOG_Y}};
+enum { CURVES = sizeof shown / sizeof *shown, PANELS = sizeof panels / sizeof *panels };
 
 /* The curves, and in *measured the last line that has accuracy by time, or NULL: to be released. */
 static psld_status read_log(const char *path, double steps, curve curves[CURVES], json_t **measured)
@@ -151,14 +165,21 @@ static psld_status read_log(const char *path, double steps, curve curves[CURVES]
 
 static psld_status draw_losses(const psld_training *t, const curve *curves, const char *path)
 {
-    int panels = curves[CURVES - 1].count ? 2 : 1;
-    psld_figure *figure = psld_figure_create(NULL, 1, panels, 480, 320);
-    psld_panel_frame(psld_figure_panel(figure, 0, 0), t->objective->name, "step", "loss", PSLD_LOG_Y);
-    if (panels == 2) psld_panel_frame(psld_figure_panel(figure, 0, 1), "held-out data", "step", "accuracy", 0);
+    int has[PANELS] = {1}, place[PANELS], count = 0;
+    for (int i = 0; i < CURVES; i++) has[shown[i].panel] |= curves[i].count > 0;
+    for (int p = 0; p < PANELS; p++) {
+        place[p] = count;
+        count += has[p];
+    }
+    psld_figure *figure = psld_figure_create(NULL, 1, count, 480, 320);
+    for (int p = 0; p < PANELS; p++)
+        if (has[p])
+            psld_panel_frame(psld_figure_panel(figure, 0, place[p]), p ? panels[p].title : t->objective->name, "step",
+                             panels[p].y, panels[p].options);
     for (int i = 0; i < CURVES; i++)
         if (curves[i].count)
-            psld_panel_curve(psld_figure_panel(figure, 0, shown[i].panel), curves[i].count, curves[i].x, curves[i].y, i,
-                             PSLD_SOLID, shown[i].label);
+            psld_panel_curve(psld_figure_panel(figure, 0, place[shown[i].panel]), curves[i].count, curves[i].x,
+                             curves[i].y, i, PSLD_SOLID, shown[i].label);
     psld_status status = psld_figure_save(figure, path);
     psld_figure_free(figure);
     return status;

@@ -40,7 +40,8 @@ typedef struct psld_settings {
         psld_numbers ema;
         int64_t batch, accumulate, steps, warmup, keep;
         int64_t checkpoint_every, sample_every, evaluate_every, evaluate_count, sample_count, sample_nfe;
-        const char *sampler, *init;
+        int64_t metric_every, metric_count;
+        const char *sampler, *init, *metric_weights;
     } train;
     int64_t seed;
 } psld_settings;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "data/data.h"
 #include "train/checkpoint.h"
+#include "train/metric.h"
 
 #define MOST_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
 
@@ -189,7 +190,8 @@ static psld_status resume(psld_training *t)
 {
     PSLD_TRY(load_newest(t));
     PSLD_TRY(psld_run_folder_set_config(t->run, t->config));
-    return psld_run_folder_log_from(t->run, psld_trainer_steps(t->trainer));
+    PSLD_TRY(psld_run_folder_log_from(t->run, psld_trainer_steps(t->trainer)));
+    return psld_training_metric_resume(t);
 }
 
 /* Items that are held out. By default a hundredth; of small sets, where that would be too few to measure on, 64 or a
@@ -280,6 +282,7 @@ static psld_status open_in(psld_training *t, const char *folder, const psld_trai
     if (goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
     PSLD_TRY(configure(t, options));
     PSLD_TRY(make_parts(t));
+    PSLD_TRY(psld_training_metric_open(t, options->metric));
     if (folder && !goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
     if (folder && !goes_on && psld_run_folder_exists(folder))
         return psld_fail(PSLD_IO, "%s: another process has begun a run in this folder", folder);
@@ -314,6 +317,7 @@ void psld_training_free(psld_training *t)
 {
     if (!t) return;
     for (int i = 0; i < 2; i++) psld_feed_free(t->feeds[i]);
+    psld_training_metric_close(t);
     psld_data_free(t->data);
     psld_trainer_free(t->trainer);
     if (t->model && t->network != t->model->network) psld_network_free(t->network);
@@ -503,6 +507,10 @@ static psld_status log_step(psld_training *t, const psld_training_report *r, con
     line l;
     if (!t->run) return PSLD_OK;
     put_step(&l, r);
+    if (!isnan(r->metric)) {
+        put_key(&l, "metric", "");
+        put_number(&l, 9, r->metric);
+    }
     if (held) put_set(&l, t, "loss", &t->bins);
     if (held && !isnan(r->held_out)) {
         put_key(&l, "held_out", "");
@@ -536,14 +544,14 @@ psld_status psld_training_save(psld_training *t)
     return psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors"));
 }
 
-/* The checkpoint comes last: what belongs to its step is there once it is. A picture that cannot be made ends the run,
- * but loses nothing of it. */
-static psld_status after_step(psld_training *t)
+/* The checkpoint comes last: what belongs to its step is there once it is. A distance that cannot be measured (`so_far`)
+ * or a picture that cannot be made ends the run, but loses nothing of it. */
+static psld_status after_step(psld_training *t, psld_status so_far)
 {
-    psld_status picture = PSLD_OK;
+    psld_status picture = so_far;
     int draws = due(t, t->settings.train.sample_every, t->settings.train.sample_every > 0);
-    if (!t->run) return PSLD_OK;
-    if (draws) picture = psld_training_picture(t);
+    if (!t->run) return so_far;
+    if (picture == PSLD_OK && draws) picture = psld_training_picture(t);
     if (picture != PSLD_OK) {
         psld_training_save(t);
         return picture;
@@ -568,7 +576,8 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
                                      .samples = (uint64_t)t->settings.train.batch,
                                      .held_out = (double)NAN,
                                      .accuracy = (double)NAN,
-                                     .held_out_raw = (double)NAN};
+                                     .held_out_raw = (double)NAN,
+                                     .metric = (double)NAN};
     PSLD_TRY(add_pieces(t, (uint64_t)step, &sums));
     report->loss = sums.loss;
     report->rate = psld_trainer_rate_now(t->trainer);
@@ -577,9 +586,12 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
     report->seconds = psld_seconds() - began;
     int measure = due(t, t->settings.train.evaluate_every, t->settings.train.evaluate_every > 0);
     if (measure) PSLD_TRY(measure_held_out(t, &held, report));
+    psld_status metric = PSLD_OK;
+    if (due(t, t->settings.train.metric_every, t->settings.train.metric_every > 0))
+        metric = psld_training_metric_measure(t, &report->metric);
     PSLD_TRY(log_step(t, report, measure ? &held : NULL));
     if (measure) t->bins = (psld_bins){0};
-    return after_step(t);
+    return after_step(t, metric);
 }
 
 psld_model *psld_training_model(psld_training *t)

@@ -23,9 +23,13 @@ struct psld_training {
     psld_network *network; /* what is trained; model->network where there is no average */
     psld_trainer *trainer;
     psld_perturbation how;
-    psld_minibatch batch; /* of one piece */
-    double scale;         /* of losses: 1, or the numbers of a sample if they are summed */
-    psld_bins bins;       /* since the last measurement */
+    psld_minibatch batch;               /* of one piece */
+    double scale;                       /* of losses: 1, or the numbers of a sample if they are summed */
+    psld_bins bins;                     /* since the last measurement */
+    const psld_training_metric *metric; /* NULL: not measured, or not by this rank */
+    void *metric_state;
+    int metric_refers; /* it has been shown the data */
+    double best;       /* the smallest distance so far */
 };
 
 /* Reads the configuration, or chooses one; opens the data; compares with the run that the folder holds. */
@@ -39,8 +43,12 @@ psld_status psld_training_evaluate(psld_training *training, int raw, psld_bins *
 
 /* samples/step-N.png from the averaged weights (data that can be looked at: images, points), and loss.png. */
 psld_status psld_training_picture(psld_training *training);
-/* Whether its sampler can do what it will be asked, before the steps that lead to it. */
+/* Whether its sampler can do what it will be asked, before the steps that lead to it; psld_training_check_sampler also
+ * asks where there is nothing to be seen. */
 psld_status psld_training_check_picture(const psld_training *training);
+psld_status psld_training_check_sampler(const psld_training *training);
+/* The first samples that pictures are made of, float32 [count, ...]. */
+psld_status psld_training_draw(psld_training *training, size_t count, psld_array **x);
 psld_status psld_training_plot(psld_training *training);
 #define PSLD_PICTURE_NAME "samples/step-%09llu.png"
 

@@ -40,6 +40,15 @@ quietly sample half.safetensors -n 5 --nfe 4 -o half.npy
 cmp second.npy half.npy || fail "convert --ema took another average"
 refuses 1 "train.ema has no average of decay 0.7" sample averages --ema 0.7 -n 5 -o none.npy
 
+check "a distance is measured while it trains, and the best model kept"
+trains small.yaml -o measured train.metric_every=20 train.metric_count=50 train.sample_every=0
+[ "$(grep -c '"metric": [0-9]' measured/log.jsonl)" -eq 3 ] || fail "not three distances: $(cat measured/log.jsonl)"
+[ -s measured/best.safetensors ] || fail "no best.safetensors"
+quietly sample measured/best.safetensors -n 5 --nfe 4 -o best.npy
+refuses 1 "train.metric_weights: nowhere.pth" train small.yaml -o none train.metric_every=20 train.metric_weights=nowhere.pth
+refuses 1 "features are those of images" train small.yaml -o none train.metric_every=20 train.metric_weights=best.npy
+[ ! -e none ] || fail "a run without its metric has begun"
+
 check "killed at any moment, the same command goes on and ends the same"
 for i in 1 2 3 4 5 6; do
     "$psld" train small.yaml -o killed >/dev/null 2>&1 &
