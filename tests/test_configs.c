@@ -154,7 +154,8 @@ static void check_paper(const opened *o)
     assert_int_equal(s->data.stretch, resized);
     assert_int_equal(s->data.resample, resized ? PSLD_RESAMPLE_BILINEAR : PSLD_RESAMPLE_LANCZOS);
     assert_true(classifier || !s->train.ema_warmup);
-    assert_true(s->train.ema == (classifier ? 0 : 0.9999) && s->train.clip == (classifier ? 0 : 1));
+    assert_true(s->train.ema.count == 1 && s->train.ema.value[0] == (classifier ? 0 : 0.9999) &&
+                s->train.clip == (classifier ? 0 : 1));
     assert_true((double)s->train.steps == paper[row].steps && (double)s->train.batch == paper[row].batch);
     assert_true(s->train.lr == paper[row].lr && s->train.warmup == 5000 && s->train.eps == 1e-5 && s->seed == 0);
     assert_true(s->train.beta1 == 0.9 && s->train.beta2 == 0.999 && s->train.adam_eps == 1e-8);
