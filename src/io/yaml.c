@@ -44,6 +44,7 @@ struct psld_node {
     char *text;        /* of a scalar; else NULL */
     psld_node **items; /* of a list or map */
     size_t size, capacity;
+    int may_name_files; /* of a root: the user has named the text */
 };
 
 struct psld_yaml {
@@ -456,7 +457,7 @@ psld_status psld_yaml_parse(const char *text, size_t size, const char *origin, p
     return PSLD_OK;
 }
 
-psld_status psld_yaml_load(const char *path, psld_yaml **yaml)
+psld_status psld_yaml_load_found(const char *path, psld_yaml **yaml)
 {
     *yaml = NULL;
     char *text = NULL;
@@ -465,6 +466,20 @@ psld_status psld_yaml_load(const char *path, psld_yaml **yaml)
     psld_status status = psld_yaml_parse(text, size, path, yaml);
     psld_release(text);
     return status;
+}
+
+psld_status psld_yaml_load(const char *path, psld_yaml **yaml)
+{
+    PSLD_TRY(psld_yaml_load_found(path, yaml));
+    (*yaml)->root->may_name_files = 1;
+    return PSLD_OK;
+}
+
+int psld_node_may_name_files(const psld_node *node)
+{
+    if (node->line == 0) return 1; /* an override */
+    while (node->parent) node = node->parent;
+    return node->may_name_files;
 }
 
 void psld_yaml_free(psld_yaml *yaml)

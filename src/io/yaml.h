@@ -20,7 +20,11 @@ typedef enum psld_node_kind { PSLD_NODE_SCALAR, PSLD_NODE_LIST, PSLD_NODE_MAP } 
 
 /* `origin` names the text in messages. Text without a value (empty, or comments alone) is an empty map. */
 psld_status psld_yaml_parse(const char *text, size_t size, const char *origin, psld_yaml **yaml);
+/* A file that the user names: it may name other files. What other text says opens none, overrides excepted: they are the
+ * user's word, too. */
 psld_status psld_yaml_load(const char *path, psld_yaml **yaml);
+/* A file that was found in a folder: it may not. */
+psld_status psld_yaml_load_found(const char *path, psld_yaml **yaml);
 void psld_yaml_free(psld_yaml *yaml);
 
 /* Sets one value: "a.b.c=VALUE", VALUE being YAML itself ("[0.1, 20]"). Makes maps on the way where nothing is; a
@@ -50,6 +54,9 @@ const psld_node *psld_node_get(const psld_node *map, const char *key);
 /* Fails unless `node` is a map whose keys are all in the NULL-terminated list; the message names the unknown key, its
  * line, and the keys that are known. */
 psld_status psld_node_check_keys(const psld_node *node, const char *const *known);
+
+/* Whether what the node says may be the name of a file to be opened. */
+int psld_node_may_name_files(const psld_node *node);
 
 /* Any scalar, as it is written: "" or "null" for one without a value. */
 psld_status psld_node_text(const psld_node *node, const char **text);

@@ -7,5 +7,7 @@
 int psld_process_named(const psld_node *root);
 /* The recipe of a configuration, ours or published; fails when it names none. */
 psld_status psld_process_read(const psld_node *root, psld_recipe **recipe);
+/* A recipe that lies in a file becomes part of the configuration: a model must not need the file. */
+psld_status psld_process_embed(psld_yaml *yaml);
 
 #endif

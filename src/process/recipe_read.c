@@ -160,12 +160,26 @@ static psld_status read_map_or_preset(const psld_node *node, psld_recipe **recip
     return status == PSLD_BAD_INPUT ? psld_node_fail(node, "%s", psld_error_text()) : status;
 }
 
+/* Whether a line begins with the name of a preset. */
+static int names_preset(const char *line)
+{
+    char name[PSLD_NAME_SIZE];
+    line += strspn(line, " \t");
+    int length = (int)strcspn(line, " \t");
+    return snprintf(name, sizeof name, "%.*s", length, line) < (int)sizeof name && psld_preset_exists(name);
+}
+
 psld_status psld_recipe_read(const psld_node *node, psld_recipe **recipe)
 {
     const char *text;
     *recipe = NULL;
     if (psld_node_kind_of(node) != PSLD_NODE_SCALAR) return read_map_or_preset(node, recipe);
     PSLD_TRY(psld_node_text(node, &text));
+    if (!psld_node_may_name_files(node) && !names_preset(text))
+        return psld_node_fail(node,
+                              "expected a preset (%s) or a recipe as a map, found \"%.60s\": what is inside a file "
+                              "or folder opens no other file",
+                              psld_preset_names(), text);
     psld_status status = psld_recipe_open(text, recipe);
     return status == PSLD_BAD_INPUT ? psld_node_fail(node, "%s", psld_error_text()) : status;
 }

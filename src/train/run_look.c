@@ -19,7 +19,7 @@ static psld_status look_at_config(const char *path, psld_run_info *info)
 {
     psld_yaml *yaml;
     psld_settings settings;
-    PSLD_TRY(psld_yaml_load(path, &yaml));
+    PSLD_TRY(psld_yaml_load_found(path, &yaml));
     psld_status status = psld_settings_read(yaml, &settings);
     if (status == PSLD_OK) info->steps = (uint64_t)settings.train.steps;
     if (status == PSLD_OK) info->classifier = settings.train.loss == PSLD_LOSS_ENTROPY;

@@ -43,64 +43,6 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
     return PSLD_OK;
 }
 
-/* ---- Process ----------------------------------------------------------------------------------------------------- */
-
-enum { NUMBER_ROOM = 32 }; /* of a number with 17 digits and what stands between it and the next */
-
-/* "[1, 2]"; returns what follows. */
-static char *put_numbers(char *to, size_t count, const double *numbers)
-{
-    to += sprintf(to, "[");
-    for (size_t i = 0; i < count; i++) to += psld_text_print(to, NUMBER_ROOM, "%s%.17g", i ? ", " : "", numbers[i]);
-    return to + sprintf(to, "]");
-}
-
-static char *put_matrix(char *to, size_t k, const double *matrix)
-{
-    to += sprintf(to, "[");
-    for (size_t row = 0; row < k; row++) {
-        if (row) to += sprintf(to, ", ");
-        to = put_numbers(to, k, matrix + row * k);
-    }
-    return to + sprintf(to, "]");
-}
-
-/* Sets all of `process`, so that nothing else is needed to make the same recipe. */
-static psld_status set_process(psld_yaml *yaml, const psld_recipe_spec *s)
-{
-    enum { NUMBERS = 2 * PSLD_MATRIX_SIZE + 2 * PSLD_MAX_K + 3, WORDS = 256 };
-    char assignment[NUMBERS * NUMBER_ROOM + 4 * PSLD_NAME_SIZE + WORDS], *to = assignment;
-    const double beta[2] = {s->beta_min, s->beta_max};
-    size_t k = (size_t)s->k;
-    to += sprintf(to, "process={name: ");
-    to += psld_yaml_put_scalar(s->name, to);
-    to = put_matrix(to + sprintf(to, ", D: "), k, s->D);
-    to = put_matrix(to + sprintf(to, ", Q: "), k, s->Q);
-    to = put_numbers(to + sprintf(to, ", mass: "), k - 1, s->mass);
-    to = put_numbers(to + sprintf(to, ", init: "), k - 1, s->init);
-    to = put_numbers(to + sprintf(to, ", beta: "), 2, beta);
-    to += psld_text_print(to, NUMBER_ROOM + WORDS, ", stabiliser: %.17g", s->stabiliser);
-    sprintf(to, ", factor: %s}", s->upper ? "upper" : "lower");
-    return psld_yaml_override(yaml, assignment);
-}
-
-/* A recipe that lies in a file becomes part of the configuration: a model must not need the file. */
-static psld_status embed_process(psld_yaml *yaml)
-{
-    const psld_node *node = psld_node_get(psld_yaml_root(yaml), "process");
-    const char *text;
-    psld_recipe *recipe;
-    char name[PSLD_NAME_SIZE];
-    if (!node || psld_node_kind_of(node) != PSLD_NODE_SCALAR) return PSLD_OK;
-    PSLD_TRY(psld_node_text(node, &text));
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " \t"), text);
-    if (psld_preset_exists(name)) return PSLD_OK;
-    PSLD_TRY(psld_recipe_read(node, &recipe));
-    psld_status status = set_process(yaml, &recipe->spec);
-    psld_recipe_free(recipe);
-    return status;
-}
-
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
 /* A whole number of the configuration that may be absent. */
@@ -281,7 +223,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     }
     psld_settings_clear(&early);
     if (status == PSLD_OK) status = put_deviation(t);
-    if (status == PSLD_OK) status = embed_process(t->yaml);
+    if (status == PSLD_OK) status = psld_process_embed(t->yaml);
     if (status == PSLD_OK && !chosen && options->seconds > 0) status = fit_steps(t, options, before);
     if (status == PSLD_OK) status = psld_settings_complete(t->yaml);
     if (status == PSLD_OK) status = psld_settings_read(t->yaml, &t->settings);
