@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "io/tensors.h"
+#include "model/checksum.h"
 #include "model/inception.h"
 #include "nn/exec.h"
 #include "nn/ops.h"
@@ -144,9 +145,9 @@ static psld_status load_weights(psld_inception *net, const psld_tensors *tensors
     return read_part(tensors, "fc", "weight", 2, fc->shape, net->weights + fc->offset);
 }
 
-static psld_status fill(psld_inception *net, const psld_tensors *tensors)
+static psld_status fill(psld_inception *net, const psld_tensors *tensors, const char *path)
 {
-    PSLD_TRY(psld_tensors_verify(tensors));
+    PSLD_TRY(psld_checksum_verify(tensors, path));
     PSLD_TRY(make_graph(net, SIZE, SIZE));
     net->weights = psld_alloc(net->graph->parameter_elements, sizeof *net->weights);
     if (!net->weights) return PSLD_NO_MEMORY;
@@ -162,7 +163,7 @@ psld_status psld_inception_open(const char *path, const psld_backend *backend, p
     psld_inception *net = psld_alloc(1, sizeof *net);
     psld_status status = net ? PSLD_OK : PSLD_NO_MEMORY;
     if (net) net->backend = backend;
-    if (net) status = fill(net, tensors);
+    if (net) status = fill(net, tensors, path);
     psld_tensors_free(tensors);
     if (status == PSLD_OK) {
         *inception = net;

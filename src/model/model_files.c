@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "model/checksum.h"
 #include "model/model.h"
 
 static psld_status format_of(const char *path, psld_tensor_format *format)
@@ -60,6 +61,7 @@ psld_status psld_model_save(const psld_model *model, const char *path)
     PSLD_TRY(format_of(path, &format));
     PSLD_TRY(psld_tensors_create(&tensors));
     psld_status status = collect_all(model, format, tensors);
+    if (status == PSLD_OK && format == PSLD_SAFETENSORS) status = psld_checksum_note(tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, format, path);
     psld_tensors_free(tensors);
     return status;
@@ -69,12 +71,13 @@ psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, void *user
 {
     psld_tensors *tensors;
     PSLD_TRY(psld_tensors_open(path, &tensors));
-    for (size_t i = 0; i < tensors->count; i++) {
+    psld_status status = psld_checksum_verify(tensors, path);
+    for (size_t i = 0; status == PSLD_OK && i < tensors->count; i++) {
         const psld_tensor *t = &tensors->items[i];
         visit(user, t->name, psld_element_name(t->type), t->rank, t->shape);
     }
     psld_tensors_free(tensors);
-    return PSLD_OK;
+    return status;
 }
 
 psld_status psld_tensors_convert(const char *from, const char *to)
@@ -83,7 +86,8 @@ psld_status psld_tensors_convert(const char *from, const char *to)
     psld_tensor_format format;
     PSLD_TRY(format_of(to, &format));
     PSLD_TRY(psld_tensors_open(from, &tensors));
-    psld_status status = psld_tensors_verify(tensors);
+    psld_status status = psld_checksum_verify(tensors, from);
+    if (status == PSLD_OK && format == PSLD_SAFETENSORS) status = psld_checksum_note(tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, format, to);
     psld_tensors_free(tensors);
     return status;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "kernels/backend.h"
 #include "model/checkpoints.h"
+#include "model/checksum.h"
 #include "model/model.h"
 #include "model/process_read.h"
 
@@ -99,7 +100,6 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
         PSLD_TRY(choose_average(path, tensors, root, network->config.kind, options->ema, average));
         prefix = average;
     }
-    PSLD_TRY(psld_tensors_verify(tensors));
     PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
     psld_tensors_expect(tensors, 1); /* small tensors are copied; large ones, between them, can wait on the disk */
     psld_status status = psld_network_borrow(network, selected, "");
@@ -266,7 +266,9 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 {
     psld_yaml *yaml = NULL;
     if (path) PSLD_TRY(psld_tensors_open(path, &model->file));
+    if (path) PSLD_TRY(psld_checksum_verify(model->file, path));
     psld_status status = read_config(path, options, model->file, &yaml);
+    if (status == PSLD_OK) status = psld_process_embed(yaml);
     if (status == PSLD_OK) status = build(path, model->file, yaml, options, seed, model);
     if (status == PSLD_OK && options->ema != 0) status = keep_average(yaml, options->ema, model);
     psld_yaml_free(yaml);

@@ -5,21 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "model/checkpoints.h"
+#include "model/checksum.h"
 #include "model/model.h"
 #include "train/settings.h"
 
 #define VERSION "1"
-
-#define NOTE_VERSION  "psld.checkpoint"
-#define NOTE_STEP     "psld.step"
-#define NOTE_ITEMS    "psld.items"
-#define NOTE_CHECKSUM "psld.checksum"
 
 #define SUMS "log.sums"
 
@@ -30,26 +25,6 @@ psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newes
     *newest = status == PSLD_OK && *count ? steps[0] : 0;
     psld_release(steps);
     return status;
-}
-
-/* ---- Checksum ---------------------------------------------------------------------------------------------------- */
-
-/* Of the notes but itself, and of names and elements of all tensors: the sum of what each gives, since a file may have
- * them in another order. */
-static void checksum(const psld_tensors *tensors, char text[16])
-{
-    static const char *const notes[] = {PSLD_CONFIG_NOTE, NOTE_VERSION, NOTE_STEP, NOTE_ITEMS};
-    uLong sum = crc32(0, NULL, 0);
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
-        const char *value = psld_tensors_note(tensors, notes[i]);
-        if (value) sum = crc32_z(sum, (const Bytef *)value, strlen(value) + 1);
-    }
-    for (size_t i = 0; i < tensors->count; i++) {
-        const psld_tensor *t = &tensors->items[i];
-        uLong one = crc32_z(crc32(0, NULL, 0), (const Bytef *)t->name, strlen(t->name) + 1);
-        sum = (sum + crc32_z(one, t->data, t->bytes)) & 0xffffffffUL;
-    }
-    snprintf(text, 16, "%08lx", (unsigned long)sum);
 }
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
@@ -79,13 +54,13 @@ static psld_status add_all(const psld_network *network, const char *before, cons
 
 static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
 {
-    char step[32], items[32], sum[16];
+    char step[32], items[32];
     snprintf(step, sizeof step, "%ld", *s->state.steps);
     snprintf(items, sizeof items, "%llu", (unsigned long long)s->items);
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, s->config));
-    PSLD_TRY(psld_tensors_set_note(tensors, NOTE_VERSION, VERSION));
-    PSLD_TRY(psld_tensors_set_note(tensors, NOTE_STEP, step));
-    PSLD_TRY(psld_tensors_set_note(tensors, NOTE_ITEMS, items));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_VERSION, VERSION));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_STEP, step));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_ITEMS, items));
     PSLD_TRY(add_all(s->network, "", s->prefix, s->network->weights, tensors));
     PSLD_TRY(add_all(s->network, "ema_", s->prefix, s->state.average, tensors));
     for (size_t i = 0; i < PSLD_MOST_AVERAGES && s->state.more[i]; i++) {
@@ -95,8 +70,7 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     PSLD_TRY(add_all(s->network, "adam_m.", "", s->state.m, tensors));
     PSLD_TRY(add_all(s->network, "adam_v.", "", s->state.v, tensors));
     PSLD_TRY(psld_tensors_add(tensors, SUMS, PSLD_ELEMENT_F64, 1, &s->sum_count, s->sums));
-    checksum(tensors, sum);
-    return psld_tensors_set_note(tensors, NOTE_CHECKSUM, sum);
+    return psld_checksum_note(tensors);
 }
 
 static psld_status remove_old(const char *folder, int keep)
@@ -131,9 +105,10 @@ psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *fold
  * an older one. */
 static psld_status check_notes(const psld_tensors *tensors, const char *path, long *step, int *damaged)
 {
-    const char *version = psld_tensors_note(tensors, NOTE_VERSION), *found = psld_tensors_note(tensors, NOTE_CHECKSUM),
-               *text = psld_tensors_note(tensors, NOTE_STEP);
-    char sum[16];
+    const char *version = psld_tensors_note(tensors, PSLD_CHECKPOINT_VERSION),
+               *found = psld_tensors_note(tensors, PSLD_CHECKSUM_NOTE),
+               *text = psld_tensors_note(tensors, PSLD_CHECKPOINT_STEP);
+    char sum[PSLD_CHECKSUM_SIZE];
     int64_t number = -1;
     *damaged = 1;
     if (!version || !found || !text) return psld_fail(PSLD_BAD_INPUT, "%s: is not a checkpoint of psld", path);
@@ -141,7 +116,7 @@ static psld_status check_notes(const psld_tensors *tensors, const char *path, lo
     if (!*damaged)
         return psld_fail(PSLD_BAD_INPUT, "%s: is a checkpoint of version %.20s, this program reads version %s", path,
                          version, VERSION);
-    checksum(tensors, sum);
+    psld_checksum(tensors, sum);
     if (strcmp(sum, found) != 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: is damaged: its checksum is %s and should be %.20s", path, sum, found);
     if (!psld_text_integer(text, &number) || number < 0)
@@ -199,7 +174,7 @@ static psld_status take_sums(psld_snapshot *s, const psld_tensors *tensors, cons
 
 static void take_items(psld_snapshot *s, const psld_tensors *tensors)
 {
-    const char *text = psld_tensors_note(tensors, NOTE_ITEMS);
+    const char *text = psld_tensors_note(tensors, PSLD_CHECKPOINT_ITEMS);
     int64_t number;
     s->items = text && psld_text_integer(text, &number) && number > 0 ? (uint64_t)number : 0;
 }
