@@ -236,6 +236,46 @@ static void odd_names_in_folders(void **state)
     psld_data_free(data);
 }
 
+/* Names that begin alike, in an order of the caller's: every image finds its own, whatever lies between. */
+static void classes_that_begin_alike(void **state)
+{
+    static const char *const order[] = {"b", "a.b", "a", "a-b", "a0", "a", "a b", "ab"};
+    static const char *const files[] = {"a b/1.png", "a-b/1.png", "a.b/1.png", "a.png",   "a/1.png", "a/b/2.png",
+                                        "a/c.png",   "a0/1.png",  "ab/1.png",  "b/1.png", "b/2.png"};
+    static const int32_t expected[] = {6, 3, 1, -1, 2, 2, 2, 4, 7, 0, 0};
+    enum { FILES = sizeof files / sizeof *files };
+    static const char *const folders[] = {"a b", "a-b", "a.b", "a", "a/b", "a0", "ab", "b"};
+    char path[64];
+    psld_data_options options;
+    uint64_t index[FILES];
+    int32_t label[FILES];
+    static uint8_t pixels[FILES * PIXELS];
+    (void)state;
+    mkdir("alike", 0777);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "alike/%s", folders[i]);
+        mkdir(path, 0777);
+    }
+    for (size_t i = 0; i < FILES; i++) {
+        index[i] = i;
+        snprintf(path, sizeof path, "alike/%s", files[i]);
+        save(picture((unsigned)i, SIDE), path);
+    }
+    psld_data *data = open_data("alike", NULL);
+    assert_int_equal(psld_data_classes(data), 7);
+    psld_data_free(data);
+    psld_data_defaults(&options);
+    options.classes = order;
+    options.class_count = sizeof order / sizeof *order;
+    data = open_data("alike", &options);
+    assert_int_equal(psld_data_count(data), FILES);
+    assert_int_equal(psld_data_read_u8(data, FILES, index, pixels, label), PSLD_OK);
+    assert_memory_equal(label, expected, sizeof expected);
+    assert_int_equal(psld_data_class_count(data, 2), 3);
+    assert_int_equal(psld_data_class_count(data, 5), 0); /* of equal names the first counts */
+    psld_data_free(data);
+}
+
 static void classes_in_order(void **state)
 {
     static const char *const order[] = {"dog", "cow", "ant", "bee"};
@@ -1149,6 +1189,7 @@ int main(void)
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(odd_names_in_folders),
         cmocka_unit_test(classes_in_order),
+        cmocka_unit_test(classes_that_begin_alike),
         cmocka_unit_test(broken_images),
         cmocka_unit_test(unreadable_images),
         cmocka_unit_test(foreign_formats),

@@ -169,6 +169,51 @@ static void png_broken(void **state)
     check_refused("RIFF1234WAVE", 12, "expected PNG, JPEG or WebP");
 }
 
+static void put_big_endian(bytes *b, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) bytes_put(b, &(unsigned char){(unsigned char)(value >> (24 - 8 * i))}, 1);
+}
+
+/* A compressed text of a megabyte in a few hundred bytes. */
+static void put_text_chunk(bytes *b)
+{
+    enum { UNPACKED = 1 << 20, ROOM = 1 << 14 };
+    static unsigned char text[UNPACKED], chunk[ROOM] = "zTXtk\0"; /* its keyword, and how it is compressed */
+    uLongf size = ROOM - 7;
+    if (compress2(chunk + 7, &size, text, sizeof text, 9) != Z_OK) abort();
+    put_big_endian(b, (uint32_t)(size + 3));
+    bytes_put(b, chunk, size + 7);
+    put_big_endian(b, (uint32_t)crc32(0, chunk, (uInt)(size + 7)));
+}
+
+/* Allocations that decoding makes: one more is asked to fail than there are. */
+static long allocations(const bytes *file)
+{
+    for (long n = 1;; n++) {
+        psld_image image;
+        psld_alloc_fail_at(n);
+        psld_status status = psld_image_decode(file->data, file->size, "file", &image);
+        int failed = psld_alloc_failed();
+        psld_alloc_fail_at(0);
+        if (status == PSLD_OK) psld_image_release(&image);
+        if (!failed) return n;
+    }
+}
+
+/* Texts are not unpacked: an image with many of them costs no more than one without. */
+static void png_with_texts(void **state)
+{
+    enum { BEFORE = 33 }; /* the signature and IHDR */
+    bytes file = small_png(), bomb = {0};
+    (void)state;
+    bytes_put(&bomb, file.data, BEFORE);
+    for (int i = 0; i < 50; i++) put_text_chunk(&bomb);
+    bytes_put(&bomb, file.data + BEFORE, file.size - BEFORE);
+    assert_int_equal(allocations(&bomb), allocations(&file));
+    bytes_free(&file);
+    bytes_free(&bomb);
+}
+
 /* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
 /* Four quarters of even colour, in blocks of 8 x 8 that JPEG keeps as they are but for rounding. */
@@ -556,6 +601,7 @@ int main(void)
         cmocka_unit_test(png_opacity),
         cmocka_unit_test(png_longer_than_a_million),
         cmocka_unit_test(png_broken),
+        cmocka_unit_test(png_with_texts),
         cmocka_unit_test(jpeg_colours),
         cmocka_unit_test(jpeg_cmyk),
         cmocka_unit_test(jpeg_orientation),

@@ -339,6 +339,46 @@ static psld_status find_shape(psld_data *data)
     return psld_cache_create(items->count, data->dim, data->options.memory, data->options.cache_dir, &data->cache);
 }
 
+typedef struct place {
+    const char *name;
+    size_t at;
+} place;
+
+/* By name, then by place: of equal names the first counts. */
+static int by_name(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The first of the sorted places with this name, or NULL. */
+static const place *find_place(const place *sorted, size_t count, const char *name)
+{
+    size_t begin = 0, end = count;
+    while (begin < end) {
+        size_t middle = begin + (end - begin) / 2;
+        if (strcmp(sorted[middle].name, name) < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin < count && strcmp(sorted[begin].name, name) == 0 ? &sorted[begin] : NULL;
+}
+
+static psld_status find_labels(psld_data *data, const place *sorted)
+{
+    const psld_items *items = data->items;
+    for (size_t i = 0; i < items->class_count; i++) {
+        const place *found = find_place(sorted, data->options.class_count, items->classes[i]);
+        if (!found)
+            return psld_fail(PSLD_BAD_INPUT, "%s: its class %s is not among those given", data->path,
+                             items->classes[i]);
+        data->new_label[i] = (int32_t)found->at;
+    }
+    return PSLD_OK;
+}
+
 /* Where each of the set's own classes is in the order given. */
 static psld_status order_classes(psld_data *data)
 {
@@ -350,15 +390,13 @@ static psld_status order_classes(psld_data *data)
     if (!data->new_label || !data->classes) return PSLD_NO_MEMORY;
     for (size_t i = 0; i < o->class_count; i++)
         if (!(data->classes[i] = psld_copy_text(o->classes[i]))) return PSLD_NO_MEMORY;
-    for (size_t i = 0; i < items->class_count; i++) {
-        size_t at = 0;
-        while (at < o->class_count && strcmp(o->classes[at], items->classes[i]) != 0) at++;
-        if (at == o->class_count)
-            return psld_fail(PSLD_BAD_INPUT, "%s: its class %s is not among those given", data->path,
-                             items->classes[i]);
-        data->new_label[i] = (int32_t)at;
-    }
-    return PSLD_OK;
+    place *sorted = psld_alloc(o->class_count, sizeof *sorted);
+    if (!sorted) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < o->class_count; i++) sorted[i] = (place){o->classes[i], i};
+    if (o->class_count > 1) qsort(sorted, o->class_count, sizeof *sorted, by_name);
+    psld_status status = find_labels(data, sorted);
+    psld_release(sorted);
+    return status;
 }
 
 static psld_status count_classes(psld_data *data)

@@ -91,7 +91,14 @@ static size_t common_folders(const images *set, const psld_data_options *options
     }
 }
 
-/* Names are sorted, so that the images of a class follow each other and classes come in order. */
+static int is_last_class(const psld_items *items, const char *name, size_t length)
+{
+    const char *last = items->classes[items->class_count - 1];
+    return strlen(last) == length && memcmp(last, name, length) == 0;
+}
+
+/* Names are sorted, so that the images of a class follow each other, without others in between, and classes come in
+ * order. */
 static psld_status find_classes(images *set, const psld_data_options *options)
 {
     size_t skip = common_folders(set, options);
@@ -100,15 +107,9 @@ static psld_status find_classes(images *set, const psld_data_options *options)
         size_t length = folder_part(name);
         set->label[i] = -1;
         if (length == 0) continue;
-        ptrdiff_t class = i > 0 && set->label[i - 1] >= 0 ? set->label[i - 1] : -1;
-        if (class < 0 || strlen(set->items.classes[class]) != length ||
-            memcmp(set->items.classes[class], name, length) != 0)
-            class = psld_items_find_class(&set->items, name, length);
-        if (class < 0) {
-            class = (ptrdiff_t)set->items.class_count;
-            PSLD_TRY(psld_items_add_class(&set->items, name, length));
-        }
-        set->label[i] = (int32_t) class;
+        int as_before = i > 0 && set->label[i - 1] >= 0 && is_last_class(&set->items, name, length);
+        if (!as_before) PSLD_TRY(psld_items_add_class(&set->items, name, length));
+        set->label[i] = (int32_t)(set->items.class_count - 1);
     }
     return PSLD_OK;
 }

@@ -45,10 +45,3 @@ psld_status psld_items_add_class(psld_items *items, const char *name, size_t len
     items->classes[items->class_count++] = copy;
     return PSLD_OK;
 }
-
-ptrdiff_t psld_items_find_class(const psld_items *items, const char *name, size_t length)
-{
-    for (size_t i = 0; i < items->class_count; i++)
-        if (strlen(items->classes[i]) == length && memcmp(items->classes[i], name, length) == 0) return (ptrdiff_t)i;
-    return -1;
-}

@@ -42,7 +42,5 @@ void psld_items_free(psld_items *items);
 void *psld_items_create(const psld_items_ops *ops, size_t size);
 psld_status psld_items_set_kind(psld_items *items, const char *format, ...) PSLD_PRINTF(2, 3);
 psld_status psld_items_add_class(psld_items *items, const char *name, size_t length);
-/* Index of a class, or -1. */
-ptrdiff_t psld_items_find_class(const psld_items *items, const char *name, size_t length);
 
 #endif

@@ -114,6 +114,15 @@ static void read_pixels(work *w)
     if (has_opacity) psld_image_lay_on_white(w->canvas, count, image->channels, image->pixels);
 }
 
+/* Texts and profiles say nothing of the pixels, and libpng would unpack them, megabytes out of a few bytes, one after the
+ * other. */
+static void leave_out_texts(png_structp png)
+{
+    static const png_byte names[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT\0eXIf\0hIST\0pCAL\0sCAL\0tIME";
+    enum { NAME = 5 };
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, names, sizeof names / NAME);
+}
+
 static void read_png(work *w, int look)
 {
     jmp_buf escape;
@@ -127,6 +136,7 @@ static void read_png(work *w, int look)
         return;
     }
     png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* our own message says more */
+    leave_out_texts(w->png);
     png_set_read_fn(w->png, w, give_bytes);
     png_read_info(w->png, w->info);
     if (!claim(w, packed) || look) return;
