@@ -80,6 +80,8 @@ void cli_signals_catch(void (*handler)(int), int flags, struct sigaction before[
 void cli_signals_restore(const struct sigaction before[CLI_SIGNALS]);
 /* Whether nobody can read any more what is written there: a pipe without a reader, a terminal that was closed. */
 int cli_reader_gone(int fd);
+/* From here on control characters in what is printed on standard output are escaped (printable.c). */
+void cli_output_begin(void);
 /* Says that standard output cannot be written, unless its reader has gone. Returns what to exit with. */
 int cli_output_failed(void);
 

@@ -90,6 +90,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cli_signals_begin();
+    cli_output_begin();
     psld_log_to(print_log, NULL);
     int exit_code = run(argc, argv);
     if (exit_code != EXIT_DONE || (fflush(stdout) == 0 && !ferror(stdout))) return exit_code;
