@@ -105,6 +105,17 @@ PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *c
 /* The elements of an array of any type as a new one of type F64 (exact but for I64 beyond 2^53), or F32. */
 PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted);
 
+/* ---- Files and folders that a program writes ---------------------------------------------------------------------- */
+
+/* A text as a file, whole or not at all. What has its name is replaced; a symbolic link is not followed. */
+PSLD_API psld_status psld_text_save(const char *text, const char *path);
+
+/* A folder that one process at a time writes into. Fails where another has it (PSLD_IO). Temporary files that processes
+ * of the library left there when they were killed are removed. Ends with the process at the latest. */
+typedef struct psld_claim psld_claim;
+PSLD_API psld_status psld_claim_folder(const char *folder, psld_claim **claim);
+PSLD_API void psld_claim_free(psld_claim *claim);
+
 /* ---- Recipes: the forward process -------------------------------------------------------------------------------- */
 
 enum { PSLD_MAX_K = 8, PSLD_NAME_SIZE = 64 };

@@ -160,7 +160,9 @@ static void print_table(const demo *d, FILE *out)
 static psld_status write_page(const demo *d)
 {
     const char *path = demo_file(d->folder, "index.html");
-    FILE *out = fopen(path, "w");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
     if (!out) return cli_bad_input("%s: cannot write: %s", path, strerror(errno));
     fprintf(out,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>psld demo</title><style>\n"
@@ -193,7 +195,9 @@ static psld_status write_page(const demo *d)
     demo_digits_page(out);
     demo_steer_page(out);
     fprintf(out, "</body></html>\n");
-    return fclose(out) == 0 ? PSLD_OK : cli_bad_input("%s: cannot write: %s", path, strerror(errno));
+    psld_status status = fclose(out) == 0 ? psld_text_save(text, path) : cli_bad_input("%s: out of memory", path);
+    free(text);
+    return status;
 }
 
 static psld_status run_demo(demo *d)

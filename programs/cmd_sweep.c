@@ -1,5 +1,6 @@
 /* psld sweep: quality against cost, cell by cell, with what is done kept in a folder. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ static json_t *row_of(const char *key, const psld_sweep *sweep, size_t index, co
 
 static psld_status append_row(const char *path, const json_t *row)
 {
-    FILE *file = fopen(path, "a+");
+    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    FILE *file = fd >= 0 ? fdopen(fd, "a+") : NULL;
     if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
     int cut_short =
         fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n'; /* by a crash: the row begins a line of its own */

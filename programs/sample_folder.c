@@ -1,21 +1,20 @@
 /* Samples into a folder, a picture each, named by their number, as they are drawn.
  *
  * The folder also has samples.json, which says how its pictures are made. Who asks for the same again gets what is
- * missing, with the same bits as if it had never been stopped; who asks for something else is refused. */
+ * missing, with the same bits as if it had never been stopped; who asks for something else is refused, and so is who asks
+ * for anything while another process draws into the folder. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sample.h"
 
 enum { PATH_ROOM = 4096 };
 
-#define MANIFEST      "samples.json"
-#define MANIFEST_PART ".samples.json.tmp"
+#define MANIFEST "samples.json"
 
 /* ---- The manifest ------------------------------------------------------------------------------------------------ */
 
@@ -85,43 +84,36 @@ static psld_status compare(const char *folder, const json_t *has, json_t *wanted
     return cli_bad_input("%s: %s is not of this version; give another folder", folder, MANIFEST);
 }
 
-/* Under its own name only when it is whole. */
 static psld_status write_manifest(const char *folder, const json_t *description)
 {
-    char path[PATH_ROOM], part[PATH_ROOM];
+    char path[PATH_ROOM];
+    char *text = json_dumps(description, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);
-    snprintf(part, sizeof part, "%s/%s", folder, MANIFEST_PART);
-    if (json_dump_file(description, part, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0 && rename(part, path) == 0)
-        return PSLD_OK;
-    psld_status status = cli_bad_input("%s: cannot write: %s", path, strerror(errno));
-    unlink(part);
+    psld_status status = text ? psld_text_save(text, path) : PSLD_NO_MEMORY;
+    free(text);
     return status;
 }
 
-/* But for what a process that was killed at once leaves. */
+/* But for what earlier versions left when they were killed at once, and for locks. */
 static int is_empty(const char *folder)
 {
-    static const char *const nothing[] = {".", "..", MANIFEST_PART};
+    static const char *const nothing[] = {".", "..", ".samples.json.tmp", ".psld-lock"};
     int found = 0;
     DIR *dir = opendir(folder);
     if (!dir) return 0;
     for (const struct dirent *entry = readdir(dir); entry && !found; entry = readdir(dir)) {
         found = 1;
-        for (int i = 0; i < 3; i++) found = found && strcmp(entry->d_name, nothing[i]) != 0;
+        for (int i = 0; i < 4; i++) found = found && strcmp(entry->d_name, nothing[i]) != 0;
     }
     closedir(dir);
     return !found;
 }
 
-/* Makes the folder, or finds that it is for the same samples. */
-static psld_status claim_folder(const sample_job *job, json_t *description)
+/* Says what an empty folder is for, or finds that it is for the same samples. */
+static psld_status agree_on_samples(const char *folder, json_t *description)
 {
-    const char *folder = job->sampling.request->out;
     char path[PATH_ROOM];
     json_error_t error;
-    if (strlen(folder) + 64 > sizeof path) return cli_bad_input("%s: the name is too long", folder);
-    if (mkdir(folder, 0777) == 0) return write_manifest(folder, description);
-    if (errno != EEXIST) return cli_bad_input("%s: cannot make this folder: %s", folder, strerror(errno));
     snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);
     if (access(path, F_OK) != 0) {
         if (is_empty(folder)) return write_manifest(folder, description);
@@ -132,6 +124,17 @@ static psld_status claim_folder(const sample_job *job, json_t *description)
     psld_status status =
         json_is_object(has) ? compare(folder, has, description) : cli_bad_input("%s: expected an object", path);
     json_decref(has);
+    return status;
+}
+
+/* Makes the folder where it is not there, and has it alone until the claim is freed. */
+static psld_status claim_folder(const sample_job *job, json_t *description, psld_claim **claim)
+{
+    const char *folder = job->sampling.request->out;
+    if (strlen(folder) + 64 > PATH_ROOM) return cli_bad_input("%s: the name is too long", folder);
+    psld_status status = cli_make_folder(folder);
+    if (status == PSLD_OK) status = psld_claim_folder(folder, claim);
+    if (status == PSLD_OK) status = agree_on_samples(folder, description);
     return status;
 }
 
@@ -196,13 +199,18 @@ static psld_status draw_missing(sample_job *job)
 psld_status sample_to_folder(sample_job *job)
 {
     json_t *description = describe(job);
+    psld_claim *claim = NULL;
     char here = 0;
-    psld_status status = psld_rank() == 0 ? claim_folder(job, description) : PSLD_OK;
+    psld_status status = psld_rank() == 0 ? claim_folder(job, description, &claim) : PSLD_OK;
     json_decref(description);
-    if (status != PSLD_OK) return status;
+    if (status != PSLD_OK) {
+        psld_claim_free(claim);
+        return status;
+    }
     psld_ranks_merge(&here, 1); /* nobody writes before the folder is known to be ours */
     status = draw_missing(job);
     psld_ranks_merge(&here, 1);      /* nor speaks of it before all is there, */
     job->made = count_pictures(job); /* which other ranks have drawn too */
+    psld_claim_free(claim);
     return status;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH = 4096, LABEL = 256, MAX_CURVES = 64 };
+enum { LABEL = 256, MAX_CURVES = 64 };
 
 /* A metric under its name in JSON. */
 static const struct column {
@@ -192,19 +192,18 @@ static void write_json(FILE *file, const json_t *rows)
     json_dumpf(rows, file, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 }
 
-/* All of it or nothing: under another name first. */
 static psld_status save_rows(const char *path, const json_t *rows, void (*write)(FILE *, const json_t *))
 {
-    char temporary[PATH + 8];
-    snprintf(temporary, sizeof temporary, "%s.part", path);
-    FILE *file = fopen(temporary, "w");
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
     if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
     write(file, rows);
     int failed = ferror(file);
     failed |= fclose(file) != 0;
-    if (!failed && rename(temporary, path) == 0) return PSLD_OK;
-    remove(temporary);
-    return cli_bad_input("%s: cannot write", path);
+    psld_status status = failed ? cli_bad_input("%s: out of memory", path) : psld_text_save(text, path);
+    free(text);
+    return status;
 }
 
 psld_status sweep_save_table(const char *path, const json_t *rows)

@@ -64,6 +64,19 @@ static psld_status save_array(void)
     return psld_array_save(array, "memory-output.npy");
 }
 
+static psld_status save_text(void)
+{
+    return psld_text_save("text", "memory-output.npy");
+}
+
+static psld_status claim_folder(void)
+{
+    psld_claim *claim;
+    psld_status status = psld_claim_folder(".", &claim);
+    psld_claim_free(claim);
+    return status;
+}
+
 static psld_status save_arrays(void)
 {
     const char *const names[2] = {"a", "b"};
@@ -667,6 +680,8 @@ static void every_public_call(void **state)
     exhaust("array_create", create_array);
     exhaust("array_save", save_array);
     exhaust("npz_save", save_arrays);
+    exhaust("text_save", save_text);
+    exhaust("claim_folder", claim_folder);
     exhaust("array_load", load_array);
     exhaust("array_convert", convert_array);
     exhaust("mixture_create", create_mixture);

@@ -1,9 +1,10 @@
 /* Invariants of a writer:
- *   1. `temporary` exists on disk from open until commit renames it or anything unlinks it; NULL for direct
- * writing.
- *   2. `error` is the errno of the first failure; once set, nothing more is written and commit cannot
- * succeed.
+ *   1. `temporary` is the name under which the file may lie beside the target; NULL for direct writing. It has that name
+ *      only between commit's link and rename, so that a process that is killed leaves nothing; where the file system has
+ *      no files without a name, from open on (`is_named`), with a lock by which others see that it is still wanted.
+ *   2. `error` is the errno of the first failure; once set, nothing more is written and commit cannot succeed.
  *   3. The target is touched by rename alone, after the data has reached the disk. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "io/file.h"
 
 #include <errno.h>
@@ -14,13 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { BUFFER_SIZE = 1 << 16, LARGEST_TRANSFER = 1 << 30, TEMPORARY_TRIES = 1000 };
+enum { BUFFER_SIZE = 1 << 16, LARGEST_TRANSFER = 1 << 30, TEMPORARY_TRIES = 1000, NAME_SIZE = 64 };
 
 struct psld_writer {
     int fd;
@@ -28,6 +30,7 @@ struct psld_writer {
     char *path;      /* as the caller wrote it, for messages */
     char *target;    /* the same with symbolic links followed, so that a link stays one */
     char *temporary; /* beside the target */
+    int is_named;    /* the file has this name already */
     size_t used;     /* bytes in the buffer */
     char buffer[BUFFER_SIZE];
 };
@@ -199,30 +202,64 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Creates the temporary file. Its name has the process and a number that no other call of the process gets;
- * where another machine's process or the remains of a crash have it already, the next number is tried. It is
- * short, so that a target with the longest name possible can be written too. */
-static psld_status open_temporary(psld_writer *writer, mode_t mode)
+/* A file in the folder of the target that has no name yet; -1 where there can be none, or none that can get a name. */
+static int open_nameless(const psld_writer *writer, mode_t mode)
+{
+#ifdef O_TMPFILE
+    char folder[PATH_MAX];
+    size_t length = folder_length(writer->target);
+    if (length >= sizeof folder || access("/proc/self/fd", X_OK) != 0) return -1;
+    snprintf(folder, sizeof folder, "%.*s", length ? (int)length : 1, length ? writer->target : ".");
+    return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+#else
+    (void)writer, (void)mode;
+    return -1;
+#endif
+}
+
+/* The next temporary name: it has the process and a number that no other call of the process gets, and is short, so
+ * that a target with the longest name possible can be written too. */
+static void next_name(psld_writer *writer)
 {
     static atomic_ulong calls;
-    enum { NAME_SIZE = 64 };
     size_t folder = folder_length(writer->target);
-    char *name = psld_alloc(folder + NAME_SIZE, 1);
-    if (!name) return PSLD_NO_MEMORY;
-    memcpy(name, writer->target, folder);
+    snprintf(writer->temporary + folder, NAME_SIZE, ".psld-%ld-%lu.tmp", (long)getpid(), atomic_fetch_add(&calls, 1));
+}
+
+/* Gives the nameless file its temporary name. Returns 0, or -1 with errno. */
+static int link_nameless(psld_writer *writer)
+{
+    char open_file[64];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", writer->fd);
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        unsigned long number = atomic_fetch_add(&calls, 1);
-        snprintf(name + folder, NAME_SIZE, ".psld-%ld-%lu.tmp", (long)getpid(), number);
-        writer->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (writer->fd >= 0 || errno != EEXIST) break;
+        if (linkat(AT_FDCWD, open_file, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0) return 0;
+        if (errno != EEXIST) return -1;
+        next_name(writer);
     }
-    if (writer->fd < 0) {
-        int error = errno;
-        psld_release(name);
-        return psld_fail_errno(writer->path, "write", error);
+    return -1;
+}
+
+/* Opens the temporary file. Where another machine's process or the remains of a crash have its name already, the next
+ * one is tried. */
+static psld_status open_temporary(psld_writer *writer, mode_t mode)
+{
+    size_t folder = folder_length(writer->target);
+    writer->temporary = psld_alloc(folder + NAME_SIZE, 1);
+    if (!writer->temporary) return PSLD_NO_MEMORY;
+    memcpy(writer->temporary, writer->target, folder);
+    next_name(writer);
+    writer->fd = open_nameless(writer, mode);
+    for (int i = 0; i < TEMPORARY_TRIES && writer->fd < 0; i++) {
+        writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        writer->is_named = writer->fd >= 0;
+        if (writer->is_named)
+            (void)!flock(writer->fd, LOCK_EX | LOCK_NB);
+        else if (errno != EEXIST)
+            break;
+        else
+            next_name(writer);
     }
-    writer->temporary = name;
-    return PSLD_OK;
+    return writer->fd >= 0 ? PSLD_OK : psld_fail_errno(writer->path, "write", errno);
 }
 
 /* Opens a new file, one that replaces an old one and takes over its permissions, or something that is no
@@ -248,20 +285,47 @@ static psld_status open_target(psld_writer *writer)
     return PSLD_OK;
 }
 
-psld_status psld_writer_open(const char *path, psld_writer **writer)
+/* The same under a name of our own: whatever has it but a folder is replaced, and a link not followed. */
+static psld_status open_own(psld_writer *writer)
+{
+    struct stat info;
+    if (lstat(writer->path, &info) == 0 && S_ISDIR(info.st_mode)) return psld_fail_errno(writer->path, "write", EISDIR);
+    writer->target = psld_copy_text(writer->path);
+    return writer->target ? open_temporary(writer, 0666) : PSLD_NO_MEMORY;
+}
+
+static psld_status open_writer(const char *path, psld_status (*open_as)(psld_writer *), psld_writer **writer)
 {
     *writer = NULL;
     psld_writer *w = psld_alloc(1, sizeof *w);
     if (!w) return psld_fail_in(PSLD_NO_MEMORY, "%s", path);
     w->fd = -1;
     w->path = psld_copy_text(path);
-    psld_status status = w->path ? open_target(w) : PSLD_NO_MEMORY;
+    psld_status status = w->path ? open_as(w) : PSLD_NO_MEMORY;
     if (status != PSLD_OK) {
         writer_free(w);
         return status == PSLD_NO_MEMORY ? psld_fail_in(status, "%s", path) : status;
     }
     *writer = w;
     return PSLD_OK;
+}
+
+psld_status psld_writer_open(const char *path, psld_writer **writer)
+{
+    return open_writer(path, open_target, writer);
+}
+
+psld_status psld_writer_open_own(const char *path, psld_writer **writer)
+{
+    return open_writer(path, open_own, writer);
+}
+
+psld_status psld_text_save(const char *text, const char *path)
+{
+    psld_writer *writer;
+    PSLD_TRY(psld_writer_open_own(path, &writer));
+    psld_writer_put(writer, text, strlen(text));
+    return psld_writer_commit(writer);
 }
 
 static void write_out(psld_writer *writer, const char *bytes, size_t size)
@@ -299,7 +363,7 @@ void psld_writer_put(psld_writer *writer, const void *bytes, size_t size)
 void psld_writer_abort(psld_writer *writer)
 {
     if (!writer) return;
-    if (writer->temporary) unlink(writer->temporary);
+    if (writer->is_named) unlink(writer->temporary);
     writer_free(writer);
 }
 
@@ -319,6 +383,12 @@ psld_status psld_writer_commit(psld_writer *writer)
 {
     flush(writer);
     if (!writer->error && writer->temporary && fsync(writer->fd) != 0) writer->error = errno;
+    if (!writer->error && writer->temporary && !writer->is_named) {
+        if (link_nameless(writer) != 0)
+            writer->error = errno;
+        else
+            writer->is_named = 1;
+    }
     if (close(writer->fd) != 0 && !writer->error) writer->error = errno;
     writer->fd = -1;
     if (!writer->error && writer->temporary) {
@@ -329,7 +399,7 @@ psld_status psld_writer_commit(psld_writer *writer)
     }
     psld_status status = PSLD_OK;
     if (writer->error) {
-        if (writer->temporary) unlink(writer->temporary);
+        if (writer->is_named) unlink(writer->temporary);
         status = psld_fail_errno(writer->path, "write", writer->error);
     }
     writer_free(writer);

@@ -38,6 +38,9 @@ psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent 
 typedef struct psld_writer psld_writer;
 
 psld_status psld_writer_open(const char *path, psld_writer **writer);
+/* For a name that the program itself has chosen, in a folder that anybody may have filled: a symbolic link of that name
+ * is replaced, not followed. */
+psld_status psld_writer_open_own(const char *path, psld_writer **writer);
 /* Writes after a failure do nothing; commit reports the first one. */
 void psld_writer_put(psld_writer *writer, const void *bytes, size_t size);
 /* Both free the writer. NULL is harmless to abort. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,10 +47,43 @@ static psld_status make_folder(const char *path)
     return psld_fail_errno(path, "make this folder", error == EEXIST ? ENOTDIR : error);
 }
 
+/* A folder of somebody else's may have links in the place of what a run writes, to files that must not be written. */
+static psld_status refuse_link(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0 || !S_ISLNK(about.st_mode)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "%s: is a symbolic link, expected a file of the run itself", path);
+}
+
+static psld_status refuse_links(psld_run_folder *run)
+{
+    static const char *const names[] = {"config.yaml", "log.jsonl",    "model.safetensors",
+                                        "loss.png",    "accuracy.png", "index.html"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        PSLD_TRY(refuse_link(psld_run_folder_file(run, names[i])));
+    return PSLD_OK;
+}
+
+/* Checkpoints and pictures. */
+static psld_status refuse_links_in(const char *folder)
+{
+    char path[LONGEST_PATH + NAME_MAX + 2];
+    psld_status status = PSLD_OK;
+    DIR *dir = opendir(folder);
+    if (!dir) return PSLD_OK; /* who writes there will say so */
+    for (const struct dirent *entry; status == PSLD_OK && (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (strncmp(entry->d_name, "step-", 5) == 0) status = refuse_link(path);
+    }
+    closedir(dir);
+    return status;
+}
+
 static psld_status take_lock(psld_run_folder *run)
 {
     const char *path = psld_run_folder_file(run, ".lock");
-    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    PSLD_TRY(refuse_link(path));
+    run->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (run->lock < 0) return psld_fail_errno(path, "write", errno);
     for (int tries = 0; flock(run->lock, LOCK_EX | LOCK_NB) != 0; tries++) {
         if (errno != EWOULDBLOCK) return psld_fail_errno(path, "lock", errno);
@@ -80,11 +114,13 @@ static psld_status open_in(psld_run_folder *run, const char *path)
     for (size_t length = strlen(run->path); length > 1 && run->path[length - 1] == '/';) run->path[--length] = 0;
     PSLD_TRY(make_folder(run->path));
     PSLD_TRY(take_lock(run));
+    PSLD_TRY(refuse_links(run));
     remove_remains(run->path);
     static const char *const parts[] = {"checkpoints", "samples"};
     for (int i = 0; i < 2; i++) {
         const char *part = psld_run_folder_file(run, parts[i]);
         PSLD_TRY(make_folder(part));
+        PSLD_TRY(refuse_links_in(part));
         remove_remains(part);
     }
     return PSLD_OK;
@@ -125,15 +161,12 @@ psld_status psld_run_folder_config(psld_run_folder *run, psld_yaml **yaml)
 {
     const char *path = psld_run_folder_file(run, "config.yaml");
     *yaml = NULL;
-    return access(path, F_OK) == 0 ? psld_yaml_load(path, yaml) : PSLD_OK;
+    return access(path, F_OK) == 0 ? psld_yaml_load_found(path, yaml) : PSLD_OK;
 }
 
 psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text)
 {
-    psld_writer *writer;
-    PSLD_TRY(psld_writer_open(psld_run_folder_file(run, "config.yaml"), &writer));
-    psld_writer_put(writer, text, strlen(text));
-    return psld_writer_commit(writer);
+    return psld_text_save(text, psld_run_folder_file(run, "config.yaml"));
 }
 
 /* ---- Log --------------------------------------------------------------------------------------------------------- */
@@ -200,7 +233,7 @@ psld_status psld_run_folder_log_from(psld_run_folder *run, long step)
 {
     const char *path = psld_run_folder_file(run, "log.jsonl");
     PSLD_TRY(clean_log(path, step));
-    run->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    run->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     return run->log < 0 ? psld_fail_errno(path, "write", errno) : PSLD_OK;
 }
 
