@@ -336,11 +336,17 @@ static const struct {
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
+/* The kinds that heed a key; 0 for what is no key. */
+static int kinds_of(const char *key)
+{
+    int i = 0;
+    while (i < KEYS && strcmp(keys[i].name, key) != 0) i++;
+    return i < KEYS ? keys[i].kinds : 0;
+}
+
 int psld_network_heeds(psld_network_kind kind, const char *key)
 {
-    for (int i = 0; i < KEYS; i++)
-        if (strcmp(keys[i].name, key) == 0) return keys[i].kinds >> kind & 1;
-    return 0;
+    return kinds_of(key) >> kind & 1;
 }
 
 psld_status psld_network_config_check(const psld_node *root)
@@ -353,9 +359,11 @@ psld_status psld_network_config_check(const psld_node *root)
     if (!nodes.model || nodes.published) return PSLD_OK;
     set_defaults(&config);
     PSLD_TRY(read_words(nodes.model, &config));
-    for (size_t i = 0; i < psld_node_size(nodes.model); i++)
-        if (!psld_network_heeds(config.kind, psld_node_key_at(nodes.model, i)))
+    for (size_t i = 0; i < psld_node_size(nodes.model); i++) {
+        int heeding = kinds_of(psld_node_key_at(nodes.model, i)); /* unknown keys are the reader's to refuse */
+        if (heeding && !(heeding >> config.kind & 1))
             return psld_node_fail(psld_node_at(nodes.model, i), "has no effect on %s", kinds[config.kind]);
+    }
     return PSLD_OK;
 }
 
