@@ -499,6 +499,8 @@ PSLD_API const psld_mixture *psld_model_mixture(const psld_model *model);
 PSLD_API int psld_model_shape(const psld_model *model, size_t shape[PSLD_MAX_RANK]);
 /* Numbers in all weights, and floating-point operations of one evaluation of one sample; 0 for an exact model. */
 PSLD_API size_t psld_model_parameters(const psld_model *model);
+/* Channels that its network takes and gives; 0 for an exact model. */
+PSLD_API void psld_model_channels(const psld_model *model, size_t *in, size_t *out);
 PSLD_API double psld_model_flops(psld_model *model);
 /* Classes of a classifier; 0 for others. */
 PSLD_API size_t psld_model_classes(const psld_model *model);

@@ -43,7 +43,7 @@ static int show_exact_model(const char *path, const psld_model *model, int json)
 
 static json_t *describe_network(psld_model *model)
 {
-    size_t shape[PSLD_MAX_RANK];
+    size_t shape[PSLD_MAX_RANK], in, out;
     const psld_recipe *recipe = psld_model_recipe(model);
     int rank = psld_model_shape(model, shape), classifier = psld_model_kind_of(model) == PSLD_CLASSIFIER;
     json_t *object = json_object(), *sizes = json_array();
@@ -53,6 +53,8 @@ static json_t *describe_network(psld_model *model)
     json_object_set_new(object, "flops", cli_json_number(psld_model_flops(model)));
     json_object_set_new(object, "process", json_string(recipe ? psld_recipe_get(recipe)->name : "not given"));
     json_object_set_new(object, "shape", sizes);
+    psld_model_channels(model, &in, &out);
+    json_object_set_new(object, "channels", json_pack("[I, I]", (json_int_t)in, (json_int_t)out));
     return object;
 }
 
@@ -67,7 +69,9 @@ static void print_network(const char *path, const json_t *network)
            json_string_value(json_object_get(network, "process")));
     json_array_foreach(json_object_get(network, "shape"), i, size)
         printf("%s%lld", i ? " x " : " ", (long long)json_integer_value(size));
-    printf("\n");
+    const json_t *channels = json_object_get(network, "channels");
+    printf(", channels %lld in, %lld out\n", (long long)json_integer_value(json_array_get(channels, 0)),
+           (long long)json_integer_value(json_array_get(channels, 1)));
 }
 
 /* The network of a configuration, before it has any weights. */

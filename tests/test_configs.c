@@ -51,6 +51,7 @@ static void open_config(const char *name, opened *o)
     if (psld_yaml_load(path, &o->yaml) != PSLD_OK || psld_settings_complete(o->yaml) != PSLD_OK ||
         psld_settings_read(o->yaml, &o->settings) != PSLD_OK ||
         psld_network_config_read(psld_yaml_root(o->yaml), NULL, &o->network) != PSLD_OK ||
+        psld_network_config_check(psld_yaml_root(o->yaml)) != PSLD_OK ||
         psld_process_read(psld_yaml_root(o->yaml), &o->recipe) != PSLD_OK)
         fail_msg("%s", psld_error_text());
 }

@@ -29,6 +29,36 @@ static void expect_refusal(const char *text, const char *message)
     if (!strstr(psld_error_text(), message)) fail_msg("expected \"%s\" in \"%s\"", message, psld_error_text());
 }
 
+/* Keys without effect are refused where a user writes them; a model file that has them still opens. */
+static void keys_without_effect(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, n_cls: 3}",
+         "my.yaml:2: model.n_cls: has no effect on score networks of images (ncsnpp)"},
+        {"model: {name: mlp, in_ch: 2, out_ch: 2, fir: true}", "model.fir: has no effect on score networks of vectors"},
+        {"data: {size: 8}\nmodel: {name: ncsnpp_clf, in_ch: 2, n_cls: 2, progressive: none}",
+         "model.progressive: has no effect on classifiers (ncsnpp_clf)"},
+        {"data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, patch: 2}", NULL},
+        {"data: {image_size: 8}\nmodel: {score_fn: {in_ch: 2, out_ch: 2, n_cls: 2}}", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        psld_yaml *yaml = NULL;
+        psld_network_config config;
+        assert_int_equal(read_text(cases[i].text, NULL, &config), PSLD_OK);
+        assert_int_equal(psld_yaml_parse(cases[i].text, strlen(cases[i].text), "my.yaml", &yaml), PSLD_OK);
+        psld_status status = psld_network_config_check(psld_yaml_root(yaml));
+        assert_int_equal(status, cases[i].message ? PSLD_BAD_INPUT : PSLD_OK);
+        if (cases[i].message && !strstr(psld_error_text(), cases[i].message))
+            fail_msg("expected \"%s\" in \"%s\"", cases[i].message, psld_error_text());
+        psld_yaml_free(yaml);
+    }
+    assert_true(psld_network_heeds(PSLD_NET_CLASSIFIER, "n_cls") && !psld_network_heeds(PSLD_NET_UNET, "n_cls"));
+    assert_false(psld_network_heeds(PSLD_NET_UNET, "nothing"));
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -338,9 +368,11 @@ static void published_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),      cmocka_unit_test(channels), cmocka_unit_test(published),
-        cmocka_unit_test(from_process),  cmocka_unit_test(weights),  cmocka_unit_test(borrowed),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(labels),   cmocka_unit_test(published_processes),
+        cmocka_unit_test(refusals),     cmocka_unit_test(keys_without_effect),
+        cmocka_unit_test(channels),     cmocka_unit_test(published),
+        cmocka_unit_test(from_process), cmocka_unit_test(weights),
+        cmocka_unit_test(borrowed),     cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(labels),       cmocka_unit_test(published_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,6 +204,12 @@ size_t psld_model_size(const psld_model *model)
     return size;
 }
 
+void psld_model_channels(const psld_model *model, size_t *in, size_t *out)
+{
+    *in = model->network ? (size_t)model->network->config.in_ch : 0;
+    *out = model->network ? (size_t)model->network->config.out_ch : 0;
+}
+
 size_t psld_model_parameters(const psld_model *model)
 {
     return model->network ? psld_network_size(model->network->graph) : 0;

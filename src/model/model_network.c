@@ -27,15 +27,15 @@ static psld_status read_config(const char *path, const psld_model_options *optio
         PSLD_TRY(psld_yaml_parse(own, strlen(own), path, yaml));
     else
         return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration of its own; give one with --config", path);
-    for (size_t i = 0; i < options->override_count; i++) {
-        psld_status status = psld_yaml_override(*yaml, options->overrides[i]);
-        if (status != PSLD_OK) {
-            psld_yaml_free(*yaml);
-            *yaml = NULL;
-            return status;
-        }
+    psld_status status = PSLD_OK;
+    for (size_t i = 0; status == PSLD_OK && i < options->override_count; i++)
+        status = psld_yaml_override(*yaml, options->overrides[i]);
+    if (status == PSLD_OK && options->config) status = psld_network_config_check(psld_yaml_root(*yaml));
+    if (status != PSLD_OK) {
+        psld_yaml_free(*yaml);
+        *yaml = NULL;
     }
-    return PSLD_OK;
+    return status;
 }
 
 static int has_prefix(const psld_tensors *tensors, const char *prefix)

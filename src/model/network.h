@@ -58,6 +58,12 @@ typedef struct psld_network_config {
  * meant; NULL takes what there is, the score network first. */
 psld_status psld_network_config_read(const psld_node *root, const char *part, psld_network_config *config);
 
+/* Whether a key of `model` has an effect on networks of this kind; 0 for what is no key, too. */
+int psld_network_heeds(psld_network_kind kind, const char *key);
+/* Fails with the first key of a configuration of ours that has no effect on its network. Not asked of model files, which
+ * earlier versions may have written with such keys. */
+psld_status psld_network_config_check(const psld_node *root);
+
 /* Appends the network to a graph. `z` is [in_ch][size][size] and `t` [1] a sample. *out: [out_ch][size][size] or
  * [classes]. Parameters get the names and the order of a PyTorch state_dict. */
 psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,

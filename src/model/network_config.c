@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "model/network.h"
+#include "model/process_read.h"
 #include "process/recipe.h"
 
 enum { MAX_CHANNELS = 1 << 16, MAX_IMAGE = 1 << 12 };
@@ -242,6 +243,22 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
     return PSLD_OK;
 }
 
+/* Published configurations are written for several processes, with channels that the authors' scripts set: where those of
+ * z do not go with the process and the data, both follow from these. */
+static psld_status channels_of_published(const config_nodes *nodes, psld_network_config *c)
+{
+    psld_recipe *recipe = NULL;
+    int channels = 0, order[PSLD_MAX_K];
+    PSLD_TRY(read_int(nodes->data, "num_channels", 1, 1 << 12, &channels));
+    if (channels == 0 || !psld_process_named(nodes->root)) return PSLD_OK;
+    PSLD_TRY(psld_process_read(nodes->root, &recipe));
+    int in = psld_recipe_get(recipe)->k * channels, out = psld_recipe_order(recipe, order) * channels;
+    if (c->in_ch != in && !nodes->classifier) c->out_ch = out;
+    c->in_ch = in;
+    psld_recipe_free(recipe);
+    return PSLD_OK;
+}
+
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 static psld_status check_levels(const psld_node *map, const psld_network_config *c)
@@ -282,44 +299,89 @@ static psld_status check(const config_nodes *nodes, psld_network_config *c)
     return c->kind == PSLD_NET_MLP ? PSLD_OK : check_levels(map, c);
 }
 
+/* ---- Keys -------------------------------------------------------------------------------------------------------- */
+
+enum { UNET = 1 << PSLD_NET_UNET, CLASSIFIER = 1 << PSLD_NET_CLASSIFIER, MLP = 1 << PSLD_NET_MLP };
+
+/* Every key of `model`, and the kinds of networks on which it has an effect. */
+static const struct {
+    const char *name;
+    int kinds;
+} keys[] = {
+    {"name", UNET | CLASSIFIER | MLP},
+    {"in_ch", UNET | CLASSIFIER | MLP},
+    {"out_ch", UNET | MLP},
+    {"n_cls", CLASSIFIER},
+    {"predicts", UNET | MLP},
+    {"data_deviation", UNET | MLP},
+    {"nonlinearity", UNET | CLASSIFIER | MLP},
+    {"nf", UNET | CLASSIFIER | MLP},
+    {"num_res_blocks", UNET | CLASSIFIER | MLP},
+    {"dropout", UNET | CLASSIFIER | MLP},
+    {"noise_cond", UNET | CLASSIFIER | MLP},
+    {"embedding_type", UNET | CLASSIFIER | MLP},
+    {"fourier_scale", UNET | CLASSIFIER | MLP},
+    {"init_scale", UNET | CLASSIFIER | MLP},
+    {"patch", UNET | CLASSIFIER},
+    {"ch_mult", UNET | CLASSIFIER},
+    {"attn_resolutions", UNET | CLASSIFIER},
+    {"resamp_with_conv", UNET | CLASSIFIER},
+    {"fir", UNET | CLASSIFIER},
+    {"fir_kernel", UNET | CLASSIFIER},
+    {"skip_rescale", UNET | CLASSIFIER},
+    {"resblock_type", UNET | CLASSIFIER},
+    {"progressive", UNET},
+    {"progressive_input", UNET | CLASSIFIER},
+    {"progressive_combine", UNET | CLASSIFIER},
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+/* The kinds that heed a key; 0 for what is no key. */
+static int kinds_of(const char *key)
+{
+    int i = 0;
+    while (i < KEYS && strcmp(keys[i].name, key) != 0) i++;
+    return i < KEYS ? keys[i].kinds : 0;
+}
+
+int psld_network_heeds(psld_network_kind kind, const char *key)
+{
+    return kinds_of(key) >> kind & 1;
+}
+
+psld_status psld_network_config_check(const psld_node *root)
+{
+    static const char *const kinds[] = {"score networks of images (ncsnpp)", "classifiers (ncsnpp_clf)",
+                                        "score networks of vectors (mlp)"};
+    config_nodes nodes;
+    psld_network_config config;
+    find_nodes(root, NULL, &nodes);
+    if (!nodes.model || nodes.published) return PSLD_OK;
+    set_defaults(&config);
+    PSLD_TRY(read_words(nodes.model, &config));
+    for (size_t i = 0; i < psld_node_size(nodes.model); i++) {
+        int heeding = kinds_of(psld_node_key_at(nodes.model, i)); /* unknown keys are the reader's to refuse */
+        if (heeding && !(heeding >> config.kind & 1))
+            return psld_node_fail(psld_node_at(nodes.model, i), "has no effect on %s", kinds[config.kind]);
+    }
+    return PSLD_OK;
+}
+
 psld_status psld_network_config_read(const psld_node *root, const char *part, psld_network_config *config)
 {
-    static const char *const known[] = {"name",
-                                        "in_ch",
-                                        "out_ch",
-                                        "nonlinearity",
-                                        "nf",
-                                        "patch",
-                                        "ch_mult",
-                                        "num_res_blocks",
-                                        "attn_resolutions",
-                                        "dropout",
-                                        "resamp_with_conv",
-                                        "noise_cond",
-                                        "fir",
-                                        "fir_kernel",
-                                        "skip_rescale",
-                                        "resblock_type",
-                                        "progressive",
-                                        "progressive_input",
-                                        "progressive_combine",
-                                        "embedding_type",
-                                        "init_scale",
-                                        "fourier_scale",
-                                        "predicts",
-                                        "data_deviation",
-                                        "n_cls",
-                                        NULL};
+    const char *known[KEYS + 1] = {NULL};
     config_nodes nodes;
     find_nodes(root, part, &nodes);
     set_defaults(config);
     if (!nodes.model) return psld_node_fail(root, "no network: model (or model.score_fn, model.clf_fn) is missing");
+    for (int i = 0; i < KEYS; i++) known[i] = keys[i].name;
     if (!nodes.published) PSLD_TRY(psld_node_check_keys(nodes.model, known));
     if (nodes.classifier) config->kind = PSLD_NET_CLASSIFIER;
     PSLD_TRY(read_words(nodes.model, config));
     PSLD_TRY(read_numbers(nodes.model, config));
     PSLD_TRY(read_int(nodes.data, "image_size", 1, MAX_IMAGE, &config->image_size));
     PSLD_TRY(read_int(nodes.data, "size", 1, MAX_IMAGE, &config->image_size));
+    if (nodes.published) PSLD_TRY(channels_of_published(&nodes, config));
     if (!config->in_ch || !config->out_ch) PSLD_TRY(channels_from_process(&nodes, config));
     return check(&nodes, config);
 }

@@ -13,6 +13,8 @@ struct psld_training {
     psld_yaml *yaml; /* resolved: every key is there */
     char *config;    /* the same as text */
     psld_settings settings;
+    int published;        /* the configuration was one of the paper's authors */
+    int64_t epochs;       /* that it asks for; 0: none */
     psld_choice choice;   /* what was chosen for the data and the time, and why */
     psld_run_folder *run; /* NULL: nothing is written */
     psld_data *data;

@@ -10,6 +10,7 @@
 #include "data/data.h"
 #include "model/process_read.h"
 #include "train/choose.h"
+#include "train/published.h"
 #include "train/training.h"
 
 /* Where the configuration begins: the file, without one the folder's own, or nothing. */
@@ -39,8 +40,52 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
     if (options->data) PSLD_TRY(set_text(t->yaml, "data.path", options->data));
     if (options->init) PSLD_TRY(set_text(t->yaml, "train.init", options->init));
     PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
-    for (size_t i = 0; i < options->override_count; i++) PSLD_TRY(psld_yaml_override(t->yaml, options->overrides[i]));
+    for (size_t i = 0; i < options->override_count; i++)
+        if (!t->published || !psld_published_override(options->overrides[i]))
+            PSLD_TRY(psld_yaml_override(t->yaml, options->overrides[i]));
     return PSLD_OK;
+}
+
+/* ---- Published configurations ------------------------------------------------------------------------------------ */
+
+/* Makes a published configuration into ours, after what overrides say of it in its own keys. */
+static psld_status adopt(psld_training *t, const psld_training_options *options)
+{
+    psld_published published;
+    const char *theirs;
+    if (!psld_published_is(psld_yaml_root(t->yaml))) return PSLD_OK;
+    t->published = 1;
+    PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
+    for (size_t i = 0; i < options->override_count; i++)
+        if ((theirs = psld_published_override(options->overrides[i]))) PSLD_TRY(psld_yaml_override(t->yaml, theirs));
+    PSLD_TRY(psld_published_read(psld_yaml_root(t->yaml), options->classifier, &published));
+    psld_status status = set_process(published.ours, psld_recipe_get(published.recipe));
+    t->epochs = published.epochs;
+    if (status == PSLD_OK) {
+        psld_yaml_free(t->yaml);
+        t->yaml = published.ours;
+        published.ours = NULL;
+    }
+    psld_published_clear(&published);
+    return status;
+}
+
+/* What a published configuration leaves to the data: steps by epochs of whole batches, and the number of classes. */
+static psld_status put_published(psld_training *t, const psld_settings *s)
+{
+    char text[32];
+    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model");
+    const char *name = "";
+    if (!t->published) return PSLD_OK;
+    if (t->epochs && s->train.batch) {
+        int64_t each = (int64_t)psld_data_count(t->data) / s->train.batch;
+        snprintf(text, sizeof text, "%lld", (long long)(t->epochs * (each ? each : 1)));
+        PSLD_TRY(psld_settings_default(t->yaml, "train.steps", text));
+    }
+    if (psld_node_get(model, "name")) PSLD_TRY(psld_node_text(psld_node_get(model, "name"), &name));
+    if (!psld_text_same(name, "ncsnpp_clf") || psld_data_classes(t->data) < 2) return PSLD_OK;
+    snprintf(text, sizeof text, "%zu", psld_data_classes(t->data));
+    return psld_settings_default(t->yaml, "model.n_cls", text);
 }
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
@@ -68,7 +113,8 @@ static psld_status open_data(psld_training *t, const psld_settings *s, int64_t s
     options.strict = s->data.strict;
     if (s->data.memory) options.memory = (size_t)s->data.memory;
     if (s->data.cache && *s->data.cache) options.cache_dir = s->data.cache;
-    if (!s->data.path || !*s->data.path) return psld_fail(PSLD_BAD_INPUT, "data.path is missing: what to train on");
+    if (!s->data.path || !*s->data.path)
+        return psld_fail(PSLD_BAD_INPUT, "data.path is missing: what to train on (--data)");
     return psld_data_open(s->data.path, &options, &t->data);
 }
 
@@ -212,6 +258,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = look_at_data(t, &early, size, channels);
     int chosen = (!options->config && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK && chosen) status = choose(t, options, early.data.path);
+    if (status == PSLD_OK) status = put_published(t, &early);
     if (status == PSLD_OK) status = put_shape(t);
     if (status == PSLD_OK) status = put_classes(t);
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
@@ -230,18 +277,38 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     return status == PSLD_OK ? check_shape(t) : status;
 }
 
+/* Keys of a new run that would have no effect. Runs that have begun with them go on. */
+static psld_status check_effects(const psld_training *t)
+{
+    const psld_settings *s = &t->settings;
+    int classifier = s->train.loss == PSLD_LOSS_ENTROPY;
+    const struct {
+        int set;
+        const char *key, *on;
+    } rows[] = {{s->data.flip && !psld_data_is_image(t->data), "data.flip", "data that are no images"},
+                {s->train.clean && !classifier, "train.clean", "score networks"},
+                {s->train.weighting && classifier, "train.weighting", "classifiers"},
+                {s->train.l1 && classifier, "train.norm", "classifiers"},
+                {s->train.sum && classifier, "train.reduce", "classifiers"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].set) return psld_fail(PSLD_BAD_INPUT, "%s: has no effect on %s", rows[i].key, rows[i].on);
+    return psld_network_config_check(psld_yaml_root(t->yaml));
+}
+
 static psld_status configure(psld_training *t, const psld_training_options *options, psld_yaml *before)
 {
     if (!options->config && !options->data && !before)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "train: needs a configuration or data, or the folder of a run to go on with");
     PSLD_TRY(begin(t, options, before));
+    if (options->config) PSLD_TRY(adopt(t, options));
     PSLD_TRY(apply_options(t, options));
     if (before) PSLD_TRY(psld_settings_inherit(before, t->yaml));
     PSLD_TRY(resolve(t, options, before));
     if (options->classifier && !psld_node_get(psld_node_get(psld_yaml_root(t->yaml), "model"), "n_cls"))
         return psld_fail(PSLD_BAD_INPUT, "train: the configuration is that of a score network, not of a classifier");
     if (before) PSLD_TRY(psld_settings_compare(before, t->yaml, psld_run_folder_path(t->run)));
+    if (!before) PSLD_TRY(check_effects(t));
     return psld_yaml_text(t->yaml, &t->config);
 }
 
