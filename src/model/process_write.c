@@ -25,8 +25,7 @@ static char *put_matrix(char *to, size_t k, const double *matrix)
     return to + sprintf(to, "]");
 }
 
-/* Sets all of `process`, so that nothing else is needed to make the same recipe. */
-static psld_status set_process(psld_yaml *yaml, const psld_recipe_spec *s)
+psld_status psld_process_set(psld_yaml *yaml, const psld_recipe_spec *s)
 {
     enum { NUMBERS = 2 * PSLD_MATRIX_SIZE + 2 * PSLD_MAX_K + 3, WORDS = 256 };
     char assignment[NUMBERS * NUMBER_ROOM + 4 * PSLD_NAME_SIZE + WORDS], *to = assignment;
@@ -55,7 +54,7 @@ psld_status psld_process_embed(psld_yaml *yaml)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " \t"), text);
     if (psld_preset_exists(name)) return PSLD_OK;
     PSLD_TRY(psld_recipe_read(node, &recipe));
-    psld_status status = set_process(yaml, &recipe->spec);
+    psld_status status = psld_process_set(yaml, &recipe->spec);
     psld_recipe_free(recipe);
     return status;
 }

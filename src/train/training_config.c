@@ -59,7 +59,7 @@ static psld_status adopt(psld_training *t, const psld_training_options *options)
     for (size_t i = 0; i < options->override_count; i++)
         if ((theirs = psld_published_override(options->overrides[i]))) PSLD_TRY(psld_yaml_override(t->yaml, theirs));
     PSLD_TRY(psld_published_read(psld_yaml_root(t->yaml), options->classifier, &published));
-    psld_status status = set_process(published.ours, psld_recipe_get(published.recipe));
+    psld_status status = psld_process_set(published.ours, psld_recipe_get(published.recipe));
     t->epochs = published.epochs;
     if (status == PSLD_OK) {
         psld_yaml_free(t->yaml);
