@@ -618,6 +618,7 @@ typedef struct psld_data_options {
     size_t memory;         /* bytes of decoded images kept in memory; the others go to a file without a name ... */
     const char *cache_dir; /* ... in this folder; NULL: the system's for temporary files */
     int resample;          /* psld_resample: by which filter images are brought to `size`; default lanczos */
+    double skip_limit;     /* largest part of the images that may be broken and passed over, rounded up; 0: any */
 } psld_data_options;
 
 /* As they are, classes by name, 1 GiB. */
@@ -639,12 +640,14 @@ PSLD_API int psld_data_shape(const psld_data *data, size_t shape[PSLD_MAX_RANK])
 /* Whether items are images of u8; else they are numbers. */
 PSLD_API int psld_data_is_image(const psld_data *data);
 /* Classes, their names (0 <= index; NULL past the last), and how many items each has (0 for endless sets, and past the
- * last). */
+ * last), broken images that were met left out. */
 PSLD_API size_t psld_data_classes(const psld_data *data);
 PSLD_API const char *psld_data_class(const psld_data *data, size_t index);
 PSLD_API uint64_t psld_data_class_count(const psld_data *data, size_t index);
 /* Broken images met so far, and files passed over when the set was opened. */
 PSLD_API uint64_t psld_data_skipped(const psld_data *data);
+/* Items that are not known to be broken: psld_data_count less the broken images met so far, which keep their numbers. */
+PSLD_API uint64_t psld_data_good(const psld_data *data);
 
 /* Items by their numbers (< count) into x [n][shape]: images as v / 127.5 - 1; labels into `label` unless it is NULL,
  * -1 where there is none. A broken image is named in the log, once, and its number stands for the next good one.
@@ -714,13 +717,14 @@ typedef struct psld_training_report {
 } psld_training_report;
 
 /* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the
- * loss is not finite; the last checkpoint is then still there. */
+ * loss is not finite; the last checkpoint is then still there. Data that cannot be read are tried again for some
+ * seconds; then the step is not taken, and there is a checkpoint of the one before it. */
 PSLD_API psld_status psld_training_step(psld_training *training, psld_training_report *report);
 /* A checkpoint, and model.safetensors. */
 PSLD_API psld_status psld_training_save(psld_training *training);
 
-/* Steps until the end, telling `watch` (or NULL) of each. When it returns other than 0, a checkpoint is written and the
- * call returns PSLD_CANCELLED. */
+/* Steps until the end, telling `watch` (or NULL) of each. When it returns other than 0, or psld_run_stop asks for it, a
+ * checkpoint is written and the call returns PSLD_CANCELLED. */
 typedef int (*psld_training_fn)(void *user, const psld_training_report *report);
 PSLD_API psld_status psld_training_run(psld_training *training, psld_training_fn watch, void *user);
 
@@ -760,6 +764,10 @@ typedef struct psld_run_info {
     double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
 } psld_run_info;
 PSLD_API psld_status psld_run_look(const char *folder, psld_run_info *info);
+/* Asks the process that is in psld_training_run in this folder, on whatever machine and with however many ranks, to stop
+ * after its step with a checkpoint. Returns at once: psld_run_look says when nothing runs any more. PSLD_BAD_INPUT where
+ * nothing trains. */
+PSLD_API psld_status psld_run_stop(const char *folder);
 
 /* Keys of configurations with their defaults and what they mean, 0 <= index; 0 past the last. */
 PSLD_API int psld_training_key(int index, const char **name, const char **initial, const char **help);

@@ -27,7 +27,7 @@ static int print_json(const psld_data *data, int is_checked)
                             json_integer((json_int_t)psld_data_class_count(data, i)));
     json_object_set_new(object, "kind", json_string("data"));
     json_object_set_new(object, "what", json_string(psld_data_kind(data)));
-    json_object_set_new(object, "count", json_integer((json_int_t)psld_data_count(data)));
+    json_object_set_new(object, "count", json_integer((json_int_t)psld_data_good(data)));
     json_object_set_new(object, "images", json_boolean(psld_data_is_image(data)));
     json_object_set_new(object, "shape", sizes);
     json_object_set_new(object, "classes", classes);
@@ -41,7 +41,7 @@ static int print_text(const char *path, const psld_data *data, int is_checked)
 {
     size_t shape[PSLD_MAX_RANK], classes = psld_data_classes(data);
     int rank = psld_data_shape(data, shape);
-    printf("%s: %s, %" PRIu64 " items of", path, psld_data_kind(data), psld_data_count(data));
+    printf("%s: %s, %" PRIu64 " items of", path, psld_data_kind(data), psld_data_good(data));
     if (psld_data_is_image(data))
         printf(" %zu x %zu pixels%s in %s", shape[2], shape[1],
                psld_data_mixed(data) ? " (about the median) and other sizes" : "", shape[0] == 1 ? "grey" : "colour");

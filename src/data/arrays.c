@@ -1,6 +1,6 @@
 /* .npy and .npz: u8 images [n, h, w], [n, h, w, c] or [n, c, h, w], or float numbers [n, ...], each item of the shape
- * behind n. A .npy file is mapped and read where it lies, so that it may be larger than memory; what is in a .npz is in
- * memory. Labels of a .npz are the array that is called so. */
+ * behind n. Of a .npy file items are read when they are asked for, so that it may be larger than memory; what is in a .npz
+ * is in memory. Labels of a .npz are the array that is called so. */
 #include <math.h>
 #include <string.h>
 
@@ -14,14 +14,14 @@ enum { MOST_CLASSES = 1 << 20 };
 
 /* The elements, and what owns them. */
 typedef struct owner {
-    psld_map map;
-    psld_array *array; /* or NULL: in the map */
+    psld_map map;      /* of the file, or of what is in the array */
+    psld_array *array; /* or NULL */
 } owner;
 
 typedef struct numbers {
     psld_items items;
     owner owner;
-    const unsigned char *data; /* maybe not aligned */
+    size_t first; /* where in the map the elements begin */
     psld_type type;
     size_t dim;
     int32_t *label; /* or NULL */
@@ -34,23 +34,38 @@ static void free_owner(owner *o)
     o->array = NULL;
 }
 
+/* Where the elements of an array begin in what owns them. */
+static size_t place_of(const psld_array *a, const owner *o)
+{
+    return (size_t)((const unsigned char *)a->data - o->map.bytes);
+}
+
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
+
+/* float64 as it is read, some at a time. */
+static psld_status read_wide(const psld_map *map, size_t offset, size_t count, float *x)
+{
+    enum { PIECE = 256 };
+    double wide[PIECE];
+    for (size_t done = 0; done < count; done += PIECE) {
+        size_t n = count - done < PIECE ? count - done : PIECE;
+        PSLD_TRY(psld_map_read(map, offset + done * sizeof *wide, n * sizeof *wide, wide));
+        for (size_t i = 0; i < n; i++) x[done + i] = (float)wide[i];
+    }
+    return PSLD_OK;
+}
 
 static psld_status get_numbers(const psld_items *items, uint64_t index, float *x)
 {
     const numbers *set = (const numbers *)items;
-    const unsigned char *from = set->data + index * set->dim * psld_type_size(set->type);
-    for (size_t i = 0; i < set->dim; i++) {
-        double wide = 0;
-        if (set->type == PSLD_F64) {
-            memcpy(&wide, from + i * sizeof wide, sizeof wide);
-            x[i] = (float)wide;
-        } else {
-            memcpy(&x[i], from + i * sizeof *x, sizeof *x);
-        }
+    size_t offset = set->first + (size_t)index * set->dim * psld_type_size(set->type);
+    if (set->type == PSLD_F64)
+        PSLD_TRY(read_wide(&set->owner.map, offset, set->dim, x));
+    else
+        PSLD_TRY(psld_map_read(&set->owner.map, offset, set->dim * sizeof *x, x));
+    for (size_t i = 0; i < set->dim; i++)
         if (!isfinite(x[i]))
             return psld_fail(PSLD_BAD_INPUT, "number %zu of item %llu is not finite", i, (unsigned long long)index);
-    }
     return PSLD_OK;
 }
 
@@ -74,7 +89,7 @@ static psld_status open_numbers(const psld_array *a, owner *o, psld_items **item
 {
     numbers *set = psld_items_create(&number_ops, sizeof *set);
     if (!set) return PSLD_NO_MEMORY;
-    set->data = a->data;
+    set->first = place_of(a, o);
     set->type = a->type;
     set->dim = 1;
     set->items.count = a->shape[0];
@@ -82,6 +97,7 @@ static psld_status open_numbers(const psld_array *a, owner *o, psld_items **item
     set->items.shape[0] = 1;
     for (int i = 1; i < a->rank; i++) set->dim *= set->items.shape[i - 1] = a->shape[i];
     set->owner = *o;
+    psld_map_let_go(&set->owner.map);
     *o = (owner){0};
     *items = &set->items;
     return psld_items_set_kind(*items, "array of numbers");
@@ -110,10 +126,11 @@ static psld_status open_images(const psld_array *a, const char *path, owner *o, 
                          "channels] or [n, channels, height, width] with 1 or 3 channels",
                          path, a->rank);
     const psld_raw_part part = {
-        .bytes = o->map, .array = o->array, .first = a->data, .stride = a->count / s[0], .count = s[0]};
+        .bytes = o->map, .array = o->array, .first = place_of(a, o), .stride = a->count / s[0], .count = s[0]};
     *items = &raw->items;
     PSLD_TRY(psld_raw_add(raw, &part));
     *o = (owner){0};
+    psld_raw_let_go(raw);
     return psld_items_set_kind(*items, "array of images");
 }
 
@@ -158,6 +175,7 @@ static psld_status add_labels(psld_items *items, const psld_array *a, const char
 /* Takes over what owns the elements, on success. */
 static psld_status open_array(const psld_array *a, const char *path, owner *o, psld_items **items)
 {
+    if (o->array) o->map = (psld_map){.bytes = a->data, .size = a->count * psld_type_size(a->type)};
     if (a->rank == 0 || a->count == 0) return psld_fail(PSLD_BAD_INPUT, "%s: an array without items", path);
     psld_status status =
         a->type == PSLD_U8 ? open_images(a, path, o, items)
@@ -177,7 +195,7 @@ psld_status psld_npy_set_open(const char *path, const psld_data_options *options
     int fortran = 0;
     (void)options;
     *items = NULL;
-    PSLD_TRY(psld_map_open(path, &o.map));
+    PSLD_TRY(psld_map_open_file(path, &o.map));
     psld_status status = psld_npy_view(o.map.bytes, o.map.size, path, &view, &fortran);
     if (status == PSLD_OK && fortran) { /* to be turned round, which takes a copy */
         psld_map_close(&o.map);

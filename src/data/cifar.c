@@ -50,7 +50,7 @@ static psld_status add_binary(const variant *v, psld_raw *raw, psld_map *bytes, 
         return psld_fail(PSLD_BAD_INPUT, "%s: %zu bytes, expected a multiple of %zu (%s)", origin, bytes->size, record,
                          v->kind);
     const unsigned char *first = bytes->bytes;
-    const psld_raw_part part = {.bytes = *bytes, .first = first + v->label_bytes, .stride = record, .count = count};
+    const psld_raw_part part = {.bytes = *bytes, .first = v->label_bytes, .stride = record, .count = count};
     PSLD_TRY(psld_raw_add(raw, &part));
     *bytes = (psld_map){0};
     int32_t *label = psld_raw_labels(raw);
@@ -111,8 +111,8 @@ static psld_status add_dict(const variant *v, psld_raw *raw, psld_map *bytes, co
     if (!a || strcmp(a->type, "u1") != 0 || a->rank != 2 || a->shape[1] != PIXELS || a->shape[0] == 0 || a->fortran)
         return psld_fail(PSLD_BAD_INPUT, "%s: expected an array of u8 [n, %d] under \"data\" (%s)", origin, PIXELS,
                          v->kind);
-    size_t count = a->shape[0];
-    const psld_raw_part part = {.bytes = *bytes, .first = a->bytes, .stride = PIXELS, .count = count};
+    size_t count = a->shape[0], first = (size_t)((const unsigned char *)a->bytes - bytes->bytes);
+    const psld_raw_part part = {.bytes = *bytes, .first = first, .stride = PIXELS, .count = count};
     PSLD_TRY(psld_raw_add(raw, &part));
     *bytes = (psld_map){0};
     return add_pickled_labels(v, raw, dict, count, origin);
@@ -206,7 +206,7 @@ static psld_status open_file(const variant *v, const char *path, psld_items **it
 {
     psld_raw *raw = NULL;
     psld_map bytes;
-    PSLD_TRY(psld_map_open(path, &bytes));
+    PSLD_TRY(psld_map_open_file(path, &bytes));
     psld_status status = psld_raw_create(SIDE, SIDE, CHANNELS, 1, &raw);
     if (status == PSLD_OK) status = v->add_part(v, raw, &bytes, path);
     if (status == PSLD_OK) status = name_classes(raw, v);
@@ -216,6 +216,7 @@ static psld_status open_file(const variant *v, const char *path, psld_items **it
         if (raw) psld_items_free(&raw->items);
         return status;
     }
+    psld_raw_let_go(raw);
     *items = &raw->items;
     return PSLD_OK;
 }
@@ -285,7 +286,7 @@ static psld_status add_parts(const variant *v, psld_raw *raw, const psld_files *
         psld_map bytes = {0};
         if (!is_part(v, base_name(psld_files_name(files, i)), test)) continue;
         psld_file_origin(files, i, origin, sizeof origin);
-        psld_status status = psld_files_read(files, i, &bytes);
+        psld_status status = psld_files_view(files, i, &bytes);
         if (status == PSLD_OK) status = v->add_part(v, raw, &bytes, origin);
         psld_map_close(&bytes);
         if (status != PSLD_OK) return status;
@@ -323,6 +324,7 @@ psld_status psld_cifar_files_open(psld_files *files, const psld_data_options *op
         return status;
     }
     raw->files = files;
+    psld_raw_let_go(raw);
     *items = &raw->items;
     return PSLD_OK;
 }

@@ -8,11 +8,13 @@
 #include "data/data.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -35,12 +37,12 @@ struct psld_data {
     psld_cache *cache;                  /* NULL: images cost nothing, or items are numbers */
     int32_t *new_label;                 /* [items->class_count] where the caller gave an order of classes, or NULL */
     char **classes;                     /* names in the caller's order, or NULL */
-    uint64_t *sizes;                    /* [classes] items of each */
+    atomic_ullong *sizes;               /* [classes] items of each, but for broken ones */
     size_t stored_height, stored_width; /* of the middle image, as it is */
     atomic_int mixed;                   /* others were found that differ */
     atomic_int fitted;                  /* some were brought to the shape of the set */
-    atomic_ullong skipped;
-    float values[256]; /* v / 127.5 - 1 */
+    atomic_ullong broken;               /* images */
+    float values[256];                  /* v / 127.5 - 1 */
 };
 
 void psld_data_defaults(psld_data_options *options)
@@ -87,17 +89,29 @@ static psld_status make_image(psld_data *data, uint64_t index, uint8_t *pixels)
     return status;
 }
 
-/* What is wrong with one file is not wrong with the others. */
+/* What was read and cannot be decoded is wrong with one file and not with the others. A file that cannot be read says
+ * nothing about its image: the disk, the network or a limit of the system may be at fault. */
 static int is_broken(psld_status status)
 {
-    return status == PSLD_BAD_INPUT || status == PSLD_IO;
+    return status == PSLD_BAD_INPUT;
 }
 
-/* Counts and names an image that cannot be read. */
-static void note_broken(psld_data *data)
+/* Counts and names an image that cannot be decoded. */
+static void note_broken(psld_data *data, uint64_t index)
 {
-    atomic_fetch_add(&data->skipped, 1);
+    int32_t label = psld_data_label(data, index);
+    atomic_fetch_add(&data->broken, 1);
+    if (label >= 0 && !data->items->endless) atomic_fetch_sub(&data->sizes[label], 1);
     psld_log(PSLD_LOG_WARNING, "skipped %s", psld_error_text());
+}
+
+static psld_status check_skipped(const psld_data *data)
+{
+    double part = data->options.skip_limit;
+    unsigned long long broken = atomic_load(&data->broken), count = data->items->count;
+    if (part <= 0 || (double)broken <= ceil(part * (double)count)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "%s: %llu of %llu images are broken, more than data.skip_limit = %g allows",
+                     data->path, broken, count, part);
 }
 
 /* Ends what psld_cache_begin began: with the pixels of the image (NULL: not to be kept), or with what went wrong. */
@@ -106,7 +120,7 @@ static void end_making(psld_data *data, uint64_t index, psld_status status, cons
     psld_cache_state state = status == PSLD_OK && pixels ? PSLD_CACHE_KEPT : PSLD_CACHE_ABSENT;
     if (is_broken(status) && !data->options.strict) {
         state = PSLD_CACHE_BROKEN;
-        note_broken(data);
+        note_broken(data, index);
     }
     psld_cache_end(data->cache, index, state, pixels);
 }
@@ -134,6 +148,7 @@ static psld_status find_image(psld_data *data, uint64_t index, uint8_t *pixels, 
         int broken;
         psld_status status = get_image(data, *found, pixels, &broken);
         if (!broken || data->options.strict) return status;
+        PSLD_TRY(check_skipped(data));
     }
     return psld_fail(PSLD_BAD_INPUT, "%s: none of the %" PRIu64 " images can be read", data->path, count);
 }
@@ -184,6 +199,13 @@ int psld_data_is_prepared(const psld_data *data, uint64_t index)
 
 /* ---- Reading many ------------------------------------------------------------------------------------------------ */
 
+static double patience = 6; /* seconds for which data that cannot be read are tried again */
+
+void psld_data_set_patience(double seconds)
+{
+    patience = seconds;
+}
+
 typedef struct reading {
     psld_data *data;
     const uint64_t *index;
@@ -191,6 +213,8 @@ typedef struct reading {
     float *x;
     uint8_t *pixels; /* instead of x; with neither, items are checked */
     int32_t *label;
+    atomic_int told;     /* that something cannot be read and is tried again */
+    atomic_int hopeless; /* one item was tried long enough: the others need not be */
     pthread_mutex_t lock;
     psld_status status; /* of the first item that failed, and its text */
     size_t failed;
@@ -223,11 +247,32 @@ static psld_status read_item(reading *r, size_t i)
     return PSLD_OK;
 }
 
+/* What cannot be read may be there again in a moment: a server that was away, a folder that was renamed, too many open
+ * files. Pauses grow, so that a short one costs little. */
+static psld_status read_patiently(reading *r, size_t i)
+{
+    const double first_pause = 0.1;
+    psld_status status = read_item(r, i);
+    double pause = first_pause, waited = 0;
+    while (status == PSLD_IO && !atomic_load(&r->hopeless)) {
+        if (waited >= patience) {
+            atomic_store(&r->hopeless, 1);
+            break;
+        }
+        if (atomic_exchange(&r->told, 1) == 0) psld_log(PSLD_LOG_WARNING, "%s; trying again", psld_error_text());
+        nanosleep(&(struct timespec){.tv_sec = (time_t)pause, .tv_nsec = (long)(1e9 * (pause - floor(pause)))}, NULL);
+        waited += pause;
+        pause *= 2;
+        status = read_item(r, i);
+    }
+    return status;
+}
+
 static void read_range(void *context, size_t begin, size_t end)
 {
     reading *r = context;
     for (size_t i = begin; i < end; i++) {
-        psld_status status = read_item(r, i);
+        psld_status status = read_patiently(r, i);
         if (status == PSLD_OK) continue;
         pthread_mutex_lock(&r->lock);
         if (r->status == PSLD_OK || i < r->failed) {
@@ -247,6 +292,7 @@ static psld_status read_many(psld_data *data, size_t n, const uint64_t *index, c
         if (index[i] >= data->items->count)
             return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no item %" PRIu64 ", only %" PRIu64, data->path, index[i],
                              data->items->count);
+    PSLD_TRY(check_skipped(data));
     reading r = {.data = data, .index = index, .flip = flip, .x = x, .pixels = pixels, .label = label};
     pthread_mutex_init(&r.lock, NULL);
     psld_parallel(n, data->cache ? 1 : 64, read_range, &r);
@@ -406,7 +452,7 @@ static psld_status count_classes(psld_data *data)
     if (!data->sizes) return PSLD_NO_MEMORY;
     for (uint64_t i = 0; classes && !data->items->endless && i < data->items->count; i++) {
         int32_t label = psld_data_label(data, i);
-        if (label >= 0) data->sizes[label]++;
+        if (label >= 0) atomic_fetch_add(&data->sizes[label], 1);
     }
     return PSLD_OK;
 }
@@ -431,7 +477,6 @@ static psld_status open_data(psld_data *data, const char *path)
     PSLD_TRY(psld_items_open(path, &data->options, &data->items));
     if (data->options.strict && data->items->skipped)
         return psld_fail(PSLD_BAD_INPUT, "%s: %" PRIu64 " names in it lead out of it", path, data->items->skipped);
-    atomic_store(&data->skipped, data->items->skipped);
     for (int v = 0; v < 256; v++) data->values[v] = (float)(v / 127.5 - 1);
     if (psld_data_is_image(data)) {
         PSLD_TRY(find_shape(data));
@@ -504,12 +549,17 @@ const char *psld_data_class(const psld_data *data, size_t index)
 
 uint64_t psld_data_class_count(const psld_data *data, size_t index)
 {
-    return index < psld_data_classes(data) ? data->sizes[index] : 0;
+    return index < psld_data_classes(data) ? (uint64_t)atomic_load(&data->sizes[index]) : 0;
 }
 
 uint64_t psld_data_skipped(const psld_data *data)
 {
-    return (uint64_t)atomic_load(&data->skipped);
+    return (uint64_t)atomic_load(&data->broken) + data->items->skipped;
+}
+
+uint64_t psld_data_good(const psld_data *data)
+{
+    return data->items->count - (uint64_t)atomic_load(&data->broken);
 }
 
 int psld_data_fitted(const psld_data *data)

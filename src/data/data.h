@@ -14,6 +14,9 @@ int32_t psld_data_label(const psld_data *data, uint64_t index);
 psld_status psld_data_fetch(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
                             int32_t *label);
 
+/* Tests: for how many seconds data that cannot be read are tried again, before that is a failure. */
+void psld_data_set_patience(double seconds);
+
 /* Whether any image read so far was of another size than the set's, or lost its colour. */
 int psld_data_fitted(const psld_data *data);
 

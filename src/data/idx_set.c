@@ -51,7 +51,8 @@ static psld_status build(psld_map *bytes, const char *origin, psld_map *labels, 
     PSLD_TRY(psld_idx_read(bytes, origin, &images));
     PSLD_TRY(create(&images, origin, &raw));
     size_t stride = raw->width * raw->height * (size_t)raw->channels;
-    const psld_raw_part part = {.bytes = *bytes, .first = images.data, .stride = stride, .count = images.shape[0]};
+    size_t first = (size_t)(images.data - bytes->bytes);
+    const psld_raw_part part = {.bytes = *bytes, .first = first, .stride = stride, .count = images.shape[0]};
     psld_status status = psld_raw_add(raw, &part);
     if (status == PSLD_OK) *bytes = (psld_map){0};
     if (status == PSLD_OK && labels->bytes) status = add_labels(raw, labels, labels_origin);
@@ -99,7 +100,7 @@ psld_status psld_idx_set_open(const char *path, const psld_data_options *options
     struct stat info;
     (void)options;
     *items = NULL;
-    PSLD_TRY(psld_map_open(path, &images));
+    PSLD_TRY(psld_map_open_file(path, &images));
     psld_status status = PSLD_OK;
     for (int other = 0; other < 2 && status == PSLD_OK && !labels.bytes; other++)
         if (name_of_labels(path, other, name) && stat(name, &info) == 0) {
@@ -109,6 +110,7 @@ psld_status psld_idx_set_open(const char *path, const psld_data_options *options
     if (status == PSLD_OK) status = build(&images, path, &labels, name, items);
     psld_map_close(&images);
     psld_map_close(&labels);
+    if (status == PSLD_OK) psld_raw_let_go((psld_raw *)*items);
     return status;
 }
 
@@ -169,7 +171,7 @@ psld_status psld_idx_files_open(psld_files *files, const psld_data_options *opti
     for (int other = 0; other < 2 && at_labels < 0; other++)
         if (name_of_labels(psld_files_name(files, at), other, name)) at_labels = psld_files_find(files, name);
     psld_file_origin(files, at, origin, sizeof origin);
-    psld_status status = psld_files_read(files, at, &images);
+    psld_status status = psld_files_view(files, at, &images);
     if (status == PSLD_OK && at_labels >= 0) {
         psld_file_origin(files, (size_t)at_labels, labels_origin, sizeof labels_origin);
         status = psld_files_read(files, (size_t)at_labels, &labels);
@@ -177,6 +179,8 @@ psld_status psld_idx_files_open(psld_files *files, const psld_data_options *opti
     if (status == PSLD_OK) status = build(&images, origin, &labels, labels_origin, items);
     psld_map_close(&images);
     psld_map_close(&labels);
-    if (status == PSLD_OK) ((psld_raw *)*items)->files = files;
-    return status;
+    if (status != PSLD_OK) return status;
+    ((psld_raw *)*items)->files = files;
+    psld_raw_let_go((psld_raw *)*items);
+    return PSLD_OK;
 }

@@ -170,6 +170,7 @@ psld_status psld_images_open(psld_files *files, const psld_data_options *options
         psld_items_free(&set->items);
         return status;
     }
+    psld_files_let_go(files);
     *items = &set->items;
     return PSLD_OK;
 }

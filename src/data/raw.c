@@ -13,27 +13,27 @@ static psld_status look(const psld_items *items, uint64_t index, psld_image *ima
     return PSLD_OK;
 }
 
-static const uint8_t *pixels_of(const psld_raw *raw, uint64_t index)
+static psld_status read_pixels(const psld_raw *raw, uint64_t index, size_t size, uint8_t *to)
 {
     const psld_raw_part *part = raw->parts;
     for (; index >= part->count; part++) index -= part->count;
-    return part->first + index * part->stride;
+    return psld_map_read(&part->bytes, part->first + (size_t)index * part->stride, size, to);
 }
 
 static psld_status get_image(const psld_items *items, uint64_t index, psld_image *image)
 {
     const psld_raw *raw = (const psld_raw *)items;
-    size_t plane = raw->width * raw->height, channels = (size_t)raw->channels;
-    const uint8_t *from = pixels_of(raw, index);
+    size_t plane = raw->width * raw->height, channels = (size_t)raw->channels, size = plane * channels;
+    int apart = raw->planar && channels > 1;
     look(items, index, image);
-    uint8_t *to = image->pixels = psld_alloc(plane, channels);
+    uint8_t *to = image->pixels = psld_alloc(size, apart ? 2 : 1);
     if (!to) return PSLD_NO_MEMORY;
-    if (!raw->planar || channels == 1)
-        memcpy(to, from, plane * channels);
-    else
-        for (size_t i = 0; i < plane; i++)
-            for (size_t c = 0; c < channels; c++) *to++ = from[c * plane + i];
-    return PSLD_OK;
+    uint8_t *from = apart ? to + size : to; /* planes lie behind the pixels that are made of them */
+    psld_status status = read_pixels(raw, index, size, from);
+    if (status != PSLD_OK) psld_image_release(image);
+    for (size_t i = 0; status == PSLD_OK && apart && i < plane; i++)
+        for (size_t c = 0; c < channels; c++) *to++ = from[c * plane + i];
+    return status;
 }
 
 static int32_t get_label(const psld_items *items, uint64_t index)
@@ -76,6 +76,12 @@ psld_status psld_raw_add(psld_raw *raw, const psld_raw_part *part)
     raw->parts[raw->part_count++] = *part;
     raw->items.count += part->count;
     return PSLD_OK;
+}
+
+void psld_raw_let_go(psld_raw *raw)
+{
+    for (size_t i = 0; i < raw->part_count; i++) psld_map_let_go(&raw->parts[i].bytes);
+    if (raw->files) psld_files_let_go(raw->files);
 }
 
 int32_t *psld_raw_labels(psld_raw *raw)

@@ -6,10 +6,10 @@
 #include "io/files.h"
 
 typedef struct psld_raw_part {
-    psld_map bytes;       /* owned, but for what it borrows from the files */
-    psld_array *array;    /* owned, or NULL: another owner of the pixels */
-    const uint8_t *first; /* pixels of its first image */
-    size_t stride;        /* bytes from an image to the next */
+    psld_map bytes;    /* owned, but for what it borrows from the files or the array */
+    psld_array *array; /* owned, or NULL: has the bytes */
+    size_t first;      /* where in the bytes the pixels of its first image begin */
+    size_t stride;     /* bytes from an image to the next */
     uint64_t count;
 } psld_raw_part;
 
@@ -29,6 +29,8 @@ typedef struct psld_raw {
 psld_status psld_raw_create(size_t width, size_t height, int channels, int planar, psld_raw **raw);
 /* Adds images, of which the part's owners then belong to the set (they are left alone on failure). */
 psld_status psld_raw_add(psld_raw *raw, const psld_raw_part *part);
+/* All is opened: files are read from now on, not mapped. */
+void psld_raw_let_go(psld_raw *raw);
 /* Room for the labels of all images added so far, NULL when there is none. */
 int32_t *psld_raw_labels(psld_raw *raw);
 /* Classes that are called "0", "1", ... */

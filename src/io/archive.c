@@ -42,31 +42,36 @@ static psld_status add_member(psld_files *files, const char *name, psld_file_ent
 
 /* ---- Zip --------------------------------------------------------------------------------------------------------- */
 
-static psld_status list_zip(psld_files *files)
+static psld_status add_zipped(psld_files *files, const psld_zip_entry *from)
 {
     enum { MAX_NAME = 4096 };
     char name[MAX_NAME];
-    files->kind = "zip archive";
-    PSLD_TRY(psld_zip_open(files->map.bytes, files->map.size, files->path, &files->zip));
-    for (size_t i = 0; i < files->zip->count; i++) {
-        const psld_zip_entry *from = &files->zip->entries[i];
-        psld_file_entry *entry = NULL;
-        if (from->name_length >= MAX_NAME || memchr(from->name, 0, from->name_length)) {
-            files->refused++;
-            continue;
-        }
-        memcpy(name, from->name, from->name_length);
-        name[from->name_length] = '\0';
-        PSLD_TRY(add_member(files, name, &entry));
-        if (!entry) continue;
-        entry->size = from->size;
-        entry->place = from->deflated ? PSLD_IN_ZIP : PSLD_IN_MAP;
-        if (from->deflated)
-            entry->zipped = from;
-        else
-            entry->inside = from->data;
+    psld_file_entry *entry = NULL;
+    if (from->name_length >= MAX_NAME || memchr(from->name, 0, from->name_length)) {
+        files->refused++;
+        return PSLD_OK;
     }
+    memcpy(name, from->name, from->name_length);
+    name[from->name_length] = '\0';
+    PSLD_TRY(add_member(files, name, &entry));
+    if (!entry) return PSLD_OK;
+    entry->place = from->deflated ? PSLD_IN_ZIP : PSLD_IN_MAP;
+    entry->size = from->size;
+    entry->packed = from->packed;
+    entry->crc = from->crc;
+    entry->offset = (uint64_t)(from->data - files->map.bytes);
     return PSLD_OK;
+}
+
+static psld_status list_zip(psld_files *files)
+{
+    psld_zip *zip = NULL;
+    files->kind = "zip archive";
+    PSLD_TRY(psld_zip_open(files->map.bytes, files->map.size, files->path, &zip));
+    psld_status status = PSLD_OK;
+    for (size_t i = 0; status == PSLD_OK && i < zip->count; i++) status = add_zipped(files, &zip->entries[i]);
+    psld_zip_free(zip);
+    return status;
 }
 
 /* ---- Tar --------------------------------------------------------------------------------------------------------- */
@@ -117,7 +122,7 @@ static int continues_inside(const psld_files *files, const psld_file_entry *entr
 {
     uintptr_t begin = (uintptr_t)files->map.bytes, at = (uintptr_t)block;
     if (at < begin || at >= begin + files->map.size) return 0;
-    return entry->size == 0 || (entry->place == PSLD_IN_MAP && entry->inside + entry->size == block);
+    return entry->size == 0 || (entry->place == PSLD_IN_MAP && entry->offset + entry->size == at - begin);
 }
 
 static psld_status read_entry(reading *r, psld_file_entry *entry)
@@ -137,7 +142,7 @@ static psld_status read_entry(reading *r, psld_file_entry *entry)
                              files->names + entry->offset_of_name);
         PSLD_TRY(spend(r, entry, size));
         if (continues_inside(files, entry, block)) {
-            if (entry->size == 0) entry->inside = block;
+            if (entry->size == 0) entry->offset = (uint64_t)((const unsigned char *)block - files->map.bytes);
             entry->place = PSLD_IN_MAP;
             entry->size += size;
             continue;
@@ -191,7 +196,7 @@ static psld_status list_tar(psld_files *files)
 
 psld_status psld_archive_list(psld_files *files)
 {
-    PSLD_TRY(psld_map_open(files->path, &files->map));
+    PSLD_TRY(psld_map_open_file(files->path, &files->map));
     int is_zip = files->map.size >= 4 &&
                  (memcmp(files->map.bytes, "PK\3\4", 4) == 0 || memcmp(files->map.bytes, "PK\5\6", 4) == 0);
     return is_zip ? list_zip(files) : list_tar(files);

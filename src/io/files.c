@@ -121,11 +121,10 @@ static psld_status list_picture(psld_files *files)
     const char *slash = strrchr(files->path, '/');
     psld_file_entry *entry = NULL;
     files->kind = "picture";
-    PSLD_TRY(psld_map_open(files->path, &files->map));
+    PSLD_TRY(psld_map_open_file(files->path, &files->map));
     PSLD_TRY(psld_files_add(files, slash ? slash + 1 : files->path, &entry));
     if (!entry) return psld_fail(PSLD_BAD_INPUT, "%s: not a name that a picture may have", files->path);
     entry->place = PSLD_IN_MAP;
-    entry->inside = files->map.bytes;
     entry->size = files->map.size;
     return PSLD_OK;
 }
@@ -153,7 +152,6 @@ static void sort(psld_files *files)
 void psld_files_free(psld_files *files)
 {
     if (!files) return;
-    psld_zip_free(files->zip);
     psld_map_close(&files->map);
     psld_scratch_close(files->scratch);
     psld_release(files->memory);
@@ -225,22 +223,43 @@ uint64_t psld_files_refused(const psld_files *files)
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* Small files are read, large ones mapped: mapping costs more than copying a few pages. */
-static psld_status read_from_folder(const psld_files *files, const psld_file_entry *entry, psld_map *bytes)
+/* With `view` large files are mapped: small ones cost less to copy. */
+static psld_status read_from_folder(const psld_files *files, const psld_file_entry *entry, int view, psld_map *bytes)
 {
     char path[MAX_PATH], *block = NULL;
     struct stat info;
     snprintf(path, sizeof path, "%s/%s", files->path, entry->name);
     if (stat(path, &info) != 0) return psld_fail_errno(path, "read", errno);
     if (!S_ISREG(info.st_mode)) return psld_fail(PSLD_IO, "%s: cannot read: not a file", path);
-    if (info.st_size > SMALL) return psld_map_open(path, bytes);
+    if (view && info.st_size > SMALL) return psld_map_open_file(path, bytes);
     PSLD_TRY(psld_file_read(path, PSLD_FILE_MAX_SIZE, &block, &bytes->size));
     bytes->block = block;
     bytes->bytes = bytes->block;
     return PSLD_OK;
 }
 
-static psld_status read_packed(const psld_files *files, const psld_file_entry *entry, psld_map *bytes)
+static psld_status unpack(const psld_files *files, const psld_file_entry *entry, void *to)
+{
+    void *packed = psld_alloc(entry->packed, 1);
+    if (!packed) return psld_fail_in(PSLD_NO_MEMORY, "%s: %s", files->path, entry->name);
+    const psld_zip_entry zipped = {.name = entry->name,
+                                   .name_length = strlen(entry->name),
+                                   .deflated = 1,
+                                   .crc = entry->crc,
+                                   .packed = entry->packed,
+                                   .size = entry->size,
+                                   .data = packed};
+    psld_status status = psld_map_read(&files->map, (size_t)entry->offset, entry->packed, packed);
+    if (status == PSLD_OK) {
+        status = psld_zip_extract(&zipped, to);
+        if (status != PSLD_OK) psld_fail_in(status, "%s", files->path);
+    }
+    psld_release(packed);
+    return status;
+}
+
+/* Copies what lies in the archive or in scratch. */
+static psld_status read_inside(const psld_files *files, const psld_file_entry *entry, psld_map *bytes)
 {
     psld_status status = PSLD_OK;
     if (entry->size > PSLD_FILE_MAX_SIZE)
@@ -248,12 +267,12 @@ static psld_status read_packed(const psld_files *files, const psld_file_entry *e
                          PSLD_FILE_MAX_SIZE);
     bytes->block = psld_alloc(entry->size, 1);
     if (!bytes->block) return psld_fail_in(PSLD_NO_MEMORY, "%s: %s", files->path, entry->name);
-    if (entry->place == PSLD_IN_ZIP) {
-        status = psld_zip_extract(entry->zipped, bytes->block);
-        if (status != PSLD_OK) psld_fail_in(status, "%s", files->path);
-    } else {
+    if (entry->place == PSLD_IN_ZIP)
+        status = unpack(files, entry, bytes->block);
+    else if (entry->place == PSLD_IN_MAP)
+        status = psld_map_read(&files->map, (size_t)entry->offset, entry->size, bytes->block);
+    else
         status = psld_scratch_get(files->scratch, entry->offset, bytes->block, entry->size);
-    }
     if (status != PSLD_OK) {
         psld_map_close(bytes);
         return status;
@@ -263,14 +282,33 @@ static psld_status read_packed(const psld_files *files, const psld_file_entry *e
     return PSLD_OK;
 }
 
-psld_status psld_files_read(const psld_files *files, size_t index, psld_map *bytes)
+static psld_status read_entry(const psld_files *files, size_t index, int view, psld_map *bytes)
 {
     const psld_file_entry *entry = &files->entries[index];
     *bytes = (psld_map){0};
-    if (entry->place == PSLD_IN_FOLDER) return read_from_folder(files, entry, bytes);
-    if (entry->place == PSLD_IN_ZIP || entry->place == PSLD_IN_SCRATCH) return read_packed(files, entry, bytes);
+    if (entry->place == PSLD_IN_FOLDER) return read_from_folder(files, entry, view, bytes);
     if (entry->size == 0) return PSLD_OK; /* nothing was kept in memory, maybe */
-    bytes->bytes = entry->place == PSLD_IN_MAP ? entry->inside : (const unsigned char *)files->memory + entry->offset;
+    if (entry->place == PSLD_IN_MAP && (view || !files->map.file)) {
+        *bytes = psld_map_part(&files->map, (size_t)entry->offset, entry->size);
+        return PSLD_OK;
+    }
+    if (entry->place != PSLD_IN_MEMORY) return read_inside(files, entry, bytes);
+    bytes->bytes = (const unsigned char *)files->memory + entry->offset;
     bytes->size = entry->size;
     return PSLD_OK;
+}
+
+psld_status psld_files_read(const psld_files *files, size_t index, psld_map *bytes)
+{
+    return read_entry(files, index, 0, bytes);
+}
+
+psld_status psld_files_view(const psld_files *files, size_t index, psld_map *bytes)
+{
+    return read_entry(files, index, 1, bytes);
+}
+
+void psld_files_let_go(psld_files *files)
+{
+    psld_map_let_go(&files->map);
 }

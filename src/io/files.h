@@ -33,7 +33,11 @@ void psld_file_origin(const psld_files *files, size_t index, char *origin, size_
 /* Names of an archive that were refused, and links in it. */
 uint64_t psld_files_refused(const psld_files *files);
 
-/* The bytes of one file. Any thread; release with psld_map_close, before the files are freed. */
+/* The bytes of one file, in memory. Any thread; release with psld_map_close, before the files are freed. */
 psld_status psld_files_read(const psld_files *files, size_t index, psld_map *bytes);
+/* The same without a copy where they can be looked at where they lie: for large files that stay open, until all is let
+ * go (io/map.h), and with it the archive. */
+psld_status psld_files_view(const psld_files *files, size_t index, psld_map *bytes);
+void psld_files_let_go(psld_files *files);
 
 #endif

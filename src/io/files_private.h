@@ -8,8 +8,8 @@
 /* More than this is no member of an archive that a data set is made of. */
 #define PSLD_FILE_MAX_SIZE ((size_t)1 << 30)
 
-/* Where the bytes of a file are: inside the mapped archive (as they are, or deflated), in memory or in scratch. In a
- * folder: nowhere yet. */
+/* Where the bytes of a file are: inside the archive (as they are, or deflated), in memory or in scratch. In a folder:
+ * nowhere yet. */
 typedef enum psld_place { PSLD_IN_FOLDER, PSLD_IN_MAP, PSLD_IN_ZIP, PSLD_IN_MEMORY, PSLD_IN_SCRATCH } psld_place;
 
 typedef struct psld_file_entry {
@@ -17,11 +17,9 @@ typedef struct psld_file_entry {
     const char *name;      /* once all are listed */
     psld_place place;
     size_t size;
-    union {
-        const unsigned char *inside;
-        const psld_zip_entry *zipped;
-        uint64_t offset; /* in memory or scratch */
-    };
+    uint64_t offset; /* in the archive, memory or scratch */
+    size_t packed;   /* of a deflated one: its bytes in the archive, and the checksum of what is in them */
+    uint32_t crc;
 } psld_file_entry;
 
 struct psld_files {
@@ -32,8 +30,7 @@ struct psld_files {
     char *names; /* each with a 0 byte behind it */
     size_t names_size, names_capacity;
     uint64_t refused;
-    psld_map map; /* of the archive */
-    psld_zip *zip;
+    psld_map map; /* of the archive, or the one picture */
     char *memory;
     size_t memory_size, memory_capacity, memory_limit;
     const char *scratch_folder; /* while it is opened */

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/file.h"
 #include "io/image.h"
-#include "io/map.h"
 
 /* Between the images of a grid, and around them. */
 enum { GAP = 2, GAP_COLOUR = 255 };
+
+enum { LARGEST_FILE = 1 << 30 };
 
 static psld_status check_images(const psld_array *images, int rank, const char *shape, const char *path)
 {
@@ -32,12 +34,13 @@ static void interleave(const uint8_t *planes, size_t channels, size_t height, si
 psld_status psld_image_load(const char *path, psld_array **image)
 {
     *image = NULL;
-    psld_map map;
+    char *bytes = NULL;
+    size_t size = 0;
     psld_image decoded = {0};
     psld_array *array = NULL;
-    PSLD_TRY(psld_map_open(path, &map));
-    psld_status status = psld_image_decode(map.bytes, map.size, path, &decoded);
-    psld_map_close(&map);
+    PSLD_TRY(psld_file_read(path, LARGEST_FILE, &bytes, &size));
+    psld_status status = psld_image_decode(bytes, size, path, &decoded);
+    psld_release(bytes);
     if (status != PSLD_OK) return status;
     const size_t shape[3] = {(size_t)decoded.channels, decoded.height, decoded.width};
     status = psld_array_create(PSLD_U8, 3, shape, &array);

@@ -19,8 +19,11 @@
 
 enum { LONGEST_PATH = 4096, LONGEST_NAME = 256, LONGEST_LINE = 1 << 16 };
 
+#define STOP "stop" /* a file that asks the process that trains here to stop */
+
 struct psld_run_folder {
     int lock, log;
+    int locked; /* the lock is ours */
     char path[LONGEST_PATH - LONGEST_NAME];
     char file[LONGEST_PATH];
 };
@@ -79,6 +82,12 @@ static psld_status refuse_links_in(const char *folder)
     return status;
 }
 
+/* In a folder that is no run the file is somebody else's. */
+static void forget_stop(psld_run_folder *run)
+{
+    if (psld_run_folder_exists(run->path)) unlink(psld_run_folder_file(run, STOP));
+}
+
 static psld_status take_lock(psld_run_folder *run)
 {
     const char *path = psld_run_folder_file(run, ".lock");
@@ -90,6 +99,8 @@ static psld_status take_lock(psld_run_folder *run)
         if (tries == 5) return psld_fail(PSLD_IO, "%s: another process is training into this folder", run->path);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* who looks at the run has it for a moment */
     }
+    run->locked = 1;
+    forget_stop(run); /* it was for a process that is gone */
     return PSLD_OK;
 }
 
@@ -141,6 +152,18 @@ psld_status psld_run_folder_open(const char *path, psld_run_folder **run)
     return PSLD_OK;
 }
 
+/* A lock that can be had is nobody's. */
+int psld_run_folder_is_busy(const char *path)
+{
+    char lock[LONGEST_PATH];
+    if (snprintf(lock, sizeof lock, "%s/.lock", path) >= (int)sizeof lock) return 0;
+    int fd = open(lock, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    int is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return is_locked;
+}
+
 int psld_run_folder_exists(const char *path)
 {
     char config[LONGEST_PATH];
@@ -151,8 +174,31 @@ void psld_run_folder_close(psld_run_folder *run)
 {
     if (!run) return;
     if (run->log >= 0) close(run->log);
+    if (run->locked) forget_stop(run);    /* who asked has got it */
     if (run->lock >= 0) close(run->lock); /* and with it the lock goes */
     psld_release(run);
+}
+
+/* ---- Stopping ---------------------------------------------------------------------------------------------------- */
+
+int psld_run_folder_asked_to_stop(psld_run_folder *run)
+{
+    return access(psld_run_folder_file(run, STOP), F_OK) == 0;
+}
+
+psld_status psld_run_stop(const char *folder)
+{
+    char path[LONGEST_PATH];
+    if (snprintf(path, sizeof path, "%s/%s", folder, STOP) >= (int)sizeof path || !psld_run_folder_exists(folder))
+        return psld_fail(PSLD_BAD_INPUT, "%.300s: has no config.yaml, so it is no training run", folder);
+    if (!psld_run_folder_is_busy(folder)) {
+        unlink(path);
+        return psld_fail(PSLD_BAD_INPUT, "%.300s: nothing is training in this folder", folder);
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) return psld_fail_errno(path, "write", errno);
+    close(fd);
+    return PSLD_OK;
 }
 
 /* ---- Configuration ----------------------------------------------------------------------------------------------- */

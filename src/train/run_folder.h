@@ -11,7 +11,12 @@ typedef struct psld_run_folder psld_run_folder;
 psld_status psld_run_folder_open(const char *path, psld_run_folder **run);
 /* Whether there is a run in a folder: it has a configuration. */
 int psld_run_folder_exists(const char *path);
+/* Whether a process is training in a folder. */
+int psld_run_folder_is_busy(const char *path);
 void psld_run_folder_close(psld_run_folder *run);
+
+/* Whether somebody has asked the process that trains here to stop (psld_run_stop). */
+int psld_run_folder_asked_to_stop(psld_run_folder *run);
 
 const char *psld_run_folder_path(const psld_run_folder *run);
 /* The path of something in it: valid until the next call. */

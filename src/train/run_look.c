@@ -1,12 +1,8 @@
 /* What a run's folder says, from its configuration, its log, its checkpoints and its lock. */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "train/checkpoint.h"
@@ -55,16 +51,6 @@ static psld_status look_at_log(const char *path, psld_run_info *info)
     return status;
 }
 
-/* A lock that can be had is nobody's. */
-static int is_locked(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    int locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    close(fd);
-    return locked;
-}
-
 psld_status psld_run_look(const char *folder, psld_run_info *info)
 {
     char path[LONGEST_PATH];
@@ -79,7 +65,6 @@ psld_status psld_run_look(const char *folder, psld_run_info *info)
     snprintf(path, sizeof path, "%s/checkpoints", folder);
     PSLD_TRY(psld_checkpoint_count(path, &info->checkpoints, &newest));
     info->saved = (uint64_t)newest;
-    snprintf(path, sizeof path, "%s/.lock", folder);
-    info->running = is_locked(path);
+    info->running = psld_run_folder_is_busy(folder);
     return PSLD_OK;
 }

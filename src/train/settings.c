@@ -40,6 +40,8 @@ static const key_row table[] = {
      "part of the data that is not trained on, to measure the loss on; auto: 0.01, of less than 6400 items 64 of them, "
      "of less than 1280 0.05"},
     {"data", "strict", FLAG, DATA(strict), 0, 0, "false", NULL, FREE, "stop at a broken image instead of skipping it"},
+    {"data", "skip_limit", NUMBER, DATA(skip_limit), 0, 1, "0.01", NULL, FREE,
+     "largest part of the images that may be broken and skipped, rounded up; with more the run stops"},
     {"data", "memory", WHOLE, DATA(memory), 0, 1e15, "0", NULL, FREE,
      "bytes of decoded images kept in memory, the rest goes to the cache; 0: as the data layer likes"},
     {"data", "cache", TEXT, DATA(cache), 0, 0, "\"\"", NULL, FREE, "folder for decoded images beyond data.memory"},
@@ -80,6 +82,8 @@ static const key_row table[] = {
      "at step k from 0 the average decays by min(ema, (1 + k) / (10 + k)); false: by ema from the beginning"},
     {"train", "checkpoint_every", WHOLE, TRAIN(checkpoint_every), 0, 1e12, "1000", NULL, FREE,
      "steps between checkpoints; 0: at the end alone"},
+    {"train", "checkpoint_minutes", NUMBER, TRAIN(checkpoint_minutes), 0, 1e6, "10", NULL, FREE,
+     "minutes after which there is a checkpoint, whatever the step; 0: by steps alone"},
     {"train", "keep", WHOLE, TRAIN(keep), 1, 1e6, "2", NULL, FREE, "checkpoints kept"},
     {"train", "evaluate_every", WHOLE, TRAIN(evaluate_every), 0, 1e12, "500", NULL, FREE,
      "steps between measurements of the loss on held-out data; 0: never"},
@@ -148,14 +152,25 @@ psld_status psld_settings_default(psld_yaml *yaml, const char *key, const char *
     return psld_yaml_override(yaml, assignment);
 }
 
-psld_status psld_settings_complete(psld_yaml *yaml)
+/* All keys, or the one named. */
+static psld_status put_defaults(psld_yaml *yaml, const char *only)
 {
     for (int i = 0; i < ROWS; i++) {
         char name[LONGEST_KEY];
         full_name(&table[i], name);
-        PSLD_TRY(psld_settings_default(yaml, name, table[i].initial));
+        if (!only || strcmp(only, name) == 0) PSLD_TRY(psld_settings_default(yaml, name, table[i].initial));
     }
     return PSLD_OK;
+}
+
+psld_status psld_settings_complete(psld_yaml *yaml)
+{
+    return put_defaults(yaml, NULL);
+}
+
+psld_status psld_settings_fill(psld_yaml *yaml, const char *key)
+{
+    return put_defaults(yaml, key);
 }
 
 /* What versions before the key train.ema_warmup did by default, where the defaults are others now. */

@@ -24,6 +24,7 @@ typedef struct psld_settings {
         int stretch, flip, strict; /* fit: crop or stretch */
         int resample;              /* psld_resample */
         double held_out;           /* -1: auto */
+        double skip_limit;
         const char **classes;
         size_t class_count;
     } data;
@@ -36,7 +37,7 @@ typedef struct psld_settings {
         double noise_part, noise_middle, noise_spread;
         int clean, adamw, ema_warmup;
         int schedule; /* psld_schedule */
-        double eps, lr, beta1, beta2, adam_eps, weight_decay, clip;
+        double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, checkpoint_minutes;
         psld_numbers ema;
         int64_t batch, accumulate, steps, warmup, keep;
         int64_t checkpoint_every, sample_every, evaluate_every, evaluate_count, sample_count, sample_nfe;
@@ -48,6 +49,8 @@ typedef struct psld_settings {
 
 /* Puts the default of every key of the table that is absent into the document. */
 psld_status psld_settings_complete(psld_yaml *yaml);
+/* The same for one key, which is wanted before the others are known. */
+psld_status psld_settings_fill(psld_yaml *yaml, const char *key);
 /* What a run's configuration does not say because an earlier version wrote it, that version did: the new keys are put
  * into it, and into the configuration to go on with, so that the run goes on bit for bit. */
 psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now);

@@ -330,6 +330,12 @@ static void update_more_averages(psld_trainer *r)
         }
 }
 
+void psld_trainer_drop(psld_trainer *r)
+{
+    (void)psld_trainer_gradient(r);
+    r->pending = 0;
+}
+
 psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
 {
     const psld_trainer_options *o = &r->options;

@@ -69,6 +69,9 @@ const float *psld_trainer_gradient(psld_trainer *trainer);
 /* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
+/* Takes no step: forgets the pieces since the last update. On all ranks alike, after the last piece where there are
+ * several. */
+void psld_trainer_drop(psld_trainer *trainer);
 
 /* A step of one piece, as large on every rank, with equal weights: the piece's mean loss, and the norm of the gradient
  * over all. */

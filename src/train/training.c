@@ -289,6 +289,8 @@ static psld_status open_in(psld_training *t, const char *folder, const psld_trai
     if (t->run) PSLD_TRY(resume(t));
     if (t->run) PSLD_TRY(psld_training_page(t, NULL));
     share_state(t);
+    t->saved = psld_trainer_steps(t->trainer);
+    t->saved_at = psld_seconds();
     return PSLD_OK;
 }
 
@@ -343,18 +345,21 @@ static psld_status prepare(psld_training *t, uint64_t first, size_t n)
 /* What a step has counted, on this rank and then on all. */
 typedef struct step_sums {
     double loss;
+    double failed; /* ranks that could not read their data */
     psld_bins bins;
 } step_sums;
 
-/* The pieces of a step: its samples are step * batch + 0 ... batch - 1. */
+/* The pieces of a step: its samples are step * batch + 0 ... batch - 1. A rank that cannot read its data goes through
+ * the step all the same, with those of an earlier one, since others wait for its sums; then no rank takes the step. */
 static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
 {
     psld_minibatch *b = &t->batch;
     uint64_t batch = (uint64_t)t->settings.train.batch, done, end;
+    psld_status status = PSLD_OK;
     psld_distribution_share(t->ranks, batch, &done, &end);
-    while (done < end) {
+    while (done < end && (status == PSLD_OK || t->ranks->count > 1)) {
         size_t n = end - done < b->capacity ? (size_t)(end - done) : b->capacity;
-        PSLD_TRY(prepare(t, step * batch + done, n));
+        if (status == PSLD_OK) status = prepare(t, step * batch + done, n);
         psld_piece piece = {.n = (int)n,
                             .first = done,
                             .z = b->z,
@@ -371,8 +376,11 @@ static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
         psld_bins_add(&sums->bins, n, b->t, b->loss, b->hit);
         done += n;
     }
+    sums->failed = status != PSLD_OK;
     t->ranks->sum(&sums->loss, sizeof *sums / sizeof(double));
-    return PSLD_OK;
+    if (sums->failed > 0) psld_trainer_drop(t->trainer);
+    if (sums->failed > 0 && status == PSLD_OK) status = psld_fail(PSLD_IO, "another rank cannot read its data");
+    return status;
 }
 
 /* n held-out samples, which batch.x has, at times of one bin. */
@@ -541,6 +549,8 @@ psld_status psld_training_save(psld_training *t)
     PSLD_TRY(psld_run_folder_sync(t->run));
     snprintf(folder, sizeof folder, "%s", psld_run_folder_file(t->run, "checkpoints"));
     PSLD_TRY(psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep));
+    t->saved = psld_trainer_steps(t->trainer);
+    t->saved_at = psld_seconds();
     return psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors"));
 }
 
@@ -556,13 +566,31 @@ static psld_status after_step(psld_training *t, psld_status so_far)
         psld_training_save(t);
         return picture;
     }
-    if (due(t, t->settings.train.checkpoint_every, 1)) {
+    double pause = 60 * t->settings.train.checkpoint_minutes;
+    int is_time = pause > 0 && psld_seconds() - t->saved_at >= pause;
+    if (is_time || due(t, t->settings.train.checkpoint_every, 1)) {
         PSLD_TRY(psld_training_plot(t));
         PSLD_TRY(psld_training_save(t));
     } else if (!draws) {
         return PSLD_OK;
     }
     return psld_training_page(t, NULL);
+}
+
+/* Data that cannot be read end a run, but lose nothing of it: there is a checkpoint of its last step, and a line in the
+ * log if the step was taken (`report` not NULL). */
+static psld_status give_up(psld_training *t, psld_status status, const psld_training_report *report)
+{
+    enum { TEXT = 800 };
+    char why[TEXT];
+    double all_are_here = 0;
+    long step = psld_trainer_steps(t->trainer);
+    snprintf(why, sizeof why, "%s", psld_error_text());
+    int is_saved = t->run && (!report || log_step(t, report, NULL) == PSLD_OK) &&
+                   (t->saved == step || psld_training_save(t) == PSLD_OK);
+    t->ranks->sum(&all_are_here, 1); /* a rank that fails ends the others: not before it is written */
+    if (!is_saved) return psld_fail(status, "%s", why);
+    return psld_fail(status, "%s; stopped after step %ld, with a checkpoint", why, step);
 }
 
 psld_status psld_training_step(psld_training *t, psld_training_report *report)
@@ -578,14 +606,16 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
                                      .accuracy = (double)NAN,
                                      .held_out_raw = (double)NAN,
                                      .metric = (double)NAN};
-    PSLD_TRY(add_pieces(t, (uint64_t)step, &sums));
+    psld_status status = add_pieces(t, (uint64_t)step, &sums);
+    if (status != PSLD_OK) return give_up(t, status, NULL);
     report->loss = sums.loss;
     report->rate = psld_trainer_rate_now(t->trainer);
     PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
     psld_bins_merge(&t->bins, &sums.bins);
     report->seconds = psld_seconds() - began;
     int measure = due(t, t->settings.train.evaluate_every, t->settings.train.evaluate_every > 0);
-    if (measure) PSLD_TRY(measure_held_out(t, &held, report));
+    if (measure) status = measure_held_out(t, &held, report);
+    if (status != PSLD_OK) return t->ranks->count > 1 ? status : give_up(t, status, report);
     psld_status metric = PSLD_OK;
     if (due(t, t->settings.train.metric_every, t->settings.train.metric_every > 0))
         metric = psld_training_metric_measure(t, &report->metric);
@@ -627,15 +657,26 @@ uint64_t psld_training_steps(const psld_training *t)
 
 /* ---- The whole run ----------------------------------------------------------------------------------------------- */
 
+/* Whether to stop now: the same on all ranks. `stop` is what the watcher of this one says. */
+static int is_to_stop(psld_training *t, double stop)
+{
+    const double pause = 0.2; /* a look at the folder may cost more than a step, over a network */
+    double now = psld_seconds();
+    if (t->run && now - t->looked_at >= pause) {
+        t->looked_at = now;
+        if (psld_run_folder_asked_to_stop(t->run)) stop = 1;
+    }
+    t->ranks->sum(&stop, 1); /* any of the ranks may have been told */
+    return stop != 0;
+}
+
 static psld_status run_steps(psld_training *t, psld_training_fn watch, void *user)
 {
     while (psld_trainer_steps(t->trainer) < t->settings.train.steps) {
         psld_training_report report;
         PSLD_TRY(psld_training_step(t, &report));
-        double stop = watch && watch(user, &report);
-        t->ranks->sum(&stop, 1); /* any of the ranks may have been told */
-        if (stop == 0) continue;
-        if (!due(t, t->settings.train.checkpoint_every, 1)) PSLD_TRY(psld_training_save(t));
+        if (!is_to_stop(t, watch && watch(user, &report))) continue;
+        if (t->saved != psld_trainer_steps(t->trainer)) PSLD_TRY(psld_training_save(t));
         return psld_fail(PSLD_CANCELLED, "stopped after step %llu", (unsigned long long)report.step);
     }
     return PSLD_OK;

@@ -32,6 +32,9 @@ struct psld_training {
     void *metric_state;
     int metric_refers; /* it has been shown the data */
     double best;       /* the smallest distance so far */
+    long saved;        /* step of the last checkpoint, or of what the run began with */
+    double saved_at;   /* when that was */
+    double looked_at;  /* when it was looked whether to stop */
 };
 
 /* Reads the configuration, or chooses one; opens the data; compares with the run that the folder holds. */

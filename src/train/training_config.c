@@ -110,7 +110,8 @@ static psld_status open_data(psld_training *t, const psld_settings *s, int64_t s
     options.resample = s->data.resample;
     options.classes = s->data.class_count ? s->data.classes : NULL;
     options.class_count = s->data.class_count;
-    options.strict = s->data.strict;
+    options.strict = s->data.strict || s->data.skip_limit <= 0;
+    options.skip_limit = s->data.skip_limit;
     if (s->data.memory) options.memory = (size_t)s->data.memory;
     if (s->data.cache && *s->data.cache) options.cache_dir = s->data.cache;
     if (!s->data.path || !*s->data.path)
@@ -252,6 +253,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     psld_settings early;
     int64_t size = 0, channels = 0, final;
     size_t shape[PSLD_MAX_RANK];
+    PSLD_TRY(psld_settings_fill(t->yaml, "data.skip_limit"));
     psld_status status = psld_settings_read(t->yaml, &early);
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);

@@ -53,7 +53,8 @@ check "broken images are named and counted"
 head -c 50 set/ant/1.png >set/bee/4.png
 : >set/bee/5.png
 skips 2 info set
-says "5 items"
+says "3 items"
+says "2 classes: ant (2), bee (1)"
 says "2 skipped"
 grep -q "skipped set/bee/4.png: a broken PNG" "$logs/err" || fail "$(cat "$logs/err")"
 grep -q "skipped set/bee/5.png: an empty file" "$logs/err" || fail "$(cat "$logs/err")"

@@ -60,3 +60,42 @@ on_two sample net.safetensors -n 11 --sampler sscs --nfe 3 -o c
 on_two sample net.safetensors -n 5 --sampler sscs --nfe 3 -o d
 quietly sample net.safetensors -n 11 --sampler sscs --nfe 3 -o d
 diff -r c d || fail "c and d differ"
+
+# waits_for_steps RUN: until its log has some lines.
+waits_for_steps() {
+    local i
+    for i in $(seq 1200); do
+        [ "$(wc -l 2>/dev/null <"$1/log.jsonl" || echo 0)" -lt 3 ] || return 0
+        sleep 0.05
+    done
+    fail "$1 never begins"
+}
+# saved_last RUN: its only checkpoint is of the last step in its log.
+saved_last() {
+    [ "$(ls "$1/checkpoints")" = "$(printf 'step-%09d.safetensors' "$(wc -l <"$1/log.jsonl")")" ] ||
+        fail "$1: $(wc -l <"$1/log.jsonl") steps, $(ls "$1/checkpoints")"
+}
+endless="train.steps=1000000 train.checkpoint_every=0 train.checkpoint_minutes=0"
+
+check "psld stop ends all ranks after a step, with a checkpoint"
+# shellcheck disable=SC2086
+timeout 120 mpirun -n 2 "$psld" train small.yaml -o asked $endless --threads 1 >"$logs/train" 2>&1 &
+pid=$!
+waits_for_steps asked
+"$psld" stop asked >"$logs/out" 2>"$logs/err" || fail "psld stop: $(cat "$logs/err")"
+wait $pid || true
+saved_last asked
+[ ! -e asked/stop ] || fail "the file stop is left"
+
+check "data that one of the ranks cannot read: a checkpoint first, then all end"
+quietly sample one -n 64 --nfe 2 -o points.npy
+# shellcheck disable=SC2086
+timeout 120 mpirun -n 2 "$psld" train small.yaml --data points.npy -o lost $endless --threads 1 >"$logs/train" 2>&1 &
+pid=$!
+waits_for_steps lost
+truncate -s 300 points.npy
+code=0
+wait $pid || code=$?
+[ $code -ne 0 ] && [ $code -ne 124 ] || fail "exit code $code: $(cat "$logs/train")"
+grep -q "become shorter" "$logs/train" || fail "$(cat "$logs/train")"
+saved_last lost

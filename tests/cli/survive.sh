@@ -10,7 +10,7 @@ model: {name: mlp, nf: 16, num_res_blocks: 1}
 train: {batch: 16, steps: 60, lr: 1e-3, warmup: 5, ema: 0.9, checkpoint_every: 20, sample_every: 0, evaluate_every: 20,
         evaluate_count: 16}
 END
-endless="train.steps=1000000 train.checkpoint_every=0"
+endless="train.steps=1000000 train.checkpoint_every=0 train.checkpoint_minutes=0"
 
 # trains ARGUMENTS: must succeed; what it says on stderr is progress.
 trains() { "$psld" train "$@" >"$logs/out" 2>"$logs/err" || fail "psld train $*: $(cat "$logs/err")"; }
@@ -101,3 +101,88 @@ trains -o logged
 grep -q "logged/log.jsonl: left out 2 damaged lines, the first is line 5" "$logs/err" || fail "$(cat "$logs/err")"
 [ "$(wc -l <logged/log.jsonl)" -eq 38 ] || fail "$(wc -l <logged/log.jsonl) lines, expected 38"
 cmp <(sed -e 5d -e 9d -e 41,60d whole/log.jsonl | cut -d, -f1-4) <(cut -d, -f1-4 logged/log.jsonl) || fail "another log"
+
+check "psld stop: a checkpoint, and how to go on; refused where nothing trains"
+refuses 1 "no training run" stop empty
+refuses 2 "expected one folder" stop
+refuses 1 "nothing is training" stop whole
+# shellcheck disable=SC2086
+"$psld" train small.yaml -o asked $endless 2>"$logs/train" &
+pid=$!
+waits_for has_lines asked/log.jsonl 3
+"$psld" stop asked >"$logs/out" 2>"$logs/err" || fail "psld stop: $(cat "$logs/err")"
+says "psld train -o asked goes on"
+code=0
+wait $pid || code=$?
+[ $code -eq 143 ] || fail "exit code $code of a run that was asked to stop"
+grep -q "psld train -o asked" "$logs/train" || fail "$(cat "$logs/train")"
+[ ! -e asked/stop ] || fail "the file stop is left"
+saved_last asked
+
+check "a file stop that was left is removed and stops nothing"
+touch whole/stop
+code=0
+"$psld" stop whole >"$logs/out" 2>"$logs/err" || code=$?
+[ $code -eq 1 ] && [ ! -e whole/stop ] || fail "code $code, $(ls whole)"
+touch asked/stop
+trains -o asked train.steps=$(($(wc -l <asked/log.jsonl) + 5))
+[ ! -e asked/stop ] || fail "the file stop is left"
+
+check "checkpoints by time: the same run"
+trains small.yaml -o timed train.checkpoint_every=0 train.checkpoint_minutes=1e-9 train.keep=100
+[ "$(ls timed/checkpoints | wc -l)" -eq 60 ] || fail "$(ls timed/checkpoints | wc -l) checkpoints by time, expected 60"
+cmp <(cut -d, -f1-4 whole/log.jsonl) <(cut -d, -f1-4 timed/log.jsonl) || fail "another log with checkpoints by time"
+quietly sample timed -n 4 --nfe 3 -o timed.npy
+quietly sample whole -n 4 --nfe 3 -o whole.npy
+cmp timed.npy whole.npy || fail "another model with checkpoints by time"
+
+check "data that become shorter: the run ends with a checkpoint and says why; it goes on when they are back"
+quietly sample whole -n 64 --nfe 2 -o points.npy
+cp points.npy copy.npy
+# shellcheck disable=SC2086
+"$psld" train small.yaml --data points.npy -o lost $endless 2>"$logs/train" &
+pid=$!
+waits_for has_lines lost/log.jsonl 3
+truncate -s 300 points.npy
+code=0
+wait $pid || code=$?
+[ $code -eq 1 ] || fail "exit code $code after data became shorter: $(cat "$logs/train")"
+grep -q "points.npy: cannot read: it has become shorter since it was opened; stopped after step .*, with a checkpoint" \
+    "$logs/train" || fail "$(cat "$logs/train")"
+saved_last lost
+cp copy.npy points.npy
+trains -o lost train.steps=$(($(wc -l <lost/log.jsonl) + 3))
+
+check "more broken images than data.skip_limit: the run stops, and says what it was"
+write_networks
+quietly sample net.safetensors -n 8 --nfe 2 -o pictures
+rm pictures/samples.json
+for i in 2 3 5; do printf 'broken' | dd of=pictures/00000$i.png bs=1 seek=45 conv=notrunc status=none; done
+net="train.steps=2 train.batch=8 train.sample_every=0 data.held_out=0"
+code=0
+# shellcheck disable=SC2086
+"$psld" train net.yaml --data pictures -o skipping $net >"$logs/out" 2>"$logs/err" || code=$?
+[ $code -eq 1 ] || fail "exit code $code with broken images: $(cat "$logs/err")"
+grep -q "pictures: [23] of 8 images are broken, more than data.skip_limit = 0.01 allows" "$logs/err" || fail "$(cat "$logs/err")"
+# shellcheck disable=SC2086
+trains net.yaml --data pictures -o skipped $net data.skip_limit=0.3
+code=0
+# shellcheck disable=SC2086
+"$psld" train net.yaml --data pictures -o strict $net data.skip_limit=0 >"$logs/out" 2>"$logs/err" || code=$?
+[ $code -eq 1 ] && ! grep -q "skipped" "$logs/err" || fail "data.skip_limit=0: $(cat "$logs/err")"
+
+check "a model file that becomes shorter while it is used is an error with a message"
+quietly sample net.safetensors -n 2 --nfe 2 --state -o state.npy
+sed 's/nf: 8/nf: 64/' net.yaml >large.yaml # so large that weights are used where they lie
+quietly convert large.yaml shrinks.safetensors
+mkfifo start.npy
+"$psld" sample shrinks.safetensors --z0 start.npy --nfe 2 -o shrunk.npy >"$logs/out" 2>"$logs/err" &
+pid=$!
+exec 3>start.npy # waits until it is read, which is when the model is open
+truncate -s 0 shrinks.safetensors
+cat state.npy >&3
+exec 3>&-
+code=0
+wait $pid || code=$?
+[ $code -eq 1 ] || fail "exit code $code of a model file that became shorter: $(cat "$logs/err")"
+grep -q "^psld: a file became shorter" "$logs/err" || fail "$(cat "$logs/err")"
