@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "data/augment.h"
 #include "io/yaml.h"
 #include "train/trainer.h"
 
@@ -25,6 +26,7 @@ typedef struct psld_settings {
         int resample;              /* psld_resample */
         double held_out;           /* -1: auto */
         double skip_limit;
+        psld_augmentation augment;
         const char **classes;
         size_t class_count;
     } data;
