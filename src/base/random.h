@@ -10,19 +10,20 @@
 
 /* What a number is for; part of its address. Values are fixed: they are part of what a seed means. */
 enum psld_purpose {
-    PSLD_FOR_START = 1,       /* initial states of the reverse process */
-    PSLD_FOR_STEP = 2,        /* noise of a sampler's step */
-    PSLD_FOR_CORRECTOR = 3,   /* noise of Langevin corrections */
-    PSLD_FOR_CHOICE = 4,      /* which component a draw of a mixture comes from */
-    PSLD_FOR_DATA = 5,        /* the draw from that component */
-    PSLD_FOR_DROPOUT = 6,     /* which elements a network drops; step: optimisation step and number of the dropout */
-    PSLD_FOR_WEIGHTS = 7,     /* initial weights; step: number of the parameter */
-    PSLD_FOR_DIRECTION = 8,   /* directions of projections */
-    PSLD_FOR_ORDER = 16,      /* order of the data; sample: epoch */
-    PSLD_FOR_FLIP = 17,       /* which samples are mirrored; sample: number of the training sample */
-    PSLD_FOR_TOY = 18,        /* toy data; sample: number of the item, step: of the set */
-    PSLD_FOR_PROBE = 30,      /* directions along which a divergence is measured */
-    PSLD_FOR_AUXILIARY = 31,  /* auxiliary variables that data are given for their likelihood */
+    PSLD_FOR_START = 1,      /* initial states of the reverse process */
+    PSLD_FOR_STEP = 2,       /* noise of a sampler's step */
+    PSLD_FOR_CORRECTOR = 3,  /* noise of Langevin corrections */
+    PSLD_FOR_CHOICE = 4,     /* which component a draw of a mixture comes from */
+    PSLD_FOR_DATA = 5,       /* the draw from that component */
+    PSLD_FOR_DROPOUT = 6,    /* which elements a network drops; step: optimisation step and number of the dropout */
+    PSLD_FOR_WEIGHTS = 7,    /* initial weights; step: number of the parameter */
+    PSLD_FOR_DIRECTION = 8,  /* directions of projections */
+    PSLD_FOR_ORDER = 16,     /* order of the data; sample: epoch */
+    PSLD_FOR_FLIP = 17,      /* which samples are mirrored; sample: number of the training sample */
+    PSLD_FOR_AUGMENT = 19,   /* what is done to a training image; sample as above; step 0: uniform, 1: normal numbers */
+    PSLD_FOR_TOY = 18,       /* toy data; sample: number of the item, step: of the set */
+    PSLD_FOR_PROBE = 30,     /* directions along which a divergence is measured */
+    PSLD_FOR_AUXILIARY = 31, /* auxiliary variables that data are given for their likelihood */
     PSLD_FOR_DEQUANTISE = 32, /* where in its cell a pixel's value lies */
     PSLD_FOR_KNOWN = 20,      /* the known part of a state that is inpainted */
     PSLD_FOR_JUMP = 21,       /* noise that takes a state back up, to walk a stretch again */

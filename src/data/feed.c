@@ -5,9 +5,11 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/threads.h"
 #include "data/data.h"
 #include "data/order.h"
 
@@ -22,6 +24,7 @@ typedef struct plan {
 struct psld_feed {
     psld_data *data;
     psld_feed_options options;
+    int augments;    /* images are changed */
     uint64_t count;  /* samples of an epoch */
     uint64_t *index; /* of the samples that are taken */
     uint8_t *flips;
@@ -104,6 +107,7 @@ psld_status psld_feed_create(psld_data *data, const psld_feed_options *options, 
     f->data = data;
     f->options = *options;
     f->options.flip = options->flip && psld_data_is_image(data);
+    f->augments = psld_augmentation_any(&options->augment) && psld_data_is_image(data);
     f->count = options->end - options->begin;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->wake, NULL);
@@ -132,6 +136,36 @@ void psld_feed_free(psld_feed *feed)
     psld_release(feed);
 }
 
+typedef struct augment_job {
+    const psld_feed *feed;
+    uint64_t first;
+    size_t shape[PSLD_MAX_RANK], dim;
+    float *x;
+    atomic_int failed;
+} augment_job;
+
+static void augment_range(void *context, size_t begin, size_t end)
+{
+    augment_job *job = context;
+    const psld_feed_options *o = &job->feed->options;
+    double numbers[PSLD_AUGMENT_NUMBERS];
+    float *room = psld_alloc(job->dim, sizeof *room);
+    if (!room) atomic_store(&job->failed, 1);
+    for (size_t i = begin; room && i < end; i++) {
+        psld_augment_draw(&o->augment, o->seed, job->first + i, job->shape, numbers);
+        psld_augment_apply(numbers, job->shape, job->x + i * job->dim, room);
+    }
+    psld_release(room);
+}
+
+static psld_status augment_all(const psld_feed *feed, uint64_t first, size_t n, float *x)
+{
+    augment_job job = {.feed = feed, .first = first, .dim = psld_data_dim(feed->data), .x = x};
+    psld_data_shape(feed->data, job.shape);
+    psld_parallel(n, 1, augment_range, &job);
+    return atomic_load(&job.failed) ? PSLD_NO_MEMORY : PSLD_OK;
+}
+
 psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, int32_t *label)
 {
     void *index = feed->index, *flips = feed->flips;
@@ -147,5 +181,17 @@ psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, 
         feed->flips[i] = (uint8_t)flip;
     }
     make_plan(feed, first, n);
-    return psld_data_fetch(feed->data, n, feed->index, feed->flips, x, label);
+    PSLD_TRY(psld_data_fetch(feed->data, n, feed->index, feed->flips, x, label));
+    return feed->augments ? augment_all(feed, first, n, x) : PSLD_OK;
+}
+
+void psld_feed_augmentation(const psld_feed *feed, uint64_t first, size_t n, float *numbers)
+{
+    size_t shape[PSLD_MAX_RANK];
+    double of_sample[PSLD_AUGMENT_NUMBERS] = {0};
+    psld_data_shape(feed->data, shape);
+    for (size_t i = 0; i < n; i++) {
+        if (feed->augments) psld_augment_draw(&feed->options.augment, feed->options.seed, first + i, shape, of_sample);
+        for (size_t j = 0; j < PSLD_AUGMENT_NUMBERS; j++) numbers[i * PSLD_AUGMENT_NUMBERS + j] = (float)of_sample[j];
+    }
 }

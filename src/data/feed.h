@@ -7,15 +7,17 @@
 #define PSLD_DATA_FEED_H
 
 #include "base/status.h"
+#include "data/augment.h"
 
 typedef struct psld_feed psld_feed;
 
 typedef struct psld_feed_options {
-    uint64_t seed;       /* of order, split and mirroring */
-    int flip;            /* 1: half of the samples are mirrored left to right; images only */
-    uint64_t begin, end; /* places of the fixed shuffle that take part; 0 and the count: all */
-    size_t ahead;        /* samples decoded ahead; 0: none */
-    int threads;         /* that decode; 0: as many as there are processors, at most 8 */
+    uint64_t seed;             /* of order, split and mirroring */
+    int flip;                  /* 1: half of the samples are mirrored left to right; images only */
+    psld_augmentation augment; /* and otherwise changed; images only */
+    uint64_t begin, end;       /* places of the fixed shuffle that take part; 0 and the count: all */
+    size_t ahead;              /* samples decoded ahead; 0: none */
+    int threads;               /* that decode; 0: as many as there are processors, at most 8 */
 } psld_feed_options;
 
 /* The data are borrowed. */
@@ -25,6 +27,9 @@ void psld_feed_free(psld_feed *feed);
 /* Samples first ... first + n - 1 into x [n][shape] and label [n] (may be NULL; -1 where there is none). What is wanted
  * next is taken to be as far ahead of this call as it was of the last one. One call at a time. */
 psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, int32_t *label);
+
+/* What is done to samples first ... first + n - 1 beside mirroring, [n][PSLD_AUGMENT_NUMBERS]. */
+void psld_feed_augmentation(const psld_feed *feed, uint64_t first, size_t n, float *numbers);
 
 /* The item that a sample is, and whether it is mirrored. */
 uint64_t psld_feed_item(const psld_feed *feed, uint64_t sample, int *flip);

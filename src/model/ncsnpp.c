@@ -55,9 +55,10 @@ static psld_id decode(psld_unet *unet, psld_id h)
     return psld_unet_leave(unet, psld_unet_norm(unet, h), config->out_ch, config->init_scale);
 }
 
-psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)
+psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                              psld_id augment, psld_id *out)
 {
-    psld_unet unet = {.graph = graph, .config = config};
+    psld_unet unet = {.graph = graph, .config = config, .augment = augment};
     *out = decode(&unet, psld_unet_encode(&unet, z, t));
     return psld_graph_status(graph);
 }

@@ -12,7 +12,8 @@ typedef struct psld_unet {
     psld_graph *graph;
     const psld_network_config *config;
     int module;
-    psld_id time; /* activated time embedding [4 nf]; PSLD_NONE: the network does not see t */
+    psld_id augment; /* what was done to the data; PSLD_NONE: not told */
+    psld_id time;    /* activated time embedding [4 nf]; PSLD_NONE: the network does not see t */
     psld_id skips[PSLD_MAX_SKIPS];
     int skip_count;
 } psld_unet;
@@ -42,7 +43,8 @@ int psld_unet_attends(const psld_unet *unet, psld_id x);
 /* Time embedding, first convolution, all levels down, and the middle; leaves the skips. */
 psld_id psld_unet_encode(psld_unet *unet, psld_id z, psld_id t);
 
-psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out);
+psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                              psld_id augment, psld_id *out);
 psld_status psld_classifier_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
                                   psld_id *out);
 /* The same with what the head sees. */

@@ -292,6 +292,16 @@ static psld_id time_dense(psld_unet *unet, psld_id x, int channels)
     return y;
 }
 
+/* Adds a linear map of what was done to the data to the embedding of the time. Without a bias it adds nothing where
+ * nothing was done. */
+static psld_id join_augmentation(psld_unet *unet, psld_id x)
+{
+    int shape[2] = {channels_of(unet, x), PSLD_AUGMENT_INPUTS};
+    psld_id w = psld_graph_parameter(unet->graph, "augment.weight", 2, shape, PSLD_INIT_UNIFORM, 1);
+    if (unet->augment == PSLD_NONE) return x;
+    return psld_nn_sum(unet->graph, x, psld_nn_linear(unet->graph, unet->augment, w, 0), 1);
+}
+
 static psld_id embed_time(psld_unet *unet, psld_id t)
 {
     const psld_network_config *config = unet->config;
@@ -306,6 +316,7 @@ static psld_id embed_time(psld_unet *unet, psld_id t)
         x = psld_nn_positional(unet->graph, t, config->nf);
     }
     if (!config->noise_cond) return PSLD_NONE;
+    if (config->augment) x = join_augmentation(unet, x);
     x = time_dense(unet, x, 4 * config->nf);
     x = time_dense(unet, psld_nn_activate(unet->graph, x, config->nonlinearity), 4 * config->nf);
     return psld_nn_activate(unet->graph, x, config->nonlinearity);

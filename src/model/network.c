@@ -11,6 +11,12 @@
 
 psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)
 {
+    return psld_network_build_told(config, graph, z, t, PSLD_NONE, out);
+}
+
+psld_status psld_network_build_told(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                                    psld_id augment, psld_id *out)
+{
     switch (config->kind) {
     case PSLD_NET_CLASSIFIER:
         return psld_classifier_build(config, graph, z, t, out);
@@ -19,7 +25,7 @@ psld_status psld_network_build(const psld_network_config *config, psld_graph *gr
     case PSLD_NET_UNET:
         break;
     }
-    return psld_ncsnpp_build(config, graph, z, t, out);
+    return psld_ncsnpp_build(config, graph, z, t, augment, out);
 }
 
 static void point_at_own(psld_network *network)

@@ -9,7 +9,7 @@
 #include "io/yaml.h"
 #include "nn/graph.h"
 
-enum { PSLD_MAX_LEVELS = 8, PSLD_MAX_BLOCKS = 64 };
+enum { PSLD_MAX_LEVELS = 8, PSLD_MAX_BLOCKS = 64, PSLD_AUGMENT_INPUTS = 10 };
 
 typedef enum psld_network_kind { PSLD_NET_UNET, PSLD_NET_CLASSIFIER, PSLD_NET_MLP } psld_network_kind;
 typedef enum psld_block { PSLD_BLOCK_DDPM, PSLD_BLOCK_BIGGAN } psld_block;
@@ -50,6 +50,7 @@ typedef struct psld_network_config {
     psld_embedding embedding_type;
     double init_scale; /* of the last convolution in each branch; 0 means 1e-10 */
     double fourier_scale;
+    int augment; /* it is told in training what was done to its data (data/augment.h) */
 } psld_network_config;
 
 /* Reads a configuration of ours (`model`, `data`, and `process` where in_ch and out_ch are not given) or of published
@@ -62,6 +63,11 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
  * [classes]. Parameters get the names and the order of a PyTorch state_dict. */
 psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
                                psld_id *out);
+
+/* The same with `augment`, [PSLD_AUGMENT_INPUTS] a sample, for a network that is told what was done to its data.
+ * PSLD_NONE: nothing, as in sampling; the weights are there all the same. */
+psld_status psld_network_build_told(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                                    psld_id augment, psld_id *out);
 
 /* A network with its weights, float: either all in one buffer, in the order and at the offsets of graph->parameters, or
  * borrowed from where they were found, to be read only. */

@@ -218,6 +218,7 @@ static psld_status read_numbers(const psld_node *map, psld_network_config *c)
     PSLD_TRY(read_flag(map, "noise_cond", &c->noise_cond));
     PSLD_TRY(read_flag(map, "fir", &c->fir));
     PSLD_TRY(read_flag(map, "skip_rescale", &c->skip_rescale));
+    PSLD_TRY(read_flag(map, "augment", &c->augment));
     return read_list(map, "fir_kernel", PSLD_MAX_TAPS, c->fir_kernel, &c->fir_taps);
 }
 
@@ -277,6 +278,10 @@ static psld_status check(const config_nodes *nodes, psld_network_config *c)
         return psld_node_fail(map, "in_ch is missing, and so is data.channels or process, from which it would follow");
     if (c->kind == PSLD_NET_CLASSIFIER && c->predicts == PSLD_PREDICTS_DATA)
         return psld_node_fail(map, "predicts: a classifier predicts classes");
+    if (c->augment && (c->kind != PSLD_NET_UNET || !c->noise_cond))
+        return psld_node_fail(map,
+                              "augment: expected false but for ncsnpp with noise_cond, whose embedding of the time "
+                              "it joins");
     if (c->out_ch == 0)
         return psld_node_fail(map, "%s is missing", c->kind == PSLD_NET_CLASSIFIER ? "n_cls" : "out_ch");
     return c->kind == PSLD_NET_MLP ? PSLD_OK : check_levels(map, c);
@@ -308,6 +313,7 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
                                         "fourier_scale",
                                         "predicts",
                                         "data_deviation",
+                                        "augment",
                                         "n_cls",
                                         NULL};
     config_nodes nodes;

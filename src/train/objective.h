@@ -16,6 +16,7 @@ typedef struct psld_minibatch {
     float *time;          /* ... as the network sees them */
     float *z, *target;    /* see psld_piece */
     float *metric;        /* NULL where the loss has none */
+    float *augment;       /* see psld_piece; NULL where the network is not told */
     float *weight, *loss; /* see psld_piece */
     float *out;           /* what the network says; NULL where nobody looks */
     unsigned char *hit;   /* classifiers: the label was the likeliest */

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "data/augment.h"
 #include "io/yaml.h"
 #include "train/trainer.h"
 
@@ -24,6 +25,7 @@ typedef struct psld_settings {
         int stretch, flip, strict; /* fit: crop or stretch */
         int resample;              /* psld_resample */
         double held_out;           /* -1: auto */
+        psld_augmentation augment;
         const char **classes;
         size_t class_count;
     } data;

@@ -28,6 +28,7 @@ struct psld_trainer {
     psld_network *network;
     psld_graph *graph;
     psld_id z, t, target, metric, out, seed, loss; /* seed: what each sample's loss counts in the sum */
+    psld_id augment;                               /* PSLD_NONE: the network does not ask */
     psld_plan *plan;
     psld_exec *exec;
     float *gradients, *m, *v; /* [parameter_elements] each */
@@ -41,6 +42,7 @@ struct psld_trainer {
     size_t bucket_count;
     double *chunks;
     float *seeds, *losses; /* [batch] */
+    float *zeros;          /* [batch][PSLD_AUGMENT_INPUTS], or NULL where the network does not ask */
     int pending;           /* pieces since the last update */
     long steps;
 };
@@ -82,7 +84,9 @@ static psld_status make_plan(psld_trainer *r)
     PSLD_TRY(psld_graph_create(&r->graph));
     r->z = psld_graph_input(r->graph, in.c, in.h, in.w);
     r->t = psld_graph_input(r->graph, 1, 1, 1);
-    PSLD_TRY(psld_network_build(&r->network->config, r->graph, r->z, r->t, &r->out));
+    r->augment = PSLD_NONE;
+    if (r->network->config.augment) r->augment = psld_graph_input(r->graph, PSLD_AUGMENT_INPUTS, 1, 1);
+    PSLD_TRY(psld_network_build_told(&r->network->config, r->graph, r->z, r->t, r->augment, &r->out));
     add_loss(r);
     PSLD_TRY(psld_graph_status(r->graph));
     size_t limit = r->graph->parameter_count, count = 0;
@@ -178,8 +182,10 @@ static psld_status make_buffers(psld_trainer *r)
     r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
     r->seeds = psld_alloc(batch, sizeof(float));
     r->losses = psld_alloc(batch, sizeof(float));
+    int told = r->augment != PSLD_NONE;
+    r->zeros = told ? psld_alloc(batch * PSLD_AUGMENT_INPUTS, sizeof(float)) : NULL;
     int all = r->gradients && r->m && r->v && (r->sum || r->options.pieces <= 1) && (r->own_average || !own) &&
-              r->chunks && r->seeds && r->losses;
+              r->chunks && r->seeds && r->losses && (r->zeros || !told);
     if (!all) return PSLD_NO_MEMORY;
     if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
     PSLD_TRY(make_more_averages(r, count));
@@ -222,6 +228,7 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->chunks);
     psld_release(trainer->seeds);
     psld_release(trainer->losses);
+    psld_release(trainer->zeros);
     psld_release(trainer);
 }
 
@@ -297,6 +304,8 @@ void psld_trainer_add(psld_trainer *r, const psld_piece *piece)
     psld_exec_set(r->exec, r->t, piece->n, PSLD_F32, piece->t);
     psld_exec_set(r->exec, r->target, piece->n, PSLD_F32, piece->target);
     if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, piece->n, PSLD_F32, piece->metric);
+    if (r->augment != PSLD_NONE)
+        psld_exec_set(r->exec, r->augment, piece->n, PSLD_F32, piece->augment ? piece->augment : r->zeros);
     psld_exec_set(r->exec, r->seed, piece->n, PSLD_F32, piece->weight);
     psld_exec_watch(r->exec, shared ? after_step : NULL, r);
     psld_exec_run(r->exec, piece->n, &run);

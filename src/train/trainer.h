@@ -56,6 +56,8 @@ typedef struct psld_piece {
     const float *z, *t;  /* [n][in_ch][size][size], [n] */
     const float *target; /* [n][out_ch][size][size], or labels [n] */
     const float *metric; /* [n][p * p], see psld_nn_loss */
+    const float
+        *augment;        /* [n][PSLD_AUGMENT_INPUTS], networks with model.augment: what was done to the data; NULL: 0 */
     const float *weight; /* [n]: what the loss of each counts in the sum */
     float *loss;         /* [n]: filled, each without its weight */
     float *out;          /* what the network says, or NULL: not wanted */

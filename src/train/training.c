@@ -14,6 +14,8 @@
 #include "train/checkpoint.h"
 #include "train/metric.h"
 
+_Static_assert((int)PSLD_AUGMENT_NUMBERS == (int)PSLD_AUGMENT_INPUTS, "networks are told all of it");
+
 #define MOST_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
 
 void psld_training_defaults(psld_training_options *options)
@@ -22,6 +24,24 @@ void psld_training_defaults(psld_training_options *options)
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+/* Of what the settings say of images to be changed. */
+static psld_status check_augmentation(const psld_training *t)
+{
+    const psld_augmentation *a = &t->settings.data.augment;
+    int any = psld_augmentation_any(a);
+    if (any && !psld_data_is_image(t->data))
+        return psld_fail(PSLD_BAD_INPUT,
+                         "data.translate, rotate, scale, colour, crop_padding: %s has no images; expected 0",
+                         t->settings.data.path);
+    if (a->crop_padding >= t->settings.data.size && a->crop_padding > 0)
+        return psld_fail(PSLD_BAD_INPUT, "data.crop_padding: expected less than data.size = %lld, found %lld",
+                         (long long)t->settings.data.size, (long long)a->crop_padding);
+    if (t->network->config.augment && !any)
+        return psld_fail(PSLD_BAD_INPUT, "model.augment: no image is changed; expected data.translate, rotate, scale, "
+                                         "colour or crop_padding above 0");
+    return PSLD_OK;
+}
 
 static psld_status check_objective(psld_training *t)
 {
@@ -137,14 +157,16 @@ static psld_status make_batch(psld_training *t)
     b->z = psld_alloc(n * k * dim, sizeof(float));
     b->target = psld_alloc(n * target, sizeof(float));
     b->metric = metric ? psld_alloc(n * metric, sizeof(float)) : NULL;
+    int told = t->network->config.augment;
+    b->augment = told ? psld_alloc(n * PSLD_AUGMENT_NUMBERS, sizeof(float)) : NULL;
     b->weight = psld_alloc(n, sizeof(float));
     b->loss = psld_alloc(n, sizeof(float));
     b->out = psld_alloc(n * out, sizeof(float));
     b->hit = psld_alloc(n, 1);
     t->scale = t->settings.train.sum ? (double)target : 1;
     for (size_t i = 0; b->weight && i < n; i++) b->weight[i] = (float)(t->scale / (double)t->settings.train.batch);
-    int all = b->x && b->label && b->t && b->time && b->z && b->target && (b->metric || !metric) && b->weight &&
-              b->loss && b->out && b->hit;
+    int all = b->x && b->label && b->t && b->time && b->z && b->target && (b->metric || !metric) &&
+              (b->augment || !told) && b->weight && b->loss && b->out && b->hit;
     return all ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
@@ -209,6 +231,7 @@ static psld_status make_feeds(psld_training *t)
     uint64_t count = psld_data_count(t->data), held = held_out_count(t->settings.data.held_out, count);
     psld_feed_options train = {.seed = (uint64_t)t->settings.seed,
                                .flip = t->settings.data.flip,
+                               .augment = t->settings.data.augment,
                                .begin = held,
                                .end = count,
                                .ahead = 2 * t->batch.capacity};
@@ -223,6 +246,7 @@ static psld_status make_parts(psld_training *t)
 {
     PSLD_TRY(make_networks(t));
     PSLD_TRY(check_objective(t));
+    PSLD_TRY(check_augmentation(t));
     PSLD_TRY(psld_training_check_picture(t));
     t->how = (psld_perturbation){.recipe = t->model->recipe,
                                  .mode = t->settings.train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
@@ -308,8 +332,8 @@ psld_status psld_training_open(const char *folder, const psld_training_options *
 
 static void free_batch(psld_minibatch *b)
 {
-    void *const blocks[] = {b->x,      b->label,  b->t,    b->time, b->z,  b->target,
-                            b->metric, b->weight, b->loss, b->out,  b->hit};
+    void *const blocks[] = {b->augment, b->x,      b->label,  b->t,    b->time, b->z,
+                            b->target,  b->metric, b->weight, b->loss, b->out,  b->hit};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) psld_release(blocks[i]);
 }
 
@@ -337,6 +361,7 @@ static psld_status prepare(psld_training *t, uint64_t first, size_t n)
 {
     psld_minibatch *b = &t->batch;
     PSLD_TRY(psld_feed_take(t->feeds[PSLD_PHASE_TRAIN], first, n, b->x, b->label));
+    if (b->augment) psld_feed_augmentation(t->feeds[PSLD_PHASE_TRAIN], first, n, b->augment);
     return t->objective->fill(&t->how, PSLD_PHASE_TRAIN, first, n, b);
 }
 
@@ -361,6 +386,7 @@ static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
                             .t = b->time,
                             .target = b->target,
                             .metric = b->metric,
+                            .augment = b->augment,
                             .weight = b->weight,
                             .loss = b->loss,
                             .out = t->objective->looks_at_output ? b->out : NULL,
