@@ -127,6 +127,7 @@ static void put_fit(json_t *object, const pair *s)
     if (!s->images.size || (!is_fitted(s->first) && !is_fitted(s->second))) return;
     json_object_set_new(object, "brought_to", json_integer((json_int_t)s->images.size));
     json_object_set_new(object, "fit", json_string(s->images.stretch ? "stretch" : "crop"));
+    json_object_set_new(object, "resample", json_string(psld_resample_name(s->images.resample)));
 }
 
 static void close_sides(pair *s)

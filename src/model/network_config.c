@@ -244,8 +244,8 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
     return PSLD_OK;
 }
 
-/* Published configurations are written for several processes, with channels that the authors' scripts set: where those of
- * z do not go with the process and the data, both follow from these. */
+/* Published configurations are written for several processes, with channels that the authors' scripts set. Where the
+ * channels of the data are said, those of z and eps follow from them and the process. */
 static psld_status channels_of_published(const config_nodes *nodes, psld_network_config *c)
 {
     psld_recipe *recipe = NULL;
@@ -253,9 +253,8 @@ static psld_status channels_of_published(const config_nodes *nodes, psld_network
     PSLD_TRY(read_int(nodes->data, "num_channels", 1, 1 << 12, &channels));
     if (channels == 0 || !psld_process_named(nodes->root)) return PSLD_OK;
     PSLD_TRY(psld_process_read(nodes->root, &recipe));
-    int in = psld_recipe_get(recipe)->k * channels, out = psld_recipe_order(recipe, order) * channels;
-    if (c->in_ch != in && !nodes->classifier) c->out_ch = out;
-    c->in_ch = in;
+    c->in_ch = psld_recipe_get(recipe)->k * channels;
+    if (!nodes->classifier) c->out_ch = psld_recipe_order(recipe, order) * channels;
     psld_recipe_free(recipe);
     return PSLD_OK;
 }

@@ -95,7 +95,8 @@ static psld_status copy(adoption *a, const psld_node *node, const char *key)
         /* numbers and words as they are, so that they stay such; names of files in quotes where they need them */
         to += strcmp(key, "data.path") == 0 ? (int)psld_yaml_put_scalar(text, to) : sprintf(to, "%s", text);
     }
-    sprintf(to, list ? "]" : "");
+    if (list) *to++ = ']';
+    *to = 0;
     return put(a, key, value);
 }
 

@@ -25,6 +25,16 @@ refuses 1 "data.resample is lanczos there and bilinear now" train -o lanczos dat
 refuses 1 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" train net.yaml --data pictures -o x \
     data.resample=cubic
 
+check "eval says by which filter"
+sed 's/name: ncsnpp,/name: ncsnpp_clf, n_cls: 2,/' net.yaml >judge.yaml
+quietly convert judge.yaml judge.safetensors
+for filter in lanczos box; do
+    "$psld" eval pictures pictures --size 8 --resample $filter --weights judge.safetensors --json >"$logs/out" 2>/dev/null ||
+        fail "eval --resample $filter"
+    python "assert j['brought_to'] == 8 and j['resample'] == '$filter', j"
+done
+refuses 2 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" eval pictures pictures --resample cubic
+
 check "a run of an older version, whose configuration lacks a key, goes on"
 sed -i '/resample:/d' lanczos/config.yaml
 trains -o lanczos train.steps=3
@@ -109,7 +119,7 @@ says "data 1 x 8 x 8, channels 2 in, 2 out"
 sed 's/num_channels: 1/num_channels: 3/' theirs.yaml >colour.yaml
 quietly info colour.yaml --json
 python 'assert j["channels"] == [6, 6] and j["shape"] == [3, 8, 8], j'
-sed 's/nu: 1, gamma: 2/nu: 4, gamma: 0/; s/out_ch: 3/out_ch: 1/' theirs.yaml >cld.yaml
+sed 's/nu: 1, gamma: 2/nu: 4, gamma: 0/; s/out_ch: 3/out_ch: 6/' theirs.yaml >cld.yaml
 quietly info cld.yaml
 says "channels 2 in, 1 out"
 
