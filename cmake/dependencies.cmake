@@ -4,7 +4,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PSLD_PC_MODULES cairo libpng libjpeg libwebp libwebpdemux libarchive yaml-0.1 jansson zlib openblas lapacke)
+set(PSLD_PC_MODULES cairo libpng libjpeg libwebp libwebpdemux libarchive yaml-0.1 jansson zlib)
 # MPI where it is installed: training on several machines. OpenMPI's own description, or the one of Debian's choice.
 option(PSLD_MPI "Train and sample on several ranks, if MPI is found" ON)
 foreach(module ompi-c mpi-c)
@@ -17,7 +17,8 @@ foreach(module ompi-c mpi-c)
         endif()
     endif()
 endforeach()
-set(PSLD_LINK_LIBRARIES Threads::Threads m)
+# OpenBLAS is loaded when evaluation first needs it (src/eval/blas.c).
+set(PSLD_LINK_LIBRARIES Threads::Threads m ${CMAKE_DL_LIBS})
 foreach(module ${PSLD_PC_MODULES})
     pkg_check_modules(${module} REQUIRED IMPORTED_TARGET GLOBAL ${module})
     list(APPEND PSLD_LINK_LIBRARIES PkgConfig::${module})

@@ -42,8 +42,9 @@ static psld_status root_trace(size_t dim, const half *a, const half *b, double *
 {
     double *product = psld_alloc(a->rank * b->rank, sizeof *product);
     if (!product) return PSLD_NO_MEMORY;
-    if (a->rank && b->rank) psld_linear_products(dim, a->rank, a->rows, b->rank, b->rows, product);
-    psld_status status = psld_linear_nuclear_norm(a->rank, b->rank, product, trace);
+    psld_status status = PSLD_OK;
+    if (a->rank && b->rank) status = psld_linear_products(dim, a->rank, a->rows, b->rank, b->rows, product);
+    if (status == PSLD_OK) status = psld_linear_nuclear_norm(a->rank, b->rank, product, trace);
     psld_release(product);
     return status;
 }

@@ -23,23 +23,27 @@ static void choose(discrepancy *d, const psld_array *from, double *rows)
 }
 
 /* Sum of the kernel over all pairs; `apart`: but those of a row with itself. */
-static double kernel_sum(discrepancy *d, const double *a, const double *b, int apart)
+static psld_status kernel_sum(discrepancy *d, const double *a, const double *b, int apart, double *result)
 {
     double sum = 0;
-    psld_linear_products(d->dim, d->size, a, d->size, b, d->products);
+    PSLD_TRY(psld_linear_products(d->dim, d->size, a, d->size, b, d->products));
     for (size_t i = 0; i < d->size; i++)
         for (size_t j = 0; j < d->size; j++) {
             double k = d->products[i * d->size + j] / (double)d->dim + 1;
             if (!apart || i != j) sum += k * k * k;
         }
-    return sum;
+    *result = sum;
+    return PSLD_OK;
 }
 
-static double measure(discrepancy *d)
+static psld_status measure(discrepancy *d, double *value)
 {
-    double n = (double)d->size;
-    return (kernel_sum(d, d->x, d->x, 1) + kernel_sum(d, d->y, d->y, 1)) / (n * (n - 1)) -
-           2 * kernel_sum(d, d->x, d->y, 0) / (n * n);
+    double n = (double)d->size, within_x, within_y, between;
+    PSLD_TRY(kernel_sum(d, d->x, d->x, 1, &within_x));
+    PSLD_TRY(kernel_sum(d, d->y, d->y, 1, &within_y));
+    PSLD_TRY(kernel_sum(d, d->x, d->y, 0, &between));
+    *value = (within_x + within_y) / (n * (n - 1)) - 2 * between / (n * n);
+    return PSLD_OK;
 }
 
 static psld_status walk_subsets(discrepancy *d, const psld_array *a, const psld_array *b,
@@ -49,7 +53,7 @@ static psld_status walk_subsets(discrepancy *d, const psld_array *a, const psld_
     for (size_t s = 0; s < options->subsets; s++) {
         choose(d, a, d->x);
         choose(d, b, d->y);
-        values[s] = measure(d);
+        PSLD_TRY(measure(d, &values[s]));
     }
     return PSLD_OK;
 }

@@ -10,9 +10,9 @@
 #include "base/status.h"
 
 /* s [dim][dim] += x' x, both triangles; x is [rows][dim]. */
-void psld_linear_scatter(size_t dim, size_t rows, const double *x, double *s);
+psld_status psld_linear_scatter(size_t dim, size_t rows, const double *x, double *s);
 /* c [n][m] = a b', a being [n][dim] and b [m][dim]. */
-void psld_linear_products(size_t dim, size_t n, const double *a, size_t m, const double *b, double *c);
+psld_status psld_linear_products(size_t dim, size_t n, const double *a, size_t m, const double *b, double *c);
 
 /* Eigenvalues of a symmetric matrix, ascending; row i of `a` becomes the eigenvector of value i. */
 psld_status psld_linear_eigen(size_t dim, double *a, double *values);

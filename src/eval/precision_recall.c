@@ -42,10 +42,10 @@ static double squared_norm(size_t dim, const double *x, const double *y)
 }
 
 /* Fills b->distance for a block of points of `from`, in b->x already, and one of `to`. */
-static void measure(blocks *b, const set *from, size_t first, size_t n, const set *to, size_t second, size_t m)
+static psld_status measure(blocks *b, const set *from, size_t first, size_t n, const set *to, size_t second, size_t m)
 {
     psld_rows_get(to->rows, NULL, second, m, b->y);
-    psld_linear_products(b->dim, n, b->x, m, b->y, b->distance);
+    PSLD_TRY(psld_linear_products(b->dim, n, b->x, m, b->y, b->distance));
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++) {
             double scale = from->squares[first + i] + to->squares[second + j];
@@ -53,6 +53,7 @@ static void measure(blocks *b, const set *from, size_t first, size_t n, const se
             *d = scale - 2 * *d;
             if (!(*d > TOO_CLOSE * scale)) *d = squared_norm(b->dim, b->x + i * b->dim, b->y + j * b->dim);
         }
+    return PSLD_OK;
 }
 
 /* Keeps the k smallest numbers, ascending. */
@@ -64,7 +65,7 @@ static void keep_smallest(double *smallest, size_t k, double value)
     smallest[at] = value;
 }
 
-static void find_radii(blocks *b, const set *s, size_t k)
+static psld_status find_radii(blocks *b, const set *s, size_t k)
 {
     double nearest[BLOCK_ROWS][MAX_NEIGHBOURS];
     for (size_t first = 0; first < s->count; first += BLOCK_ROWS) {
@@ -74,17 +75,18 @@ static void find_radii(blocks *b, const set *s, size_t k)
             for (size_t j = 0; j < k; j++) nearest[i][j] = INFINITY;
         for (size_t second = 0; second < s->count; second += BLOCK_ROWS) {
             size_t m = block_count(s->count, second);
-            measure(b, s, first, n, s, second, m);
+            PSLD_TRY(measure(b, s, first, n, s, second, m));
             for (size_t i = 0; i < n; i++)
                 for (size_t j = 0; j < m; j++)
                     if (first + i != second + j) keep_smallest(nearest[i], k, b->distance[i * m + j]);
         }
         for (size_t i = 0; i < n; i++) s->radii[first + i] = nearest[i][k - 1];
     }
+    return PSLD_OK;
 }
 
 /* Share of the points that lie within a ball of `manifold`. */
-static double share_inside(blocks *b, const set *points, const set *manifold)
+static psld_status share_inside(blocks *b, const set *points, const set *manifold, double *share)
 {
     size_t inside = 0;
     for (size_t first = 0; first < points->count; first += BLOCK_ROWS) {
@@ -93,14 +95,15 @@ static double share_inside(blocks *b, const set *points, const set *manifold)
         psld_rows_get(points->rows, NULL, first, n, b->x);
         for (size_t second = 0; second < manifold->count; second += BLOCK_ROWS) {
             size_t m = block_count(manifold->count, second);
-            measure(b, points, first, n, manifold, second, m);
+            PSLD_TRY(measure(b, points, first, n, manifold, second, m));
             for (size_t i = 0; i < n; i++)
                 for (size_t j = 0; j < m && !found[i]; j++)
                     found[i] = b->distance[i * m + j] <= manifold->radii[second + j];
         }
         for (size_t i = 0; i < n; i++) inside += found[i] != 0;
     }
-    return (double)inside / (double)points->count;
+    *share = (double)inside / (double)points->count;
+    return PSLD_OK;
 }
 
 static psld_status prepare(blocks *b, set *s, const psld_array *rows)
@@ -133,12 +136,10 @@ psld_status psld_precision_recall(const psld_array *generated, const psld_array 
     b.distance = room ? b.y + BLOCK_ROWS * b.dim : NULL;
     if (status == PSLD_OK) status = prepare(&b, &of_generated, generated);
     if (status == PSLD_OK) status = prepare(&b, &of_real, real);
-    if (status == PSLD_OK) {
-        find_radii(&b, &of_real, neighbours);
-        find_radii(&b, &of_generated, neighbours);
-        *precision = share_inside(&b, &of_generated, &of_real);
-        *recall = share_inside(&b, &of_real, &of_generated);
-    }
+    if (status == PSLD_OK) status = find_radii(&b, &of_real, neighbours);
+    if (status == PSLD_OK) status = find_radii(&b, &of_generated, neighbours);
+    if (status == PSLD_OK) status = share_inside(&b, &of_generated, &of_real, precision);
+    if (status == PSLD_OK) status = share_inside(&b, &of_real, &of_generated, recall);
     psld_release(of_generated.squares);
     psld_release(of_real.squares);
     psld_release(room);

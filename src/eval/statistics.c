@@ -106,7 +106,11 @@ static psld_status take_block(psld_statistics *s)
     double *apart = psld_alloc(s->dim, sizeof *apart), before = (double)s->count, now = (double)s->waiting;
     if (!apart) return PSLD_NO_MEMORY;
     centre_block(s, apart);
-    psld_linear_scatter(s->dim, s->waiting, s->block, s->cov);
+    psld_status status = psld_linear_scatter(s->dim, s->waiting, s->block, s->cov);
+    if (status != PSLD_OK) {
+        psld_release(apart);
+        return status;
+    }
     for (size_t j = 0; j < s->dim; j++) apart[j] -= s->mean[j];
     double weight = before * now / (before + now);
     for (size_t i = 0; i < s->dim; i++)

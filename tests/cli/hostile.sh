@@ -163,3 +163,24 @@ PYTHON
     says 'ä€😀'
     ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]' "$logs/out" || fail "control characters on standard output"
 fi
+
+check "with little address space commands end, and evaluation says what it needs"
+limited() { # MEGABYTES ARGUMENTS
+    (
+        ulimit -v $(($1 * 1024))
+        shift
+        timeout 60 "$psld" "$@" >"$logs/out" 2>"$logs/err" </dev/null
+    )
+}
+if (ulimit -v 120000) 2>/dev/null && ! nm -D "$psld" 2>/dev/null | grep -q "__asan_init\|__tsan_init"; then
+    for room in 120 160 200; do
+        limited $room recipe vp || fail "recipe with $room MB: exit code $?: $(cat "$logs/err")"
+    done
+    quietly sample m.yaml -n 40 --nfe 4 -o a.npy
+    quietly sample m.yaml -n 40 --nfe 4 --seed 1 -o b.npy
+    quietly eval a.npy b.npy --metric fid
+    code=0
+    limited 160 eval a.npy b.npy --metric fid || code=$?
+    [ "$code" -eq 1 ] || fail "eval with 160 MB: exit code $code"
+    grep -q "MB of address space" "$logs/err" || fail "said: $(cat "$logs/err")"
+fi
