@@ -20,6 +20,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "sanitized.h"
+#include "skip.h"
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
 
@@ -612,7 +613,7 @@ static void use_the_pool_after_fork(void)
 static void a_child_of_fork_has_a_pool_of_its_own(void **state)
 {
     (void)state;
-    if (PSLD_THREAD_SANITIZED) skip(); /* it allows no threads in a child */
+    if (PSLD_THREAD_SANITIZED) skip_for("the thread sanitizer allows no threads in a child");
     visit *all = psld_alloc(1, sizeof *all);
     all->count = MOST;
     assert_int_equal(psld_threads_set(4), PSLD_OK);
