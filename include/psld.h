@@ -53,6 +53,14 @@ typedef enum psld_status {
  * returned what. */
 PSLD_API const char *psld_error_text(void);
 
+/* A number with the fewest digits that read back as the same one: 0.05, 20000, 1e-5, 2.598076211353316; always with a
+ * '.', whatever the locale says. Returns `text`. */
+enum { PSLD_NUMBER_SIZE = 32 };
+PSLD_API const char *psld_text_shortest(double number, char text[PSLD_NUMBER_SIZE]);
+/* The word of a list that somebody who wrote `word` most likely meant, for messages: letters left out, added, wrong or
+ * exchanged, or the end missing. NULL: none. */
+PSLD_API const char *psld_text_nearest(const char *word, const char *const *words, size_t count);
+
 #define PSLD_VERSION "0.1.0"
 /* The version of the library that runs; PSLD_VERSION is the one compiled against. */
 PSLD_API const char *psld_version(void);
@@ -769,7 +777,20 @@ PSLD_API psld_status psld_run_look(const char *folder, psld_run_info *info);
  * nothing trains. */
 PSLD_API psld_status psld_run_stop(const char *folder);
 
-/* Keys of configurations with their defaults and what they mean, 0 <= index; 0 past the last. */
+/* A key of configurations: process, process.*, data.*, model.*, train.* and seed. Texts are valid until the next call in
+ * this thread. */
+typedef struct psld_key {
+    const char *name;    /* "train.lr" */
+    const char *type;    /* "number", "whole number", "word", ... */
+    const char *initial; /* its default, as YAML; "": none */
+    const char *choices; /* words separated by '|' that it may be, or NULL */
+    double min, max;     /* of numbers; both 0: any */
+    int may_change;      /* when a run is continued */
+    const char *help;
+} psld_key;
+/* All keys, 0 <= index; 0 past the last. */
+PSLD_API int psld_training_key_look(int index, psld_key *key);
+/* The same in part. */
 PSLD_API int psld_training_key(int index, const char **name, const char **initial, const char **help);
 
 /* ---- Evaluation -------------------------------------------------------------------------------------------------- */

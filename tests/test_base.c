@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "sanitized.h"
 #include "skip.h"
@@ -722,9 +723,61 @@ static void short_numbers(void **state)
     assert_true(fabs(squares / COUNT - 1.0 / 3) < 5 * sqrt(4.0 / 45 / COUNT));
 }
 
+static void shortest_numbers_read_back(void **state)
+{
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } known[] = {
+        {0, "0"},       {0.05, "0.05"},   {-0.1, "-0.1"},         {20, "20"},         {20000, "20000"},
+        {1e-5, "1e-5"}, {1e-4, "0.0001"}, {1e20, "1e20"},         {2.5e-7, "2.5e-7"}, {1.0 / 3, "0.3333333333333333"},
+        {8, "8"},       {1e300, "1e300"}, {123456.5, "123456.5"}, {-1e15, "-1e15"}};
+    char text[PSLD_NUMBER_SIZE];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_string_equal(psld_text_shortest(known[i].number, text), known[i].text);
+    assert_string_equal(psld_text_shortest((double)INFINITY, text), "inf");
+    assert_string_equal(psld_text_shortest((double)NAN, text), "nan");
+    for (uint64_t i = 0; i < 20000; i++) { /* any bits */
+        uint64_t bits = i * 0x9e3779b97f4a7c15u;
+        double number, again = 0;
+        memcpy(&number, &bits, sizeof number);
+        if (!isfinite(number)) continue;
+        assert_true(psld_text_number(psld_text_shortest(number, text), &again));
+        assert_memory_equal(&again, &number, sizeof number);
+    }
+}
+
+static void nearest_words_are_found(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"frog", "horse", "ship", "truck", "automobile"};
+    static const struct {
+        const char *word, *nearest;
+    } known[] = {{"froog", "frog"},      {"horsse", "horse"}, {"hrose", "horse"}, {"Ship", "ship"}, {"shp", "ship"},
+                 {"auto", "automobile"}, {"elephant", NULL},  {"", NULL},         {"x", NULL},      {"trukc", "truck"}};
+    char text[PSLD_MEANT], longest[200];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *nearest = psld_text_nearest(known[i].word, words, 5);
+        if (known[i].nearest)
+            assert_string_equal(nearest ? nearest : "none", known[i].nearest);
+        else
+            assert_null(nearest);
+    }
+    assert_null(psld_text_nearest("frog", words, 0));
+    memset(longest, 'f', sizeof longest);
+    longest[199] = 0;
+    assert_null(psld_text_nearest(longest, words, 5));
+    assert_string_equal(psld_text_meant("froog", words, 5, text), ": did you mean \"frog\"?");
+    assert_string_equal(psld_text_meant_of("unform", "uniform|quadratic", text), ": did you mean \"uniform\"?");
+    assert_string_equal(psld_text_meant_of("nothing", "uniform|quadratic", text), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shortest_numbers_read_back),
+        cmocka_unit_test(nearest_words_are_found),
         cmocka_unit_test(short_numbers),
         cmocka_unit_test(failing_returns_the_status_and_sets_the_text),
         cmocka_unit_test(context_comes_before_the_text),

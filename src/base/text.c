@@ -138,6 +138,108 @@ int psld_text_print(char *to, size_t size, const char *format, ...)
     return length;
 }
 
+/* The exponent without '+' and zeros before it: 1e-05 is 1e-5. */
+static void shorten_exponent(char *text)
+{
+    char *from = strchr(text, 'e');
+    if (!from) return;
+    char *to = ++from;
+    if (*from == '-') to++;
+    from += *from == '-' || *from == '+';
+    while (from[0] == '0' && from[1]) from++;
+    memmove(to, from, strlen(from) + 1);
+}
+
+const char *psld_text_shortest(double number, char text[PSLD_NUMBER_SIZE])
+{
+    enum { MOST_DIGITS = 17, LONGEST_WHOLE = 15 };
+    int digits = 0;
+    double again = 0;
+    do psld_text_print(text, PSLD_NUMBER_SIZE, "%.*e", digits, number);
+    while (psld_text_number(text, &again) && again != number && ++digits < MOST_DIGITS);
+    if (!isfinite(number)) return text;
+    const char *e = strchr(text, 'e');
+    int exponent = e ? atoi(e + 1) : 0, enough = digits + 1;
+    /* %g writes a number in full when it has digits for all places before the point. */
+    if (exponent >= enough && exponent < LONGEST_WHOLE) enough = exponent + 1;
+    psld_text_print(text, PSLD_NUMBER_SIZE, "%.*g", enough, number);
+    shorten_exponent(text);
+    return text;
+}
+
+/* ---- Words that were meant ---------------------------------------------------------------------------------------- */
+
+enum { LONGEST_WORD = 64 };
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to add, drop, change or exchange with their neighbour to get from one word to the other. */
+static size_t edits(const char *a, size_t m, const char *b, size_t n)
+{
+    size_t rows[3][LONGEST_WORD + 1]; /* of the prefix of `a` with i letters, of i - 1 and i - 2: in turn */
+    for (size_t j = 0; j <= n; j++) rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            int same = lower(a[i - 1]) == lower(b[j - 1]);
+            now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + !same);
+            int exchanged = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+            if (exchanged) now[j] = least(now[j], earlier[j - 2] + 1);
+        }
+    }
+    return rows[m % 3][n];
+}
+
+/* How far `word` is from another; SIZE_MAX: too far to have been meant. A third of the letters may be wrong, or the end
+ * be missing. */
+static size_t distance(const char *word, const char *other, size_t n)
+{
+    size_t m = strlen(word), most = least(m, n) / 3;
+    if (m == 0 || m > LONGEST_WORD || n > LONGEST_WORD) return SIZE_MAX;
+    size_t far = edits(word, m, other, n);
+    if (far <= (most ? most : 1) && far < least(m, n)) return far;
+    return m >= 3 && n > m && strncmp(word, other, m) == 0 ? LONGEST_WORD + n : SIZE_MAX;
+}
+
+const char *psld_text_nearest(const char *word, const char *const *words, size_t count)
+{
+    const char *nearest = NULL;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        size_t far = distance(word, words[i], strlen(words[i]));
+        if (far < best) best = far, nearest = words[i];
+    }
+    return nearest;
+}
+
+static const char *say_meant(const char *word, size_t length, char text[PSLD_MEANT])
+{
+    text[0] = 0;
+    if (word) snprintf(text, PSLD_MEANT, ": did you mean \"%.*s\"?", (int)length, word);
+    return text;
+}
+
+const char *psld_text_meant(const char *word, const char *const *words, size_t count, char text[PSLD_MEANT])
+{
+    const char *nearest = psld_text_nearest(word, words, count);
+    return say_meant(nearest, nearest ? strlen(nearest) : 0, text);
+}
+
+const char *psld_text_meant_of(const char *word, const char *words, char text[PSLD_MEANT])
+{
+    const char *nearest = NULL;
+    size_t best = SIZE_MAX, length = 0;
+    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+        size_t n = strcspn(at, "|"), far = distance(word, at, n);
+        if (far < best) best = far, nearest = at, length = n;
+    }
+    return say_meant(nearest, length, text);
+}
+
 size_t psld_text_utf8(const char *text, unsigned long *code)
 {
     static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -21,6 +21,12 @@ int psld_text_integer(const char *text, int64_t *integer);
 /* As snprintf, with '.' in every number: for files and keys, which others read back. */
 int psld_text_print(char *to, size_t size, const char *format, ...) PSLD_PRINTF(3, 4);
 
+/* ": did you mean "frog"?" after psld_text_nearest, or "" where nothing is near. Returns `text`. */
+enum { PSLD_MEANT = 96 };
+const char *psld_text_meant(const char *word, const char *const *words, size_t count, char text[PSLD_MEANT]);
+/* The same for words in one text, separated by '|'. */
+const char *psld_text_meant_of(const char *word, const char *words, char text[PSLD_MEANT]);
+
 /* Whether `text`, which may be NULL, is `word`. */
 int psld_text_is(const char *text, const char *word);
 /* Fails where a list that a caller gives has fewer texts than the `count` it says. */

@@ -391,12 +391,9 @@ static int as_text(const psld_value *value, char *text, size_t size)
 {
     if (value->kind == PSLD_VALUE_INTEGER) return snprintf(text, size, "%" PRId64, value->integer) > 0;
     if (value->kind == PSLD_VALUE_BOOL) return snprintf(text, size, "%s", value->integer ? "true" : "false") > 0;
-    if (value->kind == PSLD_VALUE_NUMBER) { /* as many digits as it takes */
-        double again = 0;
-        psld_text_print(text, size, "%.15g", value->number);
-        if (!psld_text_number(text, &again) || again != value->number)
-            psld_text_print(text, size, "%.17g", value->number);
-        return 1;
+    if (value->kind == PSLD_VALUE_NUMBER) {
+        char number[PSLD_NUMBER_SIZE];
+        return snprintf(text, size, "%s", psld_text_shortest(value->number, number)) > 0;
     }
     if (value->kind != PSLD_VALUE_TEXT || value->length >= size) return 0;
     if (value->length) memcpy(text, value->text, value->length);

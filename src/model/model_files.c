@@ -37,8 +37,8 @@ static psld_status collect(const psld_network *network, const char *prefix, psld
 
 static psld_status collect_weak(const psld_model *model, psld_tensors *tensors)
 {
-    char scale[32];
-    psld_text_print(scale, sizeof scale, "%.17g", model->weak_scale);
+    char scale[PSLD_NUMBER_SIZE];
+    psld_text_shortest(model->weak_scale, scale);
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_NOTE, model->weak->config));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_SCALE_NOTE, scale));
     return collect(model->weak->network, PSLD_WEAK_PREFIX, tensors);
