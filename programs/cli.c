@@ -119,11 +119,20 @@ static const cli_option *find_letter(const cli_option *options, char letter)
     return NULL;
 }
 
+/* What an option may be beside other things, which its table cannot say. */
+static const struct {
+    const char *option;
+    const char *(*name)(int index);
+} suggestions[] = {{"grid", psld_grid_name}, {"process", psld_preset_name}};
+
 static void print_choices(const cli_option *options, const char *word)
 {
     const cli_option *o = strncmp(word, "--", 2) == 0 ? find_option(options, word + 2, strlen(word + 2)) : NULL;
     for (const char *c = o && o->choices ? o->choices : ""; *c; c++) putchar(*c == '|' ? '\n' : *c);
     putchar('\n');
+    for (size_t i = 0; o && i < sizeof suggestions / sizeof *suggestions; i++)
+        for (int j = 0; strcmp(o->name, suggestions[i].option) == 0 && suggestions[i].name(j); j++)
+            puts(suggestions[i].name(j));
 }
 
 /* ---- Parsing ----------------------------------------------------------------------------------------------------- */
@@ -205,6 +214,49 @@ static const char *set_value(const cli_option *o, const char *text)
     return NULL;
 }
 
+enum { MOST_OPTIONS = 128 };
+
+/* The key that an option of psld train was perhaps meant to be: --steps is train.steps=. */
+static int find_key(const char *word, char text[CLI_MEANT])
+{
+    psld_key key;
+    for (int i = 0; psld_training_key_look(i, &key); i++) {
+        const char *dot = strchr(key.name, '.'), *last = dot && strncmp(key.name, "process.", 8) ? dot + 1 : key.name;
+        if (strcmp(word, key.name) != 0 && strcmp(word, last) != 0) continue;
+        snprintf(text, CLI_MEANT, ": did you mean %s=...?", key.name);
+        return 1;
+    }
+    return 0;
+}
+
+static void complain_of_option(const cli_command *command, const cli_option *options, const char *word, size_t length)
+{
+    const char *names[MOST_OPTIONS];
+    char given[64], meant[CLI_MEANT] = "";
+    size_t count = 0;
+    for (const cli_option *o = options; o->name && count < MOST_OPTIONS; o++) names[count++] = o->name;
+    for (const cli_option *o = common; o->name && count < MOST_OPTIONS; o++) names[count++] = o->name;
+    snprintf(given, sizeof given, "%.*s", length < sizeof given ? (int)length : 0, word + 2);
+    const char *near = length ? psld_text_nearest(given, names, count) : NULL;
+    if (strcmp(command->name, "train") != 0 || !find_key(given, meant))
+        snprintf(meant, sizeof meant, near ? ": did you mean --%s?" : "%s", near ? near : "");
+    cli_wrong_usage(command, "unknown option %s%s", word, meant);
+}
+
+static void meant_choice(const char *text, const char *choices, char meant[CLI_MEANT])
+{
+    enum { MOST = 64, LONGEST = 32 };
+    char words[MOST][LONGEST];
+    const char *list[MOST];
+    size_t count = 0;
+    for (const char *c = choices; c && count < MOST; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL) {
+        snprintf(words[count], LONGEST, "%.*s", (int)strcspn(c, "|"), c);
+        list[count] = words[count];
+        count++;
+    }
+    cli_meant(text, list, count, meant);
+}
+
 /* Handles one option word and its value; returns how many words it used, 0 for wrong usage. */
 static int take_option(const cli_command *command, const cli_option *options, int argc, char **argv, int i)
 {
@@ -213,7 +265,7 @@ static int take_option(const cli_command *command, const cli_option *options, in
     size_t length = equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
     const cli_option *o = is_long ? find_option(options, word + 2, length) : find_letter(options, word[1]);
     if (!o) {
-        cli_wrong_usage(command, "unknown option %s", word);
+        complain_of_option(command, options, word, is_long ? length : 0);
         return 0;
     }
     const char *text = is_long ? (equals ? equals + 1 : NULL) : (word[2] ? word + 2 : NULL);
@@ -232,7 +284,9 @@ static int take_option(const cli_command *command, const cli_option *options, in
     }
     const char *expected = set_value(o, text);
     if (!expected) return used;
-    cli_wrong_usage(command, "--%s: expected %s, found \"%s\"", o->name, expected, text);
+    char meant[CLI_MEANT] = "";
+    if (expected == o->choices) meant_choice(text, o->choices, meant);
+    cli_wrong_usage(command, "--%s: expected %s, found \"%s\"%s", o->name, expected, text, meant);
     return 0;
 }
 
@@ -244,6 +298,10 @@ static int show_view(const cli_command *command, const cli_option *options, int 
     if (argc == 1 && strcmp(argv[0], "--man") == 0) return print_man(command, options), 1;
     if (argc == 1 && strcmp(argv[0], "--options") == 0) return print_option_names(options), 1;
     if (argc == 2 && strcmp(argv[0], "--choices") == 0) return print_choices(options, argv[1]), 1;
+    if (argc == 2 && strcmp(argv[0], "--words") == 0) {
+        if (command->complete) command->complete(argv[1]);
+        return 1;
+    }
     return 0;
 }
 
@@ -333,6 +391,14 @@ int cli_failed(psld_status status)
 {
     cli_complain("%s", *own_error ? own_error : psld_error_text());
     return status == PSLD_BAD_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
+}
+
+const char *cli_meant(const char *word, const char *const *words, size_t count, char text[CLI_MEANT])
+{
+    const char *near = psld_text_nearest(word, words, count);
+    text[0] = 0;
+    if (near) snprintf(text, CLI_MEANT, ": did you mean \"%s\"?", near);
+    return text;
 }
 
 int cli_ends_in(const char *path, const char *endings)

@@ -17,6 +17,7 @@ typedef struct cli_command {
     const char *description; /* paragraphs, separated by empty lines */
     const char *examples;    /* lines "command  # what it does" */
     int (*run)(const struct cli_command *command, int argc, char **argv);
+    void (*complete)(const char *word); /* prints words that are no options, for the completion; NULL: file names */
 } cli_command;
 
 extern const cli_command command_bench, command_convert, command_demo, command_encode, command_eval, command_guide,
@@ -57,6 +58,10 @@ int cli_wrong_usage(const cli_command *command, const char *format, ...) __attri
 psld_status cli_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "psld: <error text>", and the exit code for a status. */
 int cli_failed(psld_status status);
+
+/* ": did you mean \"frog\"?" where one of the words is near, else "". Returns `text`. */
+enum { CLI_MEANT = 128 };
+const char *cli_meant(const char *word, const char *const *words, size_t count, char text[CLI_MEANT]);
 
 /* Whether `path` ends in one of the '|'-separated endings. */
 int cli_ends_in(const char *path, const char *endings);

@@ -24,12 +24,14 @@ static const char *variable_name(int k, int i)
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
+/* What a recipe is given by is printed so that it can be written into another one. */
 static void print_matrix(const char *name, int k, const double *a)
 {
+    char text[PSLD_NUMBER_SIZE];
     printf("  %-12s", name);
     for (int i = 0; i < k; i++) {
         printf("%s[", i ? ", " : "");
-        for (int j = 0; j < k; j++) printf("%s%.6g", j ? ", " : "", a[i * k + j]);
+        for (int j = 0; j < k; j++) printf("%s%s", j ? ", " : "", psld_text_shortest(a[i * k + j], text));
         printf("]");
     }
     printf("\n");
@@ -37,8 +39,9 @@ static void print_matrix(const char *name, int k, const double *a)
 
 static void print_numbers(const char *name, const double *a, int count)
 {
+    char text[PSLD_NUMBER_SIZE];
     printf("  %-12s", name);
-    for (int i = 0; i < count; i++) printf("%s%.6g", i ? ", " : "", a[i]);
+    for (int i = 0; i < count; i++) printf("%s%s", i ? ", " : "", psld_text_shortest(a[i], text));
     printf("\n");
 }
 
@@ -46,6 +49,7 @@ static void print_process(const psld_recipe *recipe)
 {
     const psld_recipe_spec *spec = psld_recipe_get(recipe);
     int order[PSLD_MAX_K], predicted = psld_recipe_order(recipe, order);
+    char first[PSLD_NUMBER_SIZE], last[PSLD_NUMBER_SIZE];
     printf("%s: dz = -beta (D + Q) P z dt + sqrt(2 beta D) dw, %d variable%s\n", spec->name, spec->k,
            spec->k > 1 ? "s" : "");
     print_matrix("D", spec->k, spec->D);
@@ -55,9 +59,10 @@ static void print_process(const psld_recipe *recipe)
         print_numbers("init", spec->init, spec->k - 1);
     }
     if (spec->beta_min == spec->beta_max)
-        printf("  %-12s%.6g\n", "beta", spec->beta_min);
+        printf("  %-12s%s\n", "beta", psld_text_shortest(spec->beta_min, first));
     else
-        printf("  %-12s%.6g to %.6g, linear in t\n", "beta", spec->beta_min, spec->beta_max);
+        printf("  %-12s%s to %s, linear in t\n", "beta", psld_text_shortest(spec->beta_min, first),
+               psld_text_shortest(spec->beta_max, last));
     printf("  %-12seps of", "predicts");
     for (int i = spec->k - predicted; i < spec->k; i++) printf(" %s", variable_name(spec->k, order[i]));
     printf(" (%d channel%s for each of the data's)\n", predicted, predicted > 1 ? "s" : "");
@@ -303,6 +308,12 @@ static int run(const cli_command *command, int argc, char **argv)
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
 
+static void complete(const char *word)
+{
+    (void)word;
+    for (int i = 0; psld_preset_name(i); i++) puts(psld_preset_name(i));
+}
+
 const cli_command command_recipe = {
     .name = "recipe",
     .summary = "checks a process and shows what it will do",
@@ -320,4 +331,5 @@ const cli_command command_recipe = {
                 "  psld recipe vp cld psld told --plot compare.png\n"
                 "  psld recipe my-process.yaml beta=[0.1,20] --at 1e-5,0.1,1 --json\n",
     .run = run,
+    .complete = complete,
 };

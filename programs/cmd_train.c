@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "train.h"
 
 typedef struct request {
     psld_training_options options;
@@ -179,13 +179,6 @@ static int train(const request *r)
     return exit_code;
 }
 
-static int print_keys(void)
-{
-    const char *name, *initial, *help;
-    for (int i = 0; psld_training_key(i, &name, &initial, &help); i++) printf("%-24s %-10s %s\n", name, initial, help);
-    return EXIT_DONE;
-}
-
 static int is_config(const char *path)
 {
     struct stat about;
@@ -213,13 +206,13 @@ static int run(const cli_command *command, int argc, char **argv)
          &r.options.seconds, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
          &r.estimate, NULL},
-        {"keys", 0, CLI_FLAG, NULL, "list the keys of configurations with their defaults", &r.keys, NULL},
+        {"keys", 0, CLI_FLAG, NULL, "list every key of configurations: type, default, choices, meaning", &r.keys, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object at the end", &r.json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (argc > 250) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (r.keys) return print_keys();
+    if (r.keys) return train_print_keys(r.json);
     const char **overrides = words;
     if (count > 0 && (!strchr(words[0], '=') || access(words[0], F_OK) == 0)) {
         if (is_config(words[0]))
@@ -257,4 +250,5 @@ const cli_command command_train = {
                 "  psld train -o run train.steps=100000\n"
                 "  psld train --classifier pictures/ -o judge\n",
     .run = run,
+    .complete = train_complete,
 };

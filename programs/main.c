@@ -27,18 +27,27 @@ static void print_man(void)
     printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. Errors are one line on standard error.\n");
 }
 
-/* Options come from the commands themselves: `psld COMMAND --options` lists them. */
+/* Options and words come from the commands themselves: `psld COMMAND --options`, --choices OPTION and --words WORD list
+ * them. Bash cuts words at ':' and '=', so the word is taken from the line, and replies lose what stands before these. */
 static void print_completion(void)
 {
-    printf("# bash completion for psld\n_psld() {\n    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
+    printf("# bash completion for psld\n_psld() {\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+           "    local line=${COMP_LINE:0:${COMP_POINT:-0}} words i\n"
+           "    [ -z \"$line\" ] || word=${line##*[[:space:]]}\n"
            "    COMPREPLY=()\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"");
     for (int i = 0; i < COMMANDS; i++) printf("%s%s", commands[i]->name, i + 1 < COMMANDS ? " " : "");
     printf("\" -- \"$word\"))\n        return\n    fi\n"
            "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$(psld \"$command\" --options 2>/dev/null)\" -- "
            "\"$word\")) ;;\n"
-           "    *)\n        local choices\n"
-           "        choices=$(psld \"$command\" --choices \"${COMP_WORDS[COMP_CWORD - 1]}\" 2>/dev/null)\n"
-           "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\") $(compgen -f -- \"$word\")) ;;\n    esac\n}\n"
+           "    *)\n        words=$(psld \"$command\" --choices \"$before\" 2>/dev/null)\n"
+           "        case $before in -*) ;; *) words+=\" $(psld \"$command\" --words \"$word\" 2>/dev/null)\" ;; esac\n"
+           "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n"
+           "        [ \"${#COMPREPLY[@]}\" -ne 1 ] || [ \"${COMPREPLY[0]%%=}\" = \"${COMPREPLY[0]}\" ] || "
+           "compopt -o nospace 2>/dev/null\n"
+           "        [ -z \"$line\" ] || for i in \"${!COMPREPLY[@]}\"; do\n"
+           "            COMPREPLY[i]=${COMPREPLY[i]#\"${word%%\"${word##*[:=]}\"}\"}\n"
+           "        done ;;\n    esac\n}\n"
            "complete -o filenames -F _psld psld\n");
 }
 
@@ -81,7 +90,11 @@ static int run(int argc, char **argv)
     else if (strcmp(word, "--commands") == 0)
         for (int i = 0; i < COMMANDS; i++) puts(commands[i]->name);
     else {
-        cli_complain("no command \"%s\"; psld --help lists them", word);
+        const char *names[COMMANDS];
+        char meant[CLI_MEANT];
+        for (int i = 0; i < COMMANDS; i++) names[i] = commands[i]->name;
+        cli_meant(word, names, COMMANDS, meant);
+        cli_complain("no command \"%s\"%s psld --help lists them", word, *meant ? meant : ";");
         return EXIT_USAGE;
     }
     return EXIT_DONE;

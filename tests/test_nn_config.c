@@ -83,7 +83,8 @@ static void refusals(void **state)
                    "grids of patches of 6 x 6 cannot be halved 2 times");
     expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, patch: 2, progressive: output_skip}",
                    "patch: does not go with progressive");
-    expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 10, ch_mult: [1, 3]}", "30 channels cannot be");
+    expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 10, ch_mult: [1, 3]}",
+                   "nf: 10 makes 30 channels, which are no 7 equal groups; 8 or 12 would do");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: []}", "at least one level");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, fir: true, fir_kernel: [1, -1]}", "with a sum");
     expect_refusal("data: {size: 8}\nmodel: {predicts: noise}",
@@ -365,14 +366,72 @@ static void published_processes(void **state)
     assert_non_null(strstr(psld_error_text(), "expected psld, cld or vpsde, found \"vpx\""));
 }
 
+/* The table's defaults, written out, are what a configuration without them means; its words are all known. */
+static void keys_have_their_defaults(void **state)
+{
+    (void)state;
+    char text[4096] = "data: {size: 8, channels: 1}\nprocess: vp\nmodel:\n  name: ncsnpp\n";
+    psld_network_config bare, full;
+    psld_key key;
+    assert_int_equal(read_text(text, NULL, &bare), PSLD_OK);
+    for (int i = 0; psld_network_key(i, &key); i++) {
+        char one[256];
+        assert_true(*key.type && *key.help);
+        if (!*key.initial || strcmp(key.name, "name") == 0) continue;
+        snprintf(text + strlen(text), sizeof text - strlen(text), "  %s: %s\n", key.name, key.initial);
+        for (const char *w = key.choices; w; w = strchr(w, '|') ? strchr(w, '|') + 1 : NULL) {
+            snprintf(one, sizeof one, "data: {size: 8, channels: 1}\nprocess: vp\nmodel: {%s: %.*s}", key.name,
+                     (int)strcspn(w, "|"), w);
+            assert_int_equal(read_text(one, NULL, &full), PSLD_OK);
+        }
+    }
+    assert_int_equal(read_text(text, NULL, &full), PSLD_OK);
+    assert_memory_equal(&bare, &full, sizeof full);
+}
+
+/* What is said to do does, and what lies between does not. */
+static void widths_that_would_do(void **state)
+{
+    (void)state;
+    static const char form[] = "data: {size: 16, channels: 3}\nprocess: psld\n"
+                               "model: {nf: %d, ch_mult: [2, 4, 4], attn_resolutions: [8]}";
+    for (int nf = 4; nf < 200; nf++) {
+        char text[256];
+        psld_network_config config;
+        psld_network *network = NULL;
+        int below = 0, above = 0;
+        snprintf(text, sizeof text, form, nf);
+        if (read_text(text, NULL, &config) == PSLD_OK) {
+            if (nf < 70) assert_int_equal(psld_network_create(&config, &network), PSLD_OK);
+            psld_network_free(network);
+            continue;
+        }
+        const char *said = strstr(psld_error_text(), "groups; ");
+        assert_non_null(said);
+        if (sscanf(said, "groups; %d or %d would do", &below, &above) != 2) continue;
+        assert_true(below < nf && nf < above);
+        for (int i = 0; i < 2; i++) {
+            snprintf(text, sizeof text, form, i ? above : below);
+            assert_int_equal(read_text(text, NULL, &config), PSLD_OK);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),     cmocka_unit_test(keys_without_effect),
-        cmocka_unit_test(channels),     cmocka_unit_test(published),
-        cmocka_unit_test(from_process), cmocka_unit_test(weights),
-        cmocka_unit_test(borrowed),     cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(labels),       cmocka_unit_test(published_processes),
+        cmocka_unit_test(keys_have_their_defaults),
+        cmocka_unit_test(widths_that_would_do),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(keys_without_effect),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(published),
+        cmocka_unit_test(from_process),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(borrowed),
+        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(labels),
+        cmocka_unit_test(published_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -468,7 +468,7 @@ static void unknown_keys(void **state)
     static const char *const known[] = {"weights", "means", NULL};
     psld_yaml *yaml = parse("mixture:\n  means: [1]\n\n  wieghts:\n    [2]\nbase: {<<: 3}\nlist: []\n");
     assert_fails(psld_node_check_keys(at(yaml, "mixture"), known),
-                 "my.yaml:4: mixture: unknown key \"wieghts\", known are weights, means");
+                 "my.yaml:4: mixture: unknown key \"wieghts\": did you mean \"weights\"? known are weights, means");
     assert_fails(psld_node_check_keys(at(yaml, "base"), known),
                  "my.yaml:6: base: unknown key \"<<\", known are weights, means");
     assert_fails(psld_node_check_keys(psld_yaml_root(yaml), known),

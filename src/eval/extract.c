@@ -1,6 +1,7 @@
 /* Features of images: the FID network or a classifier, behind one face. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "eval/classifier_features.h"
@@ -17,12 +18,14 @@ struct psld_features {
     char name[256];
 };
 
-/* Weights with a configuration of ours are a classifier; all others, files that cannot be read among them, are left to
- * the FID network to judge. */
+/* Weights with a configuration of ours are a classifier, and so is the folder of a run; all others, files that cannot be
+ * read among them, are left to the FID network to judge. */
 static psld_status look_for_configuration(const char *path, int *found)
 {
     psld_tensors *tensors;
-    *found = 0;
+    struct stat about;
+    *found = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    if (*found) return PSLD_OK;
     psld_status status = psld_tensors_open(path, &tensors);
     if (status != PSLD_OK) return status == PSLD_NO_MEMORY ? status : PSLD_OK;
     *found = psld_tensors_note(tensors, PSLD_CONFIG_NOTE) != NULL;

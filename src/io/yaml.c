@@ -631,10 +631,13 @@ const psld_node *psld_node_get(const psld_node *map, const char *key)
 
 static psld_status fail_unknown(const psld_node *map, const psld_node *item, const char *const *known)
 {
-    char message[512];
+    char message[900], meant[PSLD_MEANT];
     int shown = shown_length(item->key, VALUE_SHOWN);
-    int length = snprintf(message, sizeof message, "unknown key \"%.*s%s\", known are", shown, item->key,
-                          item->key[shown] ? "..." : "");
+    size_t count = 0;
+    while (known[count]) count++;
+    psld_text_meant(item->key, known, count, meant);
+    int length = snprintf(message, sizeof message, "unknown key \"%.*s%s\"%s known are", shown, item->key,
+                          item->key[shown] ? "..." : "", *meant ? meant : ",");
     for (size_t i = 0; known[i] && length > 0 && (size_t)length < sizeof message; i++)
         length += snprintf(message + length, sizeof message - (size_t)length, "%s %s", i ? "," : "", known[i]);
     return fail_at(item->origin, item->key_line, map, message);

@@ -1,7 +1,10 @@
 /* Classes by number, or by the names that the configuration of a model lists. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/text.h"
 #include "model/model.h"
 
 /* The names, or NULL. */
@@ -24,14 +27,40 @@ static psld_status find_name(const psld_node *names, const char *text, size_t cl
     return PSLD_OK;
 }
 
+/* All names, as far as a message has room, and the one that was perhaps meant. */
+static psld_status fail_name(const psld_node *names, size_t classes, const char *text)
+{
+    enum { LISTED = 400 };
+    char list[LISTED + 64] = "", meant[PSLD_MEANT];
+    size_t count = psld_node_size(names) < classes ? psld_node_size(names) : classes, used = 0;
+    const char **all = psld_alloc(count ? count : 1, sizeof *all);
+    if (!all) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        all[i] = "";
+        psld_node_text(psld_node_at(names, i), &all[i]);
+        if (used < LISTED)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", all[i]);
+        else if (used < sizeof list - 8 && list[used - 1] != '.')
+            used += (size_t)snprintf(list + used, sizeof list - used, ", ...");
+    }
+    psld_text_meant(text, all, count, meant);
+    psld_release(all);
+    return psld_fail(PSLD_BAD_ARGUMENT, "label: there is no class named \"%.64s\"%s there are %s", text,
+                     *meant ? meant : ";", list);
+}
+
 /* What is a number, when it is no name: folders may be called 0, 1, ... in an order of their own. */
-static psld_status read_number(const char *text, size_t classes, int has_names, size_t *label)
+static psld_status read_number(const char *text, size_t classes, const psld_node *names, size_t *label)
 {
     char *end;
     unsigned long long number = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end)
-        return psld_fail(PSLD_BAD_ARGUMENT, "label: there is no class named \"%s\"%s", text,
-                         has_names ? "" : ": the classifier knows its classes by number only");
+    int is_number = *text >= '0' && *text <= '9' && *end == 0;
+    if (!is_number && names) return fail_name(names, classes, text);
+    if (!is_number)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "label: there is no class named \"%.64s\": the classifier knows its classes by number only, 0 "
+                         "to %zu",
+                         text, classes - 1);
     if (number >= classes) return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %s", classes - 1, text);
     *label = (size_t)number;
     return PSLD_OK;
@@ -46,7 +75,7 @@ psld_status psld_model_label(const psld_model *model, const char *text, size_t *
         PSLD_TRY(psld_yaml_parse(model->config, strlen(model->config), "configuration", &yaml));
     const psld_node *names = yaml ? class_names(yaml) : NULL;
     psld_status status = find_name(names, text, classes, label);
-    if (status == PSLD_OK && *label == SIZE_MAX) status = read_number(text, classes, names != NULL, label);
+    if (status == PSLD_OK && *label == SIZE_MAX) status = read_number(text, classes, names, label);
     psld_yaml_free(yaml);
     return status;
 }

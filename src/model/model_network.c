@@ -253,8 +253,8 @@ psld_status psld_model_own(psld_model *model)
 /* What is saved from here on has this average alone. */
 static psld_status keep_average(psld_yaml *yaml, double ema, psld_model *model)
 {
-    char assignment[64];
-    psld_text_print(assignment, sizeof assignment, "train.ema=%.17g", ema);
+    char assignment[64], number[PSLD_NUMBER_SIZE];
+    snprintf(assignment, sizeof assignment, "train.ema=%s", psld_text_shortest(ema, number));
     PSLD_TRY(psld_yaml_override(yaml, assignment));
     psld_release(model->config);
     model->config = NULL;

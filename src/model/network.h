@@ -9,7 +9,13 @@
 #include "io/yaml.h"
 #include "nn/graph.h"
 
-enum { PSLD_MAX_LEVELS = 8, PSLD_MAX_BLOCKS = 64, PSLD_AUGMENT_INPUTS = 10 };
+enum {
+    PSLD_MAX_LEVELS = 8,
+    PSLD_MAX_BLOCKS = 64,
+    PSLD_AUGMENT_INPUTS = 10,
+    PSLD_MAX_CHANNELS = 1 << 16,
+    PSLD_MAX_IMAGE = 1 << 12
+};
 
 typedef enum psld_network_kind { PSLD_NET_UNET, PSLD_NET_CLASSIFIER, PSLD_NET_MLP } psld_network_kind;
 typedef enum psld_block { PSLD_BLOCK_DDPM, PSLD_BLOCK_BIGGAN } psld_block;
@@ -58,6 +64,8 @@ typedef struct psld_network_config {
  * absent). Published files may hold a score network and a classifier: `part`, "score_fn" or "clf_fn", says which is
  * meant; NULL takes what there is, the score network first. */
 psld_status psld_network_config_read(const psld_node *root, const char *part, psld_network_config *config);
+/* The keys of `model` in our configurations, 0 <= index; 0 past the last. */
+int psld_network_key(int index, psld_key *key);
 
 /* Whether a key of `model` has an effect on networks of this kind; 0 for what is no key, too. */
 int psld_network_heeds(psld_network_kind kind, const char *key);

@@ -5,13 +5,14 @@
 #include "base/text.h"
 #include "model/process_read.h"
 
-enum { NUMBER_ROOM = 32 }; /* of a number with 17 digits and what stands between it and the next */
+enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* of a number and what stands between it and the next */
 
 /* "[1, 2]"; returns what follows. */
 static char *put_numbers(char *to, size_t count, const double *numbers)
 {
     to += sprintf(to, "[");
-    for (size_t i = 0; i < count; i++) to += psld_text_print(to, NUMBER_ROOM, "%s%.17g", i ? ", " : "", numbers[i]);
+    char text[PSLD_NUMBER_SIZE];
+    for (size_t i = 0; i < count; i++) to += sprintf(to, "%s%s", i ? ", " : "", psld_text_shortest(numbers[i], text));
     return to + sprintf(to, "]");
 }
 
@@ -38,7 +39,8 @@ psld_status psld_process_set(psld_yaml *yaml, const psld_recipe_spec *s)
     to = put_numbers(to + sprintf(to, ", mass: "), k - 1, s->mass);
     to = put_numbers(to + sprintf(to, ", init: "), k - 1, s->init);
     to = put_numbers(to + sprintf(to, ", beta: "), 2, beta);
-    to += psld_text_print(to, NUMBER_ROOM + WORDS, ", stabiliser: %.17g", s->stabiliser);
+    char number[PSLD_NUMBER_SIZE];
+    to += sprintf(to, ", stabiliser: %s", psld_text_shortest(s->stabiliser, number));
     sprintf(to, ", factor: %s}", s->upper ? "upper" : "lower");
     return psld_yaml_override(yaml, assignment);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "process/recipe.h"
 
 typedef psld_status (*build_fn)(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
@@ -15,27 +16,22 @@ static psld_status build_vp(const psld_node *overrides, double gamma, psld_recip
 static psld_status build_phase_space(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 static psld_status build_third_order(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 
-#define COMMON_KEYS "preset", "name", "beta", "beta_min", "beta_max", "stabiliser"
-static const char *const vp_keys[] = {COMMON_KEYS, NULL};
-static const char *const phase_keys[] = {COMMON_KEYS, "gamma", "nu", "m_inv", "kappa", "init", "factor", NULL};
-static const char *const third_keys[] = {COMMON_KEYS, "kappa", "init", NULL};
-
 static const struct preset {
     const char *name;
     build_fn build;
-    const char *const *keys; /* what may be overridden */
+    unsigned keys; /* what may be overridden */
     double gamma, beta_min, beta_max;
     const char *summary;
 } table[] = {
-    {"vp", build_vp, vp_keys, 0, 0.1, 20, "variance-preserving SDE (Song et al. 2021): no auxiliary variable"},
-    {"cld", build_phase_space, phase_keys, 0, 8, 8,
+    {"vp", build_vp, PSLD_KEYS_VP, 0, 0.1, 20, "variance-preserving SDE (Song et al. 2021): no auxiliary variable"},
+    {"cld", build_phase_space, PSLD_KEYS_PHASE, 0, 8, 8,
      "critically damped Langevin diffusion (Dockhorn et al. 2022): noise in the momentum alone"},
-    {"psld", build_phase_space, phase_keys, 0.01, 8, 8,
+    {"psld", build_phase_space, PSLD_KEYS_PHASE, 0.01, 8, 8,
      "phase-space Langevin diffusion with the paper's general choice Gamma = 0.01"},
-    {"psld-cifar10", build_phase_space, phase_keys, 0.02, 8, 8, "PSLD as for CIFAR-10: Gamma = 0.02"},
-    {"psld-celeba64", build_phase_space, phase_keys, 0.005, 8, 8, "PSLD as for CelebA-64: Gamma = 0.005"},
-    {"psld-afhqv2", build_phase_space, phase_keys, 0.01, 8, 8, "PSLD as for AFHQv2-128: Gamma = 0.01"},
-    {"told", build_third_order, third_keys, 0, 8, 8,
+    {"psld-cifar10", build_phase_space, PSLD_KEYS_PHASE, 0.02, 8, 8, "PSLD as for CIFAR-10: Gamma = 0.02"},
+    {"psld-celeba64", build_phase_space, PSLD_KEYS_PHASE, 0.005, 8, 8, "PSLD as for CelebA-64: Gamma = 0.005"},
+    {"psld-afhqv2", build_phase_space, PSLD_KEYS_PHASE, 0.01, 8, 8, "PSLD as for AFHQv2-128: Gamma = 0.01"},
+    {"told", build_third_order, PSLD_KEYS_THIRD, 0, 8, 8,
      "third-order Langevin dynamics, critically damped: noise enters two variables away from the data"},
 };
 enum { ROWS = sizeof table / sizeof *table };
@@ -106,17 +102,34 @@ static psld_status read_row(const struct preset *row, const psld_node *overrides
     snprintf(spec->name, sizeof spec->name, "%s", row->name);
     spec->beta_min = row->beta_min;
     spec->beta_max = row->beta_max;
-    if (overrides) PSLD_TRY(psld_node_check_keys(overrides, row->keys));
+    if (overrides) PSLD_TRY(psld_recipe_check_keys(overrides, row->keys));
     PSLD_TRY(row->build(overrides, row->gamma, spec));
     return psld_recipe_read_common(overrides, spec);
+}
+
+static const char *meant(const char *name, char text[PSLD_MEANT])
+{
+    const char *names[ROWS];
+    for (int i = 0; i < ROWS; i++) names[i] = table[i].name;
+    return psld_text_meant(name, names, ROWS, text);
+}
+
+psld_status psld_preset_unknown(const char *name)
+{
+    char text[PSLD_MEANT];
+    return psld_fail(PSLD_BAD_INPUT, "%s: neither a preset (%s) nor a recipe file%s", name, psld_preset_names(),
+                     meant(name, text));
 }
 
 psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe)
 {
     psld_recipe_spec spec;
+    char text[PSLD_MEANT];
     *recipe = NULL;
     const struct preset *row = find(name);
-    if (!row) return psld_fail(PSLD_BAD_INPUT, "%s: no such preset; there are %s", name, psld_preset_names());
+    if (!row)
+        return psld_fail(PSLD_BAD_INPUT, "%s: no such preset; there are %s%s", name, psld_preset_names(),
+                         meant(name, text));
     psld_status status = read_row(row, overrides, &spec);
     if (status == PSLD_OK) status = psld_recipe_create(&spec, recipe);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "preset %s", name) : status;

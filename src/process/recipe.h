@@ -32,6 +32,14 @@ psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec
 int psld_preset_exists(const char *name);
 /* All names in one line, for messages. */
 const char *psld_preset_names(void);
+/* Fails because a name is neither that of a preset nor of a file; says which preset was perhaps meant. */
+psld_status psld_preset_unknown(const char *name);
+
+/* Which keys may stand in a recipe: one given by matrices, and those of the presets. */
+enum { PSLD_KEYS_MATRICES = 1, PSLD_KEYS_VP = 2, PSLD_KEYS_PHASE = 4, PSLD_KEYS_THIRD = 8 };
+psld_status psld_recipe_check_keys(const psld_node *map, unsigned where);
+/* All of them, 0 <= index; 0 past the last. */
+int psld_recipe_key(int index, psld_key *key);
 
 /* Whether eps of one recipe is eps of the other: the same process and the same factors. */
 int psld_recipe_same_eps(const psld_recipe *a, const psld_recipe *b);

@@ -11,9 +11,6 @@
 #define DEFAULT_STABILISER 1e-9 /* "numerical_eps" of the paper, for processes with auxiliary variables */
 #define DEFAULT_INIT       0.04
 
-static const char *const recipe_keys[] = {"name",     "D",        "Q",    "drift", "noise",      "mass",   "beta",
-                                          "beta_min", "beta_max", "init", "kappa", "stabiliser", "factor", NULL};
-
 static psld_status read_beta(const psld_node *map, psld_recipe_spec *spec)
 {
     const psld_node *beta = psld_node_get(map, "beta"), *node;
@@ -31,17 +28,21 @@ static psld_status read_beta(const psld_node *map, psld_recipe_spec *spec)
     return PSLD_OK;
 }
 
-/* One number for all auxiliary variables (`kappa`, or `init: 0.04`), or a list with one for each. */
+/* One number for all auxiliary variables (`mass: 0.25`), or a list with one for each. */
+static psld_status read_each(const psld_node *node, const psld_recipe_spec *spec, double *numbers)
+{
+    double all = 0;
+    if (psld_node_kind_of(node) == PSLD_NODE_LIST) return psld_node_numbers(node, (size_t)(spec->k - 1), numbers);
+    PSLD_TRY(psld_node_number(node, &all));
+    for (int i = 0; i < spec->k - 1; i++) numbers[i] = all;
+    return PSLD_OK;
+}
+
 static psld_status read_init(const psld_node *map, psld_recipe_spec *spec)
 {
     const psld_node *node = psld_node_get(map, "init");
     if (!node) node = psld_node_get(map, "kappa");
-    if (!node) return PSLD_OK;
-    if (psld_node_kind_of(node) == PSLD_NODE_LIST) return psld_node_numbers(node, (size_t)(spec->k - 1), spec->init);
-    double all = 0;
-    PSLD_TRY(psld_node_number(node, &all));
-    for (int i = 0; i < spec->k - 1; i++) spec->init[i] = all;
-    return PSLD_OK;
+    return node ? read_each(node, spec, spec->init) : PSLD_OK;
 }
 
 static psld_status read_factor(const psld_node *map, psld_recipe_spec *spec)
@@ -117,7 +118,7 @@ static psld_status read_masses(const psld_node *map, psld_recipe_spec *spec)
 {
     const psld_node *mass = psld_node_get(map, "mass");
     for (int i = 0; i < spec->k - 1; i++) spec->mass[i] = 1;
-    return mass ? psld_node_numbers(mass, (size_t)(spec->k - 1), spec->mass) : PSLD_OK;
+    return mass ? read_each(mass, spec, spec->mass) : PSLD_OK;
 }
 
 static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
@@ -141,7 +142,7 @@ static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
 static psld_status read_map(const psld_node *map, psld_recipe **recipe)
 {
     psld_recipe_spec spec;
-    PSLD_TRY(psld_node_check_keys(map, recipe_keys));
+    PSLD_TRY(psld_recipe_check_keys(map, PSLD_KEYS_MATRICES));
     psld_recipe_spec_defaults(&spec);
     PSLD_TRY(read_matrices(map, &spec));
     PSLD_TRY(psld_recipe_read_common(map, &spec));
@@ -219,7 +220,7 @@ static psld_status open_line(char *line, psld_recipe **recipe)
     if (is_preset)
         PSLD_TRY(psld_yaml_parse("{}", 2, line, &document));
     else if (!strpbrk(line, "./") && access(line, F_OK) != 0)
-        return psld_fail(PSLD_BAD_INPUT, "%s: neither a preset (%s) nor a recipe file", line, psld_preset_names());
+        return psld_preset_unknown(line);
     else
         PSLD_TRY(psld_yaml_load(line, &document));
     while (*next) {

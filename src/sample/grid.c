@@ -107,15 +107,17 @@ psld_status psld_grid_list_end(const char *grid, double *end)
 
 static psld_status find_grid(const char *name, const struct grid **found)
 {
-    char names[128] = "";
+    char names[128] = "", meant[PSLD_MEANT];
+    const char *list[ROWS];
     for (int g = 0; g < ROWS; g++) {
+        list[g] = table[g].name;
         *found = &table[g];
         if (strcmp(table[g].name, name) == 0) return PSLD_OK;
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s, ", table[g].name);
     }
-    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected %sor times with commas between them, found \"%s\"", names,
-                     name);
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected %sor times with commas between them, found \"%s\"%s", names,
+                     name, psld_text_meant(name, list, ROWS, meant));
 }
 
 typedef struct cutting {

@@ -46,9 +46,11 @@ static psld_status choose_end(const psld_recipe *recipe, double *eps)
 
 psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options)
 {
-    char names[64] = "";
+    char names[64] = "", meant[PSLD_MEANT];
+    const char *all[ROWS];
     for (int i = 0; i < ROWS; i++) {
         const struct quality *q = &table[i];
+        all[i] = q->name;
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", q->name);
         if (!psld_text_is(quality, q->name)) continue;
@@ -59,5 +61,7 @@ psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, 
         if (options->eta < 0) options->eta = q->eta;
         return options->eps == 0 ? choose_end(recipe, &options->eps) : PSLD_OK;
     }
-    return psld_fail(PSLD_BAD_ARGUMENT, "quality: expected one of %s, found \"%s\"", names, quality ? quality : "");
+    if (!quality) quality = "";
+    return psld_fail(PSLD_BAD_ARGUMENT, "quality: expected one of %s, found \"%s\"%s", names, quality,
+                     psld_text_meant(quality, all, ROWS, meant));
 }

@@ -13,13 +13,17 @@ enum { ROWS = sizeof table / sizeof *table };
 
 const psld_sampler *psld_sampler_find(const char *name)
 {
-    char names[256] = "";
+    char names[256] = "", meant[PSLD_MEANT];
+    const char *list[ROWS];
     for (int i = 0; i < ROWS; i++) {
         if (psld_text_is(name, table[i]->name)) return table[i];
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", table[i]->name);
+        list[i] = table[i]->name;
     }
-    psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected one of %s, found \"%s\"", names, name ? name : "");
+    if (!name) name = "";
+    psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected one of %s, found \"%s\"%s", names, name,
+              psld_text_meant(name, list, ROWS, meant));
     return NULL;
 }
 

@@ -27,7 +27,13 @@ static psld_status read_grid(const char *name, psld_sample_options *options)
 {
     for (int g = 0; (options->grid = psld_grid_name(g)); g++)
         if (strcmp(options->grid, name) == 0) return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT, "grid: there is none named \"%s\"", name);
+    char meant[PSLD_MEANT];
+    const char *names[16];
+    size_t count = 0;
+    for (; count < sizeof names / sizeof *names && psld_grid_name((int)count); count++)
+        names[count] = psld_grid_name((int)count);
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: there is none named \"%s\"%s", name,
+                     psld_text_meant(name, names, count, meant));
 }
 
 static psld_status read_word(const char *key, const char *value, psld_sample_options *options)
@@ -49,7 +55,11 @@ static psld_status read_word(const char *key, const char *value, psld_sample_opt
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected a %snumber, found \"%s\"", key,
                          words[w].whole ? "whole " : "", value);
     }
-    return psld_fail(PSLD_BAD_ARGUMENT, "a sampler has no \"%s\"", key);
+    char meant[PSLD_MEANT];
+    const char *names[WORDS + 1] = {"grid"};
+    for (int w = 0; w < WORDS; w++) names[w + 1] = words[w].key;
+    return psld_fail(PSLD_BAD_ARGUMENT, "a sampler has no \"%s\"%s", key,
+                     psld_text_meant(key, names, WORDS + 1, meant));
 }
 
 psld_status psld_sample_words(const char *text, psld_sample_options *options)

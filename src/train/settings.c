@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "model/network.h"
+#include "process/recipe.h"
 
 /* ---- The table of keys ------------------------------------------------------------------------------------------- */
 
@@ -123,14 +125,62 @@ static void full_name(const key_row *row, char name[LONGEST_KEY])
     snprintf(name, LONGEST_KEY, "%s%s%s", row->section ? row->section : "", row->section ? "." : "", row->name);
 }
 
-int psld_training_key(int index, const char **name, const char **initial, const char **help)
+/* Rows of other tables get the name of their section: they are keys within a map. */
+static int look_in(int (*row)(int, psld_key *), const char *section, int *index, psld_key *key)
 {
     static _Thread_local char text[LONGEST_KEY];
+    int found = row(*index, key), rows = 0;
+    if (!found) {
+        for (psld_key other; row(rows, &other);) rows++;
+        *index -= rows;
+        return 0;
+    }
+    snprintf(text, sizeof text, "%s%s%s", section, *section ? "." : "", key->name);
+    key->name = text;
+    return 1;
+}
+
+static int process_key(int index, psld_key *key)
+{
+    *key = (psld_key){.name = "process",
+                      .type = "recipe",
+                      .initial = "",
+                      .help = "a preset with overrides (psld gamma=0.02), a file, or the keys below"};
+    return index == 0;
+}
+
+static int settings_key(int index, psld_key *key)
+{
+    static const char *const types[] = {"whole number", "number", "yes or no", "word", "text", "list of names"};
+    static _Thread_local char name[LONGEST_KEY];
     if (index < 0 || index >= ROWS) return 0;
-    full_name(&table[index], text);
-    *name = text;
-    *initial = table[index].initial;
-    *help = table[index].help;
+    const key_row *row = &table[index];
+    full_name(row, name);
+    *key = (psld_key){.name = name,
+                      .type = types[row->kind],
+                      .initial = row->initial,
+                      .choices = row->words,
+                      .min = row->min,
+                      .max = row->max,
+                      .may_change = row->may_change,
+                      .help = row->help};
+    return 1;
+}
+
+int psld_training_key_look(int index, psld_key *key)
+{
+    if (index < 0) return 0;
+    return look_in(process_key, "", &index, key) || look_in(psld_recipe_key, "process", &index, key) ||
+           look_in(psld_network_key, "model", &index, key) || settings_key(index, key);
+}
+
+int psld_training_key(int index, const char **name, const char **initial, const char **help)
+{
+    psld_key key;
+    if (!psld_training_key_look(index, &key)) return 0;
+    *name = key.name;
+    *initial = key.initial;
+    *help = key.help;
     return 1;
 }
 
@@ -211,7 +261,9 @@ static psld_status read_word(const psld_node *node, const key_row *row, int *pos
         if (strncmp(word, text, length) == 0 && (word[length] == '|' || word[length] == 0)) return PSLD_OK;
         word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
     }
-    return psld_node_fail(node, "expected %s, found \"%s\"", row->words, text);
+    char meant[PSLD_MEANT];
+    return psld_node_fail(node, "expected %s, found \"%s\"%s", row->words, text,
+                          psld_text_meant_of(text, row->words, meant));
 }
 
 static psld_status read_number(const psld_node *node, const key_row *row, double *number)
@@ -221,7 +273,9 @@ static psld_status read_number(const psld_node *node, const key_row *row, double
     if (row->words && psld_node_text(node, &text) == PSLD_OK && strcmp(text, row->words) == 0) return PSLD_OK;
     PSLD_TRY(psld_node_number(node, number));
     if (*number >= row->min && *number <= row->max) return PSLD_OK;
-    return psld_node_fail(node, "expected a number from %g to %g, found %g", row->min, row->max, *number);
+    char found[PSLD_NUMBER_SIZE];
+    return psld_node_fail(node, "expected a number from %g to %g, found %s", row->min, row->max,
+                          psld_text_shortest(*number, found));
 }
 
 /* A list has different numbers, none of them 0, which stands for none at all. */
@@ -288,11 +342,28 @@ static psld_status check_section(const psld_yaml *yaml, const char *section)
     return psld_node_check_keys(map, known);
 }
 
-psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings)
+/* A key that stands at the top may be one of a section: `steps` is train.steps. */
+static psld_status check_top(const psld_node *root)
 {
     static const char *const top[] = {"process", "data", "model", "train", "seed", NULL};
+    for (size_t i = 0; psld_node_kind_of(root) == PSLD_NODE_MAP && i < psld_node_size(root); i++) {
+        const char *name = psld_node_key_at(root, i);
+        psld_key key;
+        size_t j = 0;
+        while (top[j] && strcmp(top[j], name) != 0) j++;
+        for (int k = 0; !top[j] && psld_training_key_look(k, &key); k++) {
+            const char *dot = strchr(key.name, '.');
+            if (dot && strcmp(dot + 1, name) == 0)
+                return psld_fail(PSLD_BAD_INPUT, "unknown key \"%s\": did you mean \"%s\"?", name, key.name);
+        }
+    }
+    return psld_node_check_keys(root, top);
+}
+
+psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings)
+{
     memset(settings, 0, sizeof *settings);
-    PSLD_TRY(psld_node_check_keys(psld_yaml_root(yaml), top));
+    PSLD_TRY(check_top(psld_yaml_root(yaml)));
     if (psld_node_get(psld_yaml_root(yaml), "data")) PSLD_TRY(check_section(yaml, "data"));
     if (psld_node_get(psld_yaml_root(yaml), "train")) PSLD_TRY(check_section(yaml, "train"));
     for (int i = 0; i < ROWS; i++) {
@@ -359,26 +430,56 @@ static int same_tree(const psld_node *a, const psld_node *b, char *key, size_t r
     return 1;
 }
 
-static void show_value(const psld_yaml *yaml, const char *key, char *text, size_t room)
+static const psld_node *node_at(const psld_yaml *yaml, const char *key)
 {
     const psld_node *node = psld_yaml_root(yaml);
-    const char *value = "a list";
-    for (const char *at = key; node && *at;) {
+    while (node && *key) {
         char name[256];
-        size_t length = strcspn(at, ".");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        size_t length = strcspn(key, ".");
+        snprintf(name, sizeof name, "%.*s", (int)length, key);
         node = psld_node_get(node, name);
-        at += length + (at[length] == '.');
+        key += length + (key[length] == '.');
     }
-    if (node && psld_node_kind_of(node) == PSLD_NODE_SCALAR) psld_node_text(node, &value);
-    snprintf(text, room, "%.60s", node ? value : "nothing");
+    return node;
+}
+
+/* As it could be written: "[1, 2]", "{preset: vp}"; the beginning of what is long. */
+static size_t show_node(const psld_node *node, char *text, size_t room)
+{
+    const char *value = "";
+    size_t used = 0;
+    psld_node_kind kind = psld_node_kind_of(node);
+    if (kind == PSLD_NODE_SCALAR) {
+        psld_node_text(node, &value);
+        snprintf(text, room, "%s", *value ? value : "\"\"");
+        return strlen(text);
+    }
+    used += (size_t)snprintf(text, room, kind == PSLD_NODE_LIST ? "[" : "{");
+    for (size_t i = 0; i < psld_node_size(node) && used + 8 < room; i++) {
+        const char *name = kind == PSLD_NODE_MAP ? psld_node_key_at(node, i) : "";
+        snprintf(text + used, room - used, "%s%s%s", i ? ", " : "", name, *name ? ": " : "");
+        used += strlen(text + used);
+        used += show_node(psld_node_at(node, i), text + used, room - used);
+    }
+    snprintf(text + used, room - used, kind == PSLD_NODE_LIST ? "]" : "}");
+    return strlen(text);
+}
+
+static void show_value(const psld_yaml *yaml, const char *key, char *text, size_t room)
+{
+    const psld_node *node = node_at(yaml, key);
+    snprintf(text, room, "nothing");
+    if (node && show_node(node, text, room) + 1 == room) memcpy(text + room - 4, "...", 3);
 }
 
 psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *path)
 {
-    char key[512] = "", old[64], new[64];
+    char key[512] = "", old[160], new[160];
     if (same_tree(psld_yaml_root(before), psld_yaml_root(now), key, sizeof key)) return PSLD_OK;
     show_value(before, key, old, sizeof old);
     show_value(now, key, new, sizeof new);
-    return psld_fail(PSLD_BAD_INPUT, "%s: is of another configuration: %s is %s there and %s now", path, key, old, new);
+    return psld_fail(PSLD_BAD_INPUT,
+                     "%s: is of another configuration: %s is %s there and %s now; leave it as it is, or give another "
+                     "folder",
+                     path, key, old, new);
 }

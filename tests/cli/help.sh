@@ -59,7 +59,27 @@ complete_line() { # WORDS...: what the last of them may become
 [ "$(complete_line psld sample --sampler ss)" = sscs ] || fail "--sampler ss: $(complete_line psld sample --sampler ss)"
 [ "$(complete_line psld recipe comp)" = completion.bash ] || fail "file: $(complete_line psld recipe comp)"
 
+check "completion of keys, toys, presets, samplers and grids; of words that bash cuts in pieces"
+for word in train.lr= model.predicts= process= toy:moons; do
+    complete_line psld train "" | grep -qx -- "$word" || fail "psld train: no $word"
+done
+[ "$(complete_line psld train train.lr)" = train.lr= ] || fail "train.lr: $(complete_line psld train train.lr)"
+[ "$(complete_line psld recipe psld-ce)" = psld-celeba64 ] || fail "psld-ce: $(complete_line psld recipe psld-ce)"
+[ "$(complete_line psld sample --grid quad)" = quadratic ] || fail "--grid quad: $(complete_line psld sample --grid quad)"
+cut_line() { # LINE WORDS...: the same of a line as bash cuts it
+    PATH=$PWD/bin:$PATH COMP_LINE=$1 COMP_POINT=${#1} bash -c '
+        . ./completion.bash
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1))
+        _psld
+        printf "%s\n" "${COMPREPLY[@]}"' completion "${@:2}"
+}
+[ "$(cut_line "psld train toy:mo" psld train toy : mo)" = moons ] || fail "toy:mo"
+[ "$(cut_line "psld train train.loss=d" psld train train.loss = d)" = dsm ] || fail "train.loss=d"
+[ "$(cut_line "psld train process=psld-af" psld train process = psld-af)" = psld-afhqv2 ] || fail "process="
+
 check "wrong usage"
+refuses 2 'no command "recipie": did you mean "recipe"?' recipie
 refuses 2 'no command "nonsense"' nonsense
 refuses 2 'no command "--nonsense"' --nonsense
 refuses 2 'no command "two?lines"' $'two\nlines'

@@ -118,3 +118,14 @@ assert len(j['recipes']) == 4"
 grep -q '<svg' one.svg && grep -q '</svg>' one.svg || fail "one.svg is no SVG"
 [ "$(head -c 8 all.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "all.png is no PNG"
 [ "$(find . -name '.*' -type f | wc -l)" -eq 0 ] || fail "temporary files are left"
+
+check "what a recipe is given by is printed with the digits that read back, and one mass is a list"
+printf 'name: own\nD: [[0.05, 0, 0], [0, 0.1, 0], [0, 0, 0.3]]\nQ: [[0, -0.7, 0], [0.7, 0, 0.123456789012], [0, -0.123456789012, 0]]\nmass: 0.2\ninit: 0.1\n' >one.yaml
+quietly recipe one.yaml
+says "  D           [0.05, 0, 0], [0, 0.1, 0], [0, 0, 0.3]"
+says "[0.7, 0, 0.123456789012]"
+says "  mass        0.2, 0.2"
+quietly recipe one.yaml --json
+says '"mass": [0.20000000000000001, 0.20000000000000001]'
+says '"init": [0.10000000000000001, 0.10000000000000001]'
+refuses 1 "mass=heavy: expected a number" recipe one.yaml mass=heavy

@@ -1,0 +1,51 @@
+/* The keys of recipes: which there are, where each may stand, and what it means. */
+#include "process/recipe.h"
+
+#define PRESETS (PSLD_KEYS_VP | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD)
+#define ALL     (PSLD_KEYS_MATRICES | PRESETS)
+#define AUX     (PSLD_KEYS_MATRICES | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD) /* what has auxiliary variables */
+
+static const struct key_row {
+    const char *name, *type, *initial, *choices, *help;
+    unsigned where;
+} table[] = {
+    {"preset", "word", "", NULL, "a preset that the other keys change; psld recipe --list has them", PRESETS},
+    {"name", "text", "", NULL, "what the recipe is called", ALL},
+    {"gamma", "number", "0.01", NULL, "noise of the position (psld)", PSLD_KEYS_PHASE},
+    {"nu", "number", "", NULL, "noise of the momentum; gamma + 4 where it is not given", PSLD_KEYS_PHASE},
+    {"m_inv", "number", "", NULL, "one over the mass; that of critical damping where it is not given", PSLD_KEYS_PHASE},
+    {"D", "matrix", "", NULL, "k x k, symmetric: noise of each variable, position first", PSLD_KEYS_MATRICES},
+    {"Q", "matrix", "", NULL, "k x k, skew-symmetric: exchange between the variables", PSLD_KEYS_MATRICES},
+    {"drift", "matrix", "", NULL, "with noise instead of D and Q: dz = beta drift z dt + sqrt(beta) noise dw",
+     PSLD_KEYS_MATRICES},
+    {"noise", "matrix", "", NULL, "see drift", PSLD_KEYS_MATRICES},
+    {"mass", "number or list", "1", NULL, "of each auxiliary variable", PSLD_KEYS_MATRICES},
+    {"beta", "number or list", "8", NULL, "constant, or [at t = 0, at t = 1]; vp has [0.1, 20]", ALL},
+    {"beta_min", "number", "", NULL, "beta at t = 0", ALL},
+    {"beta_max", "number", "", NULL, "beta at t = 1", ALL},
+    {"init", "number or list", "0.04", NULL, "variance of each auxiliary variable at t = 0, in units of its mass", AUX},
+    {"kappa", "number", "", NULL, "another name for init", AUX},
+    {"stabiliser", "number", "1e-9", NULL, "added to the variances of the kernel; 0 for one variable", ALL},
+    {"factor", "word", "lower", "lower|upper", "of the covariance, which decides what eps means",
+     PSLD_KEYS_MATRICES | PSLD_KEYS_PHASE},
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+int psld_recipe_key(int index, psld_key *key)
+{
+    if (index < 0 || index >= ROWS) return 0;
+    const struct key_row *row = &table[index];
+    *key = (psld_key){
+        .name = row->name, .type = row->type, .initial = row->initial, .choices = row->choices, .help = row->help};
+    return 1;
+}
+
+psld_status psld_recipe_check_keys(const psld_node *map, unsigned where)
+{
+    const char *known[ROWS + 1];
+    size_t count = 0;
+    for (int i = 0; i < ROWS; i++)
+        if (table[i].where & where) known[count++] = table[i].name;
+    known[count] = NULL;
+    return psld_node_check_keys(map, known);
+}
