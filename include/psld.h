@@ -61,6 +61,9 @@ PSLD_API const char *psld_text_shortest(double number, char text[PSLD_NUMBER_SIZ
  * exchanged, or the end missing. NULL: none. */
 PSLD_API const char *psld_text_nearest(const char *word, const char *const *words, size_t count);
 
+/* Makes a folder and those above it, unless they are there. */
+PSLD_API psld_status psld_folder_make(const char *path);
+
 #define PSLD_VERSION "0.1.0"
 /* The version of the library that runs; PSLD_VERSION is the one compiled against. */
 PSLD_API const char *psld_version(void);

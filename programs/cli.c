@@ -37,6 +37,7 @@ static void print_help(const cli_command *command, const cli_option *options)
     for (const cli_option *o = options; o->name; o++) print_option(o);
     for (const cli_option *o = common; o->name; o++) print_option(o);
     printf("\nExamples:\n%s", command->examples);
+    cli_print_folders();
 }
 
 /* Prints text for roff: hyphens and backslashes escaped, no line may begin with a dot or quote. */
@@ -96,7 +97,9 @@ static void print_man(const cli_command *command, const cli_option *options)
     for (const cli_option *o = common; o->name; o++) print_man_option(o);
     printf(".SH EXAMPLES\n.nf\n");
     print_roff(command->examples);
-    printf(".fi\n.SH SEE ALSO\n.BR psld (1)\n");
+    printf(".fi\n");
+    cli_print_man_files();
+    printf(".SH SEE ALSO\n.BR psld (1)\n");
 }
 
 static void print_option_names(const cli_option *options)
@@ -426,14 +429,6 @@ int cli_output_possible(const char *path)
     return 0;
 }
 
-psld_status cli_make_folder(const char *path)
-{
-    struct stat about;
-    if (mkdir(path, 0777) == 0) return PSLD_OK;
-    if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
-    return cli_bad_input("%s: cannot make this folder: %s", path, strerror(errno));
-}
-
 char *cli_join(const char *const *words, int count)
 {
     size_t size = 1;
@@ -553,46 +548,19 @@ void cli_model_settle(cli_model *m)
 
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)
 {
+    char found[CLI_PATH];
+    const char *name = cli_find_config(words[0], "", found);
     cli_model_settle(m);
     m->options.overrides = words + 1;
     m->options.override_count = (size_t)(count - 1);
     for (int i = 1; i < count; i++)
         if (!strchr(words[i], '=')) return cli_bad_input("%s: expected an override, key=value", words[i]);
-    if (!cli_ends_in(words[0], ".yaml|.yml")) return psld_model_open(words[0], &m->options, model);
-    if (psld_model_create(words[0], &m->options, 0, model) == PSLD_OK) return PSLD_OK;
+    if (!cli_ends_in(name, ".yaml|.yml")) return psld_model_open(name, &m->options, model);
+    if (psld_model_create(name, &m->options, 0, model) == PSLD_OK) return PSLD_OK;
     char as_config[1024];
     snprintf(as_config, sizeof as_config, "%s", psld_error_text());
-    psld_status status = psld_model_open(words[0], &m->options, model);
+    psld_status status = psld_model_open(name, &m->options, model);
     return status == PSLD_OK || strstr(psld_error_text(), "mixture") == NULL ? status : cli_bad_input("%s", as_config);
-}
-
-/* Where this program lies, without its own name; "." where the system does not say. */
-static void program_folder(char folder[CLI_PATH])
-{
-    ssize_t length = readlink("/proc/self/exe", folder, CLI_PATH - 1);
-    folder[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = 0;
-    else
-        strcpy(folder, ".");
-}
-
-int cli_shipped_model(const char *name, char path[CLI_PATH])
-{
-    static const char *const from_program[] = {"models", PSLD_BIN_TO_MODELS};
-    char own[CLI_PATH];
-    const char *given = getenv("PSLD_MODELS");
-    if (given && *given) {
-        int length = snprintf(path, CLI_PATH, "%s/%s", given, name);
-        return length < CLI_PATH && access(path, R_OK) == 0;
-    }
-    program_folder(own);
-    for (int i = 0; i < 2; i++) {
-        int length = snprintf(path, CLI_PATH, "%s/%s/%s", own, from_program[i], name);
-        if (length < CLI_PATH && access(path, R_OK) == 0) return 1;
-    }
-    return 0;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

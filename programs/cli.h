@@ -20,9 +20,9 @@ typedef struct cli_command {
     void (*complete)(const char *word); /* prints words that are no options, for the completion; NULL: file names */
 } cli_command;
 
-extern const cli_command command_bench, command_convert, command_demo, command_encode, command_eval, command_guide,
-    command_info, command_inpaint, command_interpolate, command_recipe, command_restore, command_sample, command_score,
-    command_stop, command_sweep, command_train;
+extern const cli_command command_bench, command_configs, command_convert, command_demo, command_encode, command_eval,
+    command_guide, command_info, command_inpaint, command_interpolate, command_recipe, command_restore, command_sample,
+    command_score, command_stop, command_sweep, command_train;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */
@@ -68,9 +68,6 @@ int cli_ends_in(const char *path, const char *endings);
 /* Whether a file can be made at `path`: its folder exists and may be written. If not, says so. To be asked before long
  * work. */
 int cli_output_possible(const char *path);
-/* Makes a folder, unless it is there. */
-psld_status cli_make_folder(const char *path);
-
 /* Joins words with single spaces; NULL when memory ends. Free with free(). */
 char *cli_join(const char *const *words, int count);
 
@@ -162,6 +159,22 @@ psld_status cli_model_open(cli_model *m, const char *const *words, int count, ps
  * build), or in the share/psld/models that it was installed with, wherever that was moved to. 0 when there is none. */
 enum { CLI_PATH = 4096 };
 int cli_shipped_model(const char *name, char path[CLI_PATH]);
+/* The same of configurations: `configs` instead of `models`, $PSLD_CONFIGS; also the folder itself, and that of the
+ * documentation (0: not installed). */
+int cli_shipped_config(const char *name, char path[CLI_PATH]);
+int cli_configs_folder(char path[CLI_PATH]);
+int cli_docs_folder(char path[CLI_PATH]);
+/* A configuration as a user names it: a file, or the bare name of one that comes with the program, from `folder` of its
+ * configurations ("" or "sweeps/"). Returns `word` itself, or `path`. */
+const char *cli_find_config(const char *word, const char *folder, char path[CLI_PATH]);
+/* Fails because a word is neither a file nor a configuration; says which was perhaps meant. */
+psld_status cli_no_config(const char *word);
+/* Calls for every configuration that comes with the program, by name; 0: there are none. */
+int cli_each_config(void (*each)(void *user, const char *name, const char *path), void *user);
+
+/* Where configurations and documentation are: for --help, and for man pages. */
+void cli_print_folders(void);
+void cli_print_man_files(void);
 
 /* JSON: a number, or null where JSON has none; a k x k matrix; printing with all digits. */
 json_t *cli_json_number(double number);

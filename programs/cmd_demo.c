@@ -202,7 +202,7 @@ static psld_status write_page(const demo *d)
 
 static psld_status run_demo(demo *d)
 {
-    psld_status status = cli_make_folder(d->folder);
+    psld_status status = psld_folder_make(d->folder);
     if (status == PSLD_OK) status = prepare(d);
     if (status == PSLD_OK)
         status =

@@ -78,7 +78,7 @@ static psld_status write_folders(const guide_job *g, const psld_array *pixels)
     const char *out = g->sampling.request->out;
     char path[CLI_PATH], number[32];
     psld_array part = *pixels;
-    psld_status status = cli_make_folder(out);
+    psld_status status = psld_folder_make(out);
     part.shape[0] = g->n;
     part.count = pixels->count / g->labels;
     for (size_t row = 0; status == PSLD_OK && row < g->labels; row++) {

@@ -202,6 +202,7 @@ static int show_yaml(const char *path, int json)
 static int run(const cli_command *command, int argc, char **argv)
 {
     const char *words[16];
+    char found[CLI_PATH];
     int json = 0, quick = 0, count, exit_code;
     const cli_option options[] = {
         {"quick", 0, CLI_FLAG, NULL, "data sets: do not decode every image to find broken ones", &quick, NULL},
@@ -211,6 +212,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (argc > 16) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one file, found %d", count);
+    words[0] = cli_find_config(words[0], "", found);
     if (info_is_run(words[0])) return info_run(words[0], json);
     if (cli_ends_in(words[0], ".npy")) return show_array(words[0], json);
     if (cli_ends_in(words[0], ".yaml|.yml")) return show_yaml(words[0], json);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "sweep.h"
 
@@ -168,12 +167,9 @@ static int sweep_all(psld_sweep *sweep, const request *r)
 {
     char path[PATH];
     json_t *rows = json_array();
-    if (mkdir(r->out, 0777) != 0 && errno != EEXIST) {
-        cli_complain("%s: cannot make the folder: %s", r->out, strerror(errno));
-        return EXIT_FAILED;
-    }
     snprintf(path, sizeof path, "%s/results.jsonl", r->out);
-    psld_status status = run_cells(sweep, path, rows);
+    psld_status status = psld_folder_make(r->out);
+    if (status == PSLD_OK) status = run_cells(sweep, path, rows);
     json_t *means = sweep_means(rows);
     int several = json_array_size(means) < json_array_size(rows);
     if (status == PSLD_OK) status = write_all(sweep, r, rows, means);
@@ -210,7 +206,9 @@ static int run(const cli_command *command, int argc, char **argv)
         if (!strchr(words[i], '=')) return cli_wrong_usage(command, "%s: expected an override, key=value", words[i]);
     if (!r.estimate && !r.out) return cli_wrong_usage(command, "where to? Give -o FOLDER");
     psld_sweep *sweep;
-    psld_status status = psld_sweep_open(words[0], words + 1, (size_t)(count - 1), &sweep);
+    char path[CLI_PATH];
+    psld_status status =
+        psld_sweep_open(cli_find_config(words[0], "sweeps/", path), words + 1, (size_t)(count - 1), &sweep);
     if (status != PSLD_OK) return cli_failed(status);
     exit_code = r.estimate ? estimate(sweep, &r) : sweep_all(sweep, &r);
     psld_sweep_free(sweep);

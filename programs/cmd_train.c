@@ -189,6 +189,7 @@ static int run(const cli_command *command, int argc, char **argv)
 {
     request r = {0};
     const char *words[256];
+    char found[CLI_PATH];
     int count, exit_code;
     psld_training_defaults(&r.options);
     r.options.metric = psld_training_distance();
@@ -215,10 +216,12 @@ static int run(const cli_command *command, int argc, char **argv)
     if (r.keys) return train_print_keys(r.json);
     const char **overrides = words;
     if (count > 0 && (!strchr(words[0], '=') || access(words[0], F_OK) == 0)) {
-        if (is_config(words[0]))
-            r.options.config = words[0];
+        const char *named = cli_find_config(words[0], "", found);
+        if (access(named, F_OK) != 0 && !strchr(named, ':')) return cli_failed(cli_no_config(words[0]));
+        if (is_config(named))
+            r.options.config = named;
         else
-            r.options.data = words[0];
+            r.options.data = named;
         overrides++, count--;
     }
     if (r.clean) overrides[count++] = "train.clean=true";
@@ -236,17 +239,18 @@ const cli_command command_train = {
     .summary = "trains a network on data, or goes on training it",
     .usage = "CONFIG|DATA -o RUN [options] [key=value ...]",
     .description =
-        "CONFIG is a YAML file (configs/ has those of the paper; --keys lists all keys). With DATA alone a network and "
-        "settings\n"
-        "are chosen for it and shown. DATA is a folder or archive of images, MNIST or CIFAR files, .npy or .npz, or "
-        "toy:NAME.\n\n"
+        "CONFIG is a YAML file, or the name of one that comes with the program (psld configs lists them; --keys lists "
+        "all keys).\n"
+        "With DATA alone a network and settings are chosen for it and shown. DATA is a folder or archive of images, "
+        "MNIST or CIFAR\n"
+        "files, .npy or .npz, or toy:NAME.\n\n"
         "RUN gets config.yaml, log.jsonl, loss.png, model.safetensors, checkpoints/, samples/, and index.html, which "
         "shows them\n"
         "in a browser and reloads itself while the run goes on. The same command again, or\n"
         "psld train -o RUN, goes on where it stopped, bit for bit. Ctrl-C finishes the step and writes a checkpoint.",
     .examples = "  psld train toy:moons -o moons\n"
                 "  psld train pictures/ -o run train.steps=20000\n"
-                "  psld train configs/cifar10-psld-39m.yaml --data cifar-10-binary.tar.gz -o run train.batch=8\n"
+                "  psld train cifar10-psld-39m --data cifar-10-binary.tar.gz -o run train.batch=8\n"
                 "  psld train -o run train.steps=100000\n"
                 "  psld train --classifier pictures/ -o judge\n",
     .run = run,

@@ -7,7 +7,7 @@
 static const cli_command *const commands[] = {&command_demo,   &command_recipe,      &command_train,   &command_stop,
                                               &command_sample, &command_guide,       &command_inpaint, &command_restore,
                                               &command_encode, &command_interpolate, &command_score,   &command_eval,
-                                              &command_sweep,  &command_convert,     &command_info,    &command_bench};
+                                              &command_sweep,  &command_convert,     &command_info,    &command_configs, &command_bench};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char about[] = "designs, trains, samples and evaluates diffusion generative models by the complete recipe";
@@ -17,6 +17,7 @@ static void print_help(void)
     printf("psld %s: %s\n\nUsage: psld COMMAND [options] [key=value ...]\n\n", psld_version(), about);
     for (int i = 0; i < COMMANDS; i++) printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
     printf("\n`psld demo` shows what it can do; `psld COMMAND --help` has the options and examples.\n");
+    cli_print_folders();
 }
 
 static void print_man(void)
@@ -25,6 +26,7 @@ static void print_man(void)
     printf(".SH SYNOPSIS\n.B psld\n.I COMMAND\n[options] [key=value ...]\n.SH COMMANDS\n");
     for (int i = 0; i < COMMANDS; i++) printf(".TP\n.BR psld\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
     printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. Errors are one line on standard error.\n");
+    cli_print_man_files();
 }
 
 /* Options and words come from the commands themselves: `psld COMMAND --options`, --choices OPTION and --words WORD list

@@ -132,7 +132,7 @@ static psld_status claim_folder(const sample_job *job, json_t *description, psld
 {
     const char *folder = job->sampling.request->out;
     if (strlen(folder) + 64 > PATH_ROOM) return cli_bad_input("%s: the name is too long", folder);
-    psld_status status = cli_make_folder(folder);
+    psld_status status = psld_folder_make(folder);
     if (status == PSLD_OK) status = psld_claim_folder(folder, claim);
     if (status == PSLD_OK) status = agree_on_samples(folder, description);
     return status;

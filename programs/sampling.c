@@ -166,7 +166,7 @@ psld_status sampling_write_folder(const psld_array *pixels, const char *path)
 {
     char name[CLI_PATH];
     size_t each = pixels->count / pixels->shape[0];
-    psld_status status = cli_make_folder(path);
+    psld_status status = psld_folder_make(path);
     for (size_t i = 0; status == PSLD_OK && i < pixels->shape[0]; i++) {
         psld_array one = {.type = PSLD_U8, .rank = 3, .count = each};
         memcpy(one.shape, pixels->shape + 1, 3 * sizeof *one.shape);

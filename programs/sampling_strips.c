@@ -54,7 +54,7 @@ static psld_status write_folder(const sampling_request *request, psld_array *con
 {
     const char *out = request->out;
     char path[CLI_PATH];
-    psld_status status = cli_make_folder(out);
+    psld_status status = psld_folder_make(out);
     for (int i = 0; status == PSLD_OK && i < 3; i++) {
         if (snprintf(path, sizeof path, "%s/%s", out, names[i]) >= (int)sizeof path)
             return cli_bad_input("%s: the name is too long", out);

@@ -42,7 +42,13 @@ int train_print_keys(int json)
     return EXIT_DONE;
 }
 
-/* Names of keys with '=', or, once the word has that, what the key may be; toys. */
+static void print_name(void *user, const char *name, const char *path)
+{
+    (void)user, (void)path;
+    if (strncmp(name, "sweeps/", 7) != 0) puts(name);
+}
+
+/* Names of keys with '=', or, once the word has that, what the key may be; toys and configurations. */
 void train_complete(const char *word)
 {
     psld_key key;
@@ -57,4 +63,5 @@ void train_complete(const char *word)
         for (int p = 0; psld_preset_name(p); p++) printf("process=%s\n", psld_preset_name(p));
     }
     for (int i = 0; !equals && psld_toy_name(i); i++) printf("toy:%s\n", psld_toy_name(i));
+    if (!equals) cli_each_config(print_name, NULL);
 }

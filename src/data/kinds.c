@@ -1,8 +1,10 @@
 /* The tables of kinds: files are told by their first bytes, folders and archives by the names in them. */
 #include "data/kinds.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "io/file.h"
@@ -102,11 +104,27 @@ static psld_status read_head(head *h)
     return status == PSLD_NO_MEMORY ? status : PSLD_OK;
 }
 
+/* The folder of a training run has pictures in it, but they are not data. */
+static int is_run(const char *path)
+{
+    static const char *const files[] = {"config.yaml", "checkpoints"};
+    char file[4096];
+    for (int i = 0; i < 2; i++)
+        if (snprintf(file, sizeof file, "%s/%s", path, files[i]) >= (int)sizeof file || access(file, F_OK) != 0)
+            return 0;
+    return 1;
+}
+
 psld_status psld_items_open(const char *path, const psld_data_options *options, psld_items **items)
 {
     head h = {.path = path};
     *items = NULL;
     if (is_toy(&h)) return psld_toy_open(path, options, items);
+    if (is_run(path))
+        return psld_fail(PSLD_BAD_INPUT,
+                         "%s: is the folder of a training run, not data (psld train -o %s goes on with it; pictures of "
+                         "its samples are in %s/samples)",
+                         path, path, path);
     PSLD_TRY(read_head(&h));
     for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++)
         if (h.size > 0 && file_kinds[i].is(&h)) return file_kinds[i].open(path, options, items);

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "io/file.h"
 
 enum { LONGEST_PATH = 4096, LONGEST_NAME = 256, LONGEST_LINE = 1 << 16 };
@@ -41,13 +42,35 @@ const char *psld_run_folder_file(psld_run_folder *run, const char *name)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-static psld_status make_folder(const char *path)
+/* What the folder of a run that was killed as it began may hold, and what may lie beside it: a log of the shell. */
+static int is_harmless(const struct dirent *entry, const char *folder)
 {
+    static const char *const own[] = {"checkpoints", "samples"};
+    static const char *const data[] = {".png", ".jpg", ".jpeg", ".webp", ".npy",  ".npz",        ".tar",
+                                       ".zip", ".gz",  ".bin",  ".yaml", ".json", ".safetensors"};
+    char path[LONGEST_PATH];
     struct stat about;
-    if (mkdir(path, 0777) == 0) return PSLD_OK;
-    int error = errno;
-    if (error == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return PSLD_OK;
-    return psld_fail_errno(path, "make this folder", error == EEXIST ? ENOTDIR : error);
+    if (entry->d_name[0] == '.') return 1;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(entry->d_name, own[i]) == 0) return 1;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        if (psld_text_ends_in(entry->d_name, data[i])) return 0;
+    snprintf(path, sizeof path, "%.3800s/%.255s", folder, entry->d_name);
+    return stat(path, &about) != 0 || !S_ISDIR(about.st_mode);
+}
+
+psld_status psld_run_folder_check_new(const char *path)
+{
+    char found[256] = "";
+    DIR *dir = opendir(path);
+    if (!dir) return PSLD_OK; /* there is none, or making it will say why not */
+    for (const struct dirent *entry; !*found && (entry = readdir(dir));)
+        if (!is_harmless(entry, path)) snprintf(found, sizeof found, "%.255s", entry->d_name);
+    closedir(dir);
+    if (!*found) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT,
+                     "%s: cannot become the folder of a run: it has other things in it (%s); give a new folder", path,
+                     found);
 }
 
 /* A folder of somebody else's may have links in the place of what a run writes, to files that must not be written. */
@@ -123,14 +146,14 @@ static psld_status open_in(psld_run_folder *run, const char *path)
         return psld_fail(PSLD_BAD_INPUT, "%.200s: cannot be the name of a folder", path);
     strcpy(run->path, path);
     for (size_t length = strlen(run->path); length > 1 && run->path[length - 1] == '/';) run->path[--length] = 0;
-    PSLD_TRY(make_folder(run->path));
+    PSLD_TRY(psld_folder_make(run->path));
     PSLD_TRY(take_lock(run));
     PSLD_TRY(refuse_links(run));
     remove_remains(run->path);
     static const char *const parts[] = {"checkpoints", "samples"};
     for (int i = 0; i < 2; i++) {
         const char *part = psld_run_folder_file(run, parts[i]);
-        PSLD_TRY(make_folder(part));
+        PSLD_TRY(psld_folder_make(part));
         PSLD_TRY(refuse_links_in(part));
         remove_remains(part);
     }

@@ -9,6 +9,8 @@ typedef struct psld_run_folder psld_run_folder;
 
 /* Makes the folder if it is not there, takes its lock, and removes what a killed process left half written. */
 psld_status psld_run_folder_open(const char *path, psld_run_folder **run);
+/* Fails when a run may not begin in a folder that is there: it has data in it, or other things of somebody else's. */
+psld_status psld_run_folder_check_new(const char *path);
 /* Whether there is a run in a folder: it has a configuration. */
 int psld_run_folder_exists(const char *path);
 /* Whether a process is training in a folder. */

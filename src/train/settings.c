@@ -151,7 +151,9 @@ static int process_key(int index, psld_key *key)
 
 static int settings_key(int index, psld_key *key)
 {
-    static const char *const types[] = {"whole number", "number", "yes or no", "word", "text", "list of names"};
+    static const char *const types[] = {
+        [WHOLE] = "whole number", [NUMBER] = "number", [NUMBERS] = "number or list", [FLAG] = "yes or no",
+        [WORD] = "word",          [TEXT] = "text",     [NAMES] = "list of names"};
     static _Thread_local char name[LONGEST_KEY];
     if (index < 0 || index >= ROWS) return 0;
     const key_row *row = &table[index];

@@ -303,6 +303,7 @@ static psld_status open_in(psld_training *t, const char *folder, const psld_trai
     t->ranks = psld_distribution_now();
     if (t->ranks->rank != 0) folder = NULL;
     int goes_on = folder && psld_run_folder_exists(folder);
+    if (folder && !goes_on) PSLD_TRY(psld_run_folder_check_new(folder));
     if (goes_on) PSLD_TRY(psld_run_folder_open(folder, &t->run));
     PSLD_TRY(configure(t, options));
     PSLD_TRY(make_parts(t));

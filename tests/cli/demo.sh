@@ -53,5 +53,5 @@ done
 check "an output that cannot be"
 echo text >file
 refuses 1 "file: cannot make this folder" demo -o file
-refuses 1 "absent/page: cannot make this folder" demo -o absent/page
+refuses 1 "cannot make this folder" demo -o file/page
 refuses 2 'unexpected "page"' demo page

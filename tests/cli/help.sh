@@ -44,7 +44,8 @@ quietly --completion
 cp "$logs/out" completion.bash
 bash -n completion.bash || fail "the completion is no bash"
 mkdir bin
-ln -s "$psld" bin/psld
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$psld" >bin/psld
+chmod +x bin/psld
 complete_line() { # WORDS...: what the last of them may become
     PATH=$PWD/bin:$PATH bash -c '
         . ./completion.bash
@@ -64,6 +65,8 @@ for word in train.lr= model.predicts= process= toy:moons; do
     complete_line psld train "" | grep -qx -- "$word" || fail "psld train: no $word"
 done
 [ "$(complete_line psld train train.lr)" = train.lr= ] || fail "train.lr: $(complete_line psld train train.lr)"
+complete_line psld train cifar10-psld | grep -qx cifar10-psld-55m || fail "configurations: $(complete_line psld train cifar10-psld)"
+[ "$(complete_line psld configs celeba64-psld-6)" = "$(printf 'celeba64-psld-62m\nceleba64-psld-66m')" ] || fail "psld configs"
 [ "$(complete_line psld recipe psld-ce)" = psld-celeba64 ] || fail "psld-ce: $(complete_line psld recipe psld-ce)"
 [ "$(complete_line psld sample --grid quad)" = quadratic ] || fail "--grid quad: $(complete_line psld sample --grid quad)"
 cut_line() { # LINE WORDS...: the same of a line as bash cuts it
