@@ -175,7 +175,8 @@ psld_status psld_network_config_check(const psld_node *root)
     if (!nodes.model || nodes.published) return PSLD_OK;
     PSLD_TRY(psld_network_keys_kind(nodes.model, &kind));
     for (size_t i = 0; i < psld_node_size(nodes.model); i++) {
-        int heeding = psld_network_key_kinds(psld_node_key_at(nodes.model, i)); /* unknown keys are the reader's to refuse */
+        int heeding =
+            psld_network_key_kinds(psld_node_key_at(nodes.model, i)); /* unknown keys are the reader's to refuse */
         if (heeding && !(heeding >> kind & 1))
             return psld_node_fail(psld_node_at(nodes.model, i), "has no effect on %s", kinds[kind]);
     }
