@@ -171,6 +171,17 @@ code=0
 "$psld" train net.yaml --data pictures -o strict $net data.skip_limit=0 >"$logs/out" 2>"$logs/err" || code=$?
 [ $code -eq 1 ] && ! grep -q "skipped" "$logs/err" || fail "data.skip_limit=0: $(cat "$logs/err")"
 
+check "a lost terminal ends sampling, which keeps what it has drawn and says how far it is"
+"$psld" sample net.safetensors -n 1000000 --nfe 2 --batch 1 -o drawn >"$logs/out" 2>"$logs/err" &
+pid=$!
+waits_for test -e drawn/000002.png
+kill -HUP $pid
+code=0
+wait $pid || code=$?
+[ $code -ne 0 ] && [ $code -ne 129 ] || fail "exit code $code"
+[ -s "$logs/err" ] || fail "no word after SIGHUP"
+[ -s drawn/000001.png ] && [ -z "$(find drawn -name '*.tmp')" ] || fail "in the folder: $(ls -A drawn | head -5)"
+
 check "a model file that becomes shorter while it is used is an error with a message"
 quietly sample net.safetensors -n 2 --nfe 2 --state -o state.npy
 sed 's/nf: 8/nf: 64/' net.yaml >large.yaml # so large that weights are used where they lie
