@@ -54,7 +54,7 @@ static const key_row table[] = {
      "part of the data that is not trained on, to measure the loss on; auto: 0.01, of less than 6400 items 64 of them, "
      "of less than 1280 0.05"},
     {"data", "strict", FLAG, DATA(strict), 0, 0, "false", NULL, FREE, "stop at a broken image instead of skipping it"},
-    {"data", "skip_limit", NUMBER, DATA(skip_limit), 0, 1, "0.01", NULL, FREE,
+    {"data", "skip_limit", NUMBER, DATA(skip_limit), 0, 1, "0.05", NULL, FREE,
      "largest part of the images that may be broken and skipped, rounded up; with more the run stops"},
     {"data", "memory", WHOLE, DATA(memory), 0, 1e15, "0", NULL, FREE,
      "bytes of decoded images kept in memory, the rest goes to the cache; 0: as the data layer likes"},
