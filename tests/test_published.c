@@ -38,7 +38,8 @@ static char *become(const char *text, int classifier, int64_t *epochs)
     char *ours;
     noticed[0] = 0;
     psld_log_to(note, NULL);
-    if (psld_published_read(psld_yaml_root(yaml), classifier, &made) != PSLD_OK) fail_msg("%s", psld_error_text());
+    if (psld_published_read(psld_yaml_root(yaml), "theirs.yaml", classifier, &made) != PSLD_OK)
+        fail_msg("%s", psld_error_text());
     psld_log_to(NULL, NULL);
     assert_int_equal(psld_yaml_text(made.ours, &ours), PSLD_OK);
     *epochs = made.epochs;
@@ -114,6 +115,7 @@ static void classes_of_afhq(void **state)
                "n_cls: 3, progressive: none}}, training: {optimizer: {lr: 1e-3}}}",
                0, &epochs); /* the only network is a classifier */
     has(ours, "[dog, cat, wild]");
+    assert_string_equal(noticed, "theirs.yaml: a published configuration; these keys mean nothing here: none\n");
     has(ours, "loss: cross_entropy");
     has(ours, "clip: 0");
     has(ours, "eps: 1e-4");
@@ -129,7 +131,7 @@ static psld_status read_one(void)
         "diffusion: {data: {image_size: 8, num_channels: 3, root: x}, model: {score_fn: {" NETWORK "}, sde: {" SDE
         "}}, training: {batch_size: 2, devices: 4, optimizer: {name: Adam}}}";
     PSLD_TRY(psld_yaml_parse(text, sizeof text - 1, "theirs.yaml", &yaml));
-    psld_status status = psld_published_read(psld_yaml_root(yaml), 0, &made);
+    psld_status status = psld_published_read(psld_yaml_root(yaml), "theirs.yaml", 0, &made);
     psld_published_clear(&made);
     psld_yaml_free(yaml);
     return status;

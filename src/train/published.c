@@ -21,6 +21,7 @@
 enum { LONGEST = 1024, LONGEST_PATH = 256 };
 
 typedef struct adoption {
+    const char *name;             /* of the file */
     const psld_node *root, *part; /* what has data, model and training */
     const char *section;          /* that it stands in: "diffusion", "clf", or "" */
     int classifier;
@@ -285,8 +286,11 @@ static psld_status take_part(adoption *a)
         else
             pass_over(a, path, NULL);
     }
-    for (size_t i = 0; a->part != a->root && i < psld_node_size(a->root); i++)
-        if (psld_node_at(a->root, i) != a->part) pass_over(a, psld_node_key_at(a->root, i), NULL);
+    for (size_t i = 0; a->part != a->root && i < psld_node_size(a->root); i++) {
+        const psld_node *other = psld_node_at(a->root, i);
+        int has_process = psld_node_get(psld_node_get(other, "model"), "sde") != NULL; /* that of a classifier, too */
+        if (other != a->part && !(a->classifier && has_process)) pass_over(a, psld_node_key_at(a->root, i), NULL);
+    }
     return PSLD_OK;
 }
 
@@ -358,14 +362,14 @@ static psld_status adopt(adoption *a, psld_published *published)
     published->epochs = a->epochs;
     char devices[64] = "";
     if (a->devices > 1) snprintf(devices, sizeof devices, " for %lld devices together", (long long)a->devices);
-    psld_log(PSLD_LOG_INFO, "a published configuration%s; these keys mean nothing here: %s", devices,
+    psld_log(PSLD_LOG_INFO, "%s: a published configuration%s; these keys mean nothing here: %s", a->name, devices,
              a->used ? a->passed : "none");
     return PSLD_OK;
 }
 
-psld_status psld_published_read(const psld_node *root, int classifier, psld_published *published)
+psld_status psld_published_read(const psld_node *root, const char *name, int classifier, psld_published *published)
 {
-    adoption a = {.root = root, .classifier = classifier};
+    adoption a = {.name = name, .root = root, .classifier = classifier};
     *published = (psld_published){0};
     a.part = find_part(root, classifier, &a.section);
     if (!a.part && !classifier) a.part = find_part(root, a.classifier = 1, &a.section);

@@ -19,8 +19,8 @@ typedef struct psld_published {
 int psld_published_is(const psld_node *root);
 
 /* Makes one into ours: its score network, or with `classifier`, or where it has no other, its classifier. One line of the
- * log names the keys that mean nothing here. */
-psld_status psld_published_read(const psld_node *root, int classifier, psld_published *published);
+ * log names the keys that mean nothing here; `name` is that of the file. */
+psld_status psld_published_read(const psld_node *root, const char *name, int classifier, psld_published *published);
 void psld_published_clear(psld_published *published);
 
 /* "diffusion.training.lr=1" without what the authors' scripts write before it ("dataset.", "+dataset."); NULL: is none of

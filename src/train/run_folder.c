@@ -83,8 +83,8 @@ static psld_status refuse_link(const char *path)
 
 static psld_status refuse_links(psld_run_folder *run)
 {
-    static const char *const names[] = {"config.yaml", "log.jsonl",    "model.safetensors",
-                                        "loss.png",    "accuracy.png", "index.html"};
+    static const char *const names[] = {"config.yaml",  "log.jsonl",  "model.safetensors", "loss.png",
+                                        "accuracy.png", "index.html", "best.safetensors"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         PSLD_TRY(refuse_link(psld_run_folder_file(run, names[i])));
     return PSLD_OK;

@@ -58,7 +58,7 @@ static psld_status adopt(psld_training *t, const psld_training_options *options)
     PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
     for (size_t i = 0; i < options->override_count; i++)
         if ((theirs = psld_published_override(options->overrides[i]))) PSLD_TRY(psld_yaml_override(t->yaml, theirs));
-    PSLD_TRY(psld_published_read(psld_yaml_root(t->yaml), options->classifier, &published));
+    PSLD_TRY(psld_published_read(psld_yaml_root(t->yaml), options->config, options->classifier, &published));
     psld_status status = psld_process_set(published.ours, psld_recipe_get(published.recipe));
     t->epochs = published.epochs;
     if (status == PSLD_OK) {

@@ -134,7 +134,8 @@ quietly sample net.safetensors -n 1 --nfe 4 -o links
 rm -r links
 mkdir run
 "$psld" train toy:moons -o run train.steps=2 model.nf=8 >"$logs/out" 2>&1 || fail "$(cat "$logs/out")"
-for name in log.jsonl .lock config.yaml model.safetensors checkpoints/step-000000004.safetensors samples/step-000000004.png; do
+for name in log.jsonl .lock config.yaml model.safetensors best.safetensors checkpoints/step-000000004.safetensors \
+    samples/step-000000004.png; do
     rm -rf other
     cp -r run other
     rm -f "other/$name"
