@@ -17,14 +17,14 @@ static plane plane_of(const sampling_job *job)
     return (plane){1, job->dim, 1};
 }
 
-/* Unknown where `unknown` [height][width] is above 0, resized by the nearest pixel, from centre to centre. */
+/* Unknown where `unknown` [height][width] is above 0, resized by the nearest pixel. */
 static void put_mask(plane p, size_t height, size_t width, const double *unknown, unsigned char *known)
 {
     for (size_t c = 0; c < p.channels; c++)
         for (size_t y = 0; y < p.height; y++)
             for (size_t x = 0; x < p.width; x++)
-                known[(c * p.height + y) * p.width + x] = (unsigned char)!(
-                    unknown[(2 * y + 1) * height / (2 * p.height) * width + (2 * x + 1) * width / (2 * p.width)] > 0);
+                known[(c * p.height + y) * p.width + x] =
+                    (unsigned char)!(unknown[(y * height / p.height) * width + x * width / p.width] > 0);
 }
 
 typedef struct masks {
