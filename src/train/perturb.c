@@ -55,7 +55,7 @@ static void store_state(const perturb_job *job, size_t row, size_t at, size_t co
     size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = job->how->dim;
     for (size_t a = 0; a < k; a++) store(z[a], count, job->to->z + (row * k + a) * dim + at);
     for (size_t i = 0; job->to->target && i < predicted; i++)
-        store(noise[recipe->order[k - predicted + i]], count, job->to->target + (row * predicted + i) * dim + at);
+        store(noise[recipe->variable[i]], count, job->to->target + (row * predicted + i) * dim + at);
 }
 
 /* The same of a network of clean data. */
@@ -103,7 +103,7 @@ static void weigh_likelihood(const psld_recipe *recipe, double t, const double *
     psld_matrix_multiply_t(k, left, inverse, whole);
     for (int i = 0; i < predicted; i++)
         for (int j = 0; j < predicted; j++) {
-            int row = recipe->order[k - predicted + i], column = recipe->order[k - predicted + j];
+            int row = recipe->variable[i], column = recipe->variable[j];
             metric[i * predicted + j] = (float)(2 * psld_beta(recipe, t) * whole[row * k + column]);
         }
 }
@@ -249,6 +249,9 @@ static int perturb_sample(const perturb_job *job, size_t row)
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     int is_clean = how->data_deviation > 0;
+    if (is_clean && how->mode != recipe->spec.mode && /* gain is that of the recipe's own eps */
+        psld_recipe_factor(recipe, *t, recipe->spec.mode, NULL, inverse) != PSLD_OK)
+        return 0;
     if (is_clean && psld_precondition_plan(recipe, how->data_deviation, *t, &kernel.network) != PSLD_OK) return 0;
     size_t square = is_clean ? 1 : (size_t)(recipe->predicted * recipe->predicted);
     float *metric = job->to->metric ? job->to->metric + row * square : NULL;
