@@ -377,7 +377,7 @@ PSLD_API psld_status psld_source_contrast(psld_source *base, psld_source *weak, 
 typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
 
 /* Told of every evaluation that a walk makes, from the thread that samples: samples first ... first + count - 1 are in
- * the states z [count][k * dim] at time t, where the source predicts eps [count][noisy * dim]. Times fall, but for the
+ * the states z [count][k * dim] at time t, where the source predicts eps [count][predicted * dim]. Times fall, but for the
  * trial steps of adaptive samplers. Anything but PSLD_OK ends the walk with that status. */
 typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
                                      const double *eps);
@@ -433,6 +433,8 @@ PSLD_API void psld_sample_defaults(psld_sample_options *options);
 /* Names and one-line summaries of budgets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_quality_name(int index);
 PSLD_API const char *psld_quality_summary(int index);
+/* The sampler that all of them take. */
+PSLD_API const char *psld_quality_sampler(void);
 /* What costs least for a quality: sets the sampler, and grid, nfe, eta and eps where they are open (NULL, 0, below 0).
  * The walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
 PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
@@ -443,6 +445,10 @@ PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample
 /* Names and one-line summaries, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_sampler_name(int index);
 PSLD_API const char *psld_sampler_summary(int index);
+/* The grid and the evaluations that a sampler takes when none are asked for, 0 <= index; NULL and 0 past the last, and for
+ * samplers that choose their steps themselves. */
+PSLD_API const char *psld_sampler_grid(int index);
+PSLD_API int psld_sampler_nfe(int index);
 /* Whether a sampler chooses its steps by itself, for groups of samples, instead of taking nfe. */
 PSLD_API int psld_sampler_is_adaptive(const char *name);
 PSLD_API const char *psld_grid_name(int index);
