@@ -131,7 +131,11 @@ PSLD_API void psld_claim_free(psld_claim *claim);
 
 enum { PSLD_MAX_K = 8, PSLD_NAME_SIZE = 64 };
 
-/* Everything that defines a process. psld_recipe_spec_defaults gives k = 1, D = 0.5, beta 8, all else 0. */
+/* HSM: the kernel given x_0 alone, auxiliary variables starting from N(0, init mass). DSM: given all of z_0. */
+typedef enum psld_mode { PSLD_HSM = 0, PSLD_DSM = 1 } psld_mode;
+
+/* Everything that defines a process, and what eps of it means. psld_recipe_spec_defaults gives k = 1, D = 0.5, beta 8,
+ * all else 0. */
 typedef struct psld_recipe_spec {
     char name[PSLD_NAME_SIZE];
     int k;                             /* variables: 1 + auxiliary ones, at most PSLD_MAX_K */
@@ -142,6 +146,8 @@ typedef struct psld_recipe_spec {
     double beta_min, beta_max;         /* beta(t) = beta_min + (beta_max - beta_min) t */
     double stabiliser;                 /* added to the diagonal of the kernel covariance before factorising */
     int upper;                         /* 1: factor U U' instead of L L' (some published checkpoints) */
+    int natural;                       /* 1: L is lower in the order x, m_1, ...; 0: with quiet variables first */
+    psld_mode mode;                    /* the kernel that eps belongs to: what the loss of training was */
 } psld_recipe_spec;
 
 PSLD_API void psld_recipe_spec_defaults(psld_recipe_spec *spec);
@@ -161,13 +167,13 @@ PSLD_API const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe);
 
 /* Whether two recipes are the same process, whatever their names and factors: a network knows no other than its own. */
 PSLD_API int psld_recipe_same(const psld_recipe *a, const psld_recipe *b);
+/* The first parameter in which they differ, as "gamma is 0.01, not 0.02" (that of a first), or what their eps differ in (stabiliser,
+ * factor, kernel); "" when both are the same. */
+PSLD_API void psld_recipe_difference(const psld_recipe *a, const psld_recipe *b, char *text, size_t size);
 
 /* Presets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_preset_name(int index);
 PSLD_API const char *psld_preset_summary(int index);
-
-/* HSM: the kernel given x_0 alone, auxiliary variables starting from N(0, init mass). DSM: given all of z_0. */
-typedef enum psld_mode { PSLD_HSM = 0, PSLD_DSM = 1 } psld_mode;
 
 /* p(z_t | z_0) = N(mean z_0, cov), chol lower with chol chol' = cov; exact, without the stabiliser. t in [0, 1].
  * Each result is k x k; NULL for what is not wanted. */
@@ -175,13 +181,19 @@ PSLD_API psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psl
                                         double *chol);
 
 /* What a network's eps means at time t > 0: the stabilised covariance is factor factor', noise is factor eps, and
- * the score is -inverse' eps, inverse = factor^-1. Triangular in the order of psld_recipe_order. k x k each. */
+ * the score is -inverse' eps, inverse = factor^-1. Triangular in the order of psld_recipe_order; rows and columns are
+ * in the natural order. `mode` is that of the recipe, or another. k x k each. */
 PSLD_API psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor,
                                         double *inverse);
 
-/* Order of the variables in which the factor is triangular, quiet ones first, and how many at its end are noisy.
- * Only the eps of the noisy ones is ever predicted. Natural order within each kind. */
+/* Order of the variables in which the factor is lower triangular, and how many at its end have their eps predicted: all
+ * from the first noisy one on, since their scores need no other eps. With a lower factor quiet variables come first,
+ * each kind in its natural order, so that the predicted ones are the noisy ones; spec.natural takes the natural order
+ * instead, spec.upper that reversed. */
 PSLD_API int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K]);
+/* The predicted variables as eps has them, a channel for each: in the natural order x, m_1, ..., whatever the factor.
+ * Returns how many there are. */
+PSLD_API int psld_recipe_predicted(const psld_recipe *recipe, int variables[PSLD_MAX_K]);
 
 typedef enum psld_damping { PSLD_OVERDAMPED = 0, PSLD_CRITICAL = 1, PSLD_UNDERDAMPED = 2 } psld_damping;
 /* NULL for a value that is none of these. */
@@ -215,8 +227,8 @@ PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double
 
 /* ---- Score sources ----------------------------------------------------------------------------------------------- */
 
-/* A source predicts eps: `z` is [n][k * dim], `t` is [n], `eps` is [n][noisy * dim] to be filled (noisy variables in
- * the order of psld_recipe_order). May be called from the thread that samples only. */
+/* A source predicts eps: `z` is [n][k * dim], `t` is [n], `eps` is [n][predicted * dim] to be filled (variables in the
+ * order of psld_recipe_predicted; eps of the recipe's own mode). May be called from the thread that samples only. */
 typedef psld_status (*psld_score_fn)(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps);
 
 typedef struct psld_source psld_source;
@@ -365,7 +377,7 @@ PSLD_API psld_status psld_source_contrast(psld_source *base, psld_source *weak, 
 typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
 
 /* Told of every evaluation that a walk makes, from the thread that samples: samples first ... first + count - 1 are in
- * the states z [count][k * dim] at time t, where the source predicts eps [count][noisy * dim]. Times fall, but for the
+ * the states z [count][k * dim] at time t, where the source predicts eps [count][predicted * dim]. Times fall, but for the
  * trial steps of adaptive samplers. Anything but PSLD_OK ends the walk with that status. */
 typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
                                      const double *eps);
@@ -421,6 +433,8 @@ PSLD_API void psld_sample_defaults(psld_sample_options *options);
 /* Names and one-line summaries of budgets, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_quality_name(int index);
 PSLD_API const char *psld_quality_summary(int index);
+/* The sampler that all of them take. */
+PSLD_API const char *psld_quality_sampler(void);
 /* What costs least for a quality: sets the sampler, and grid, nfe, eta and eps where they are open (NULL, 0, below 0).
  * The walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
 PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
@@ -431,6 +445,10 @@ PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample
 /* Names and one-line summaries, 0 <= index; NULL past the last. */
 PSLD_API const char *psld_sampler_name(int index);
 PSLD_API const char *psld_sampler_summary(int index);
+/* The grid and the evaluations that a sampler takes when none are asked for, 0 <= index; NULL and 0 past the last, and for
+ * samplers that choose their steps themselves. */
+PSLD_API const char *psld_sampler_grid(int index);
+PSLD_API int psld_sampler_nfe(int index);
 /* Whether a sampler chooses its steps by itself, for groups of samples, instead of taking nfe. */
 PSLD_API int psld_sampler_is_adaptive(const char *name);
 PSLD_API const char *psld_grid_name(int index);

@@ -135,19 +135,19 @@ typedef struct cli_model {
     }
 /* Of commands that draw, and of convert: guidance by a weaker model. What draws under a condition, or along the flow of
  * the model itself, sets m.weak to "none" first. */
-#define CLI_WEAK_OPTIONS(m)                                                                                       \
-    {"weak",                                                                                                      \
-     0,                                                                                                           \
-     CLI_FILE,                                                                                                    \
-     "MODEL|none",                                                                                                \
-     "guide by a weaker model of the same data (default: from noise, the one in the model's file; else none)",    \
-     &(m).weak,                                                                                                   \
-     NULL},                                                                                                       \
-    {                                                                                                             \
-        "weak-scale", 0, CLI_NUMBER, "W",                                                                         \
-            "how far: eps of the weak one plus W times the difference; 1 is no guidance (default 0: as the file " \
-            "says, or 1.5)",                                                                                      \
-            &(m).options.weak_scale, NULL                                                                         \
+#define CLI_WEAK_OPTIONS(m)                                                                                     \
+    {"weak",                                                                                                    \
+     0,                                                                                                         \
+     CLI_FILE,                                                                                                  \
+     "MODEL|none",                                                                                              \
+     "guide by a weaker model of the same data (default: from noise, the one in the model's file; else none)",  \
+     &(m).weak,                                                                                                 \
+     NULL},                                                                                                     \
+    {                                                                                                           \
+        "weak-scale", 0, CLI_NUMBER, "W",                                                                       \
+            "how far: eps of the weak one plus W times the difference; 1 is no guidance (default: as the file " \
+            "says, or 1.5)",                                                                                    \
+            &(m).options.weak_scale, NULL                                                                       \
     }
 /* Takes what was given as words into m->options. */
 void cli_model_settle(cli_model *m);

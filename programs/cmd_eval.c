@@ -155,6 +155,15 @@ static int is_fid(const pair *s)
     return !s->features || psld_features_is_fid(s->features);
 }
 
+/* Of points, and of features of unknown make, the distance is no FID; published statistics and features of the FID network
+ * have this width. */
+static const char *frechet_name(const pair *s, size_t dim)
+{
+    enum { FID_WIDTH = 2048 };
+    if (s->features) return is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)";
+    return dim == FID_WIDTH ? "frechet distance (fid)" : "frechet distance";
+}
+
 static json_t *comparison_json(const request *r, const pair *s, const psld_comparison *c, double seconds)
 {
     unsigned metrics = r->compare.metrics;
@@ -198,8 +207,7 @@ static void print_comparison(const request *r, const pair *s, const psld_compari
     else if (s->name[1])
         printf("; %s: statistics", s->name[1]);
     printf("; features: %s, %zu numbers; %s\n", kind_of_features(s), c->dim, cli_duration(seconds, time));
-    if (metrics & PSLD_FRECHET)
-        printf("%-28s %.6g\n", is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)", c->frechet);
+    if (metrics & PSLD_FRECHET) printf("%-28s %.6g\n", frechet_name(s, c->dim), c->frechet);
     if (metrics & PSLD_INCEPTION_SCORE) {
         printf("%-28s %.6g +- %.2g\n", "inception score, shuffled", c->score, c->score_deviation);
         printf("%-28s %.6g +- %.2g\n", "inception score, in order", c->score_in_order, c->score_in_order_deviation);

@@ -45,10 +45,15 @@ static void print_numbers(const char *name, const double *a, int count)
     printf("\n");
 }
 
+static const char *factor_name(const psld_recipe_spec *spec)
+{
+    return spec->upper ? "upper" : spec->natural ? "natural" : "lower";
+}
+
 static void print_process(const psld_recipe *recipe)
 {
     const psld_recipe_spec *spec = psld_recipe_get(recipe);
-    int order[PSLD_MAX_K], predicted = psld_recipe_order(recipe, order);
+    int variables[PSLD_MAX_K], predicted = psld_recipe_predicted(recipe, variables);
     char first[PSLD_NUMBER_SIZE], last[PSLD_NUMBER_SIZE];
     printf("%s: dz = -beta (D + Q) P z dt + sqrt(2 beta D) dw, %d variable%s\n", spec->name, spec->k,
            spec->k > 1 ? "s" : "");
@@ -64,8 +69,10 @@ static void print_process(const psld_recipe *recipe)
         printf("  %-12s%s to %s, linear in t\n", "beta", psld_text_shortest(spec->beta_min, first),
                psld_text_shortest(spec->beta_max, last));
     printf("  %-12seps of", "predicts");
-    for (int i = spec->k - predicted; i < spec->k; i++) printf(" %s", variable_name(spec->k, order[i]));
+    for (int i = 0; i < predicted; i++) printf(" %s", variable_name(spec->k, variables[i]));
     printf(" (%d channel%s for each of the data's)\n", predicted, predicted > 1 ? "s" : "");
+    if (spec->upper || spec->natural) printf("  %-12s%s\n", "factor", factor_name(spec));
+    if (spec->mode == PSLD_DSM) printf("  %-12sdsm: eps is that of the kernel given all of z_0\n", "kernel");
 }
 
 static void print_analysis(int k, const psld_analysis *a)
@@ -138,7 +145,7 @@ static json_t *json_process(const psld_recipe *recipe)
 {
     const psld_recipe_spec *spec = psld_recipe_get(recipe);
     size_t k = (size_t)spec->k;
-    int order[PSLD_MAX_K], predicted = psld_recipe_order(recipe, order);
+    int variables[PSLD_MAX_K], predicted = psld_recipe_predicted(recipe, variables);
     json_t *object = json_object(), *predicts = json_array();
     double beta[2] = {spec->beta_min, spec->beta_max};
     json_object_set_new(object, "name", json_string(spec->name));
@@ -149,9 +156,11 @@ static json_t *json_process(const psld_recipe *recipe)
     json_object_set_new(object, "init", cli_json_numbers(spec->init, k - 1));
     json_object_set_new(object, "beta", beta[0] == beta[1] ? cli_json_number(beta[0]) : cli_json_numbers(beta, 2));
     json_object_set_new(object, "stabiliser", cli_json_number(spec->stabiliser));
-    for (int i = spec->k - predicted; i < spec->k; i++)
-        json_array_append_new(predicts, json_string(variable_name(spec->k, order[i])));
+    for (int i = 0; i < predicted; i++)
+        json_array_append_new(predicts, json_string(variable_name(spec->k, variables[i])));
     json_object_set_new(object, "predicts", predicts);
+    json_object_set_new(object, "factor", json_string(factor_name(spec)));
+    json_object_set_new(object, "loss", json_string(spec->mode == PSLD_DSM ? "dsm" : "hsm"));
     return object;
 }
 

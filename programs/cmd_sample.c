@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "latent.h"
 #include "sample.h"
 
 #define ENDINGS ".npy|.npz|.png|.svg"
@@ -145,6 +146,10 @@ static int report(const sample_job *job)
         snprintf(what, sizeof what, "of %zu x %zu x %zu", s->shape[0], s->shape[1], s->shape[2]);
     else
         snprintf(what, sizeof what, "of %zu dimensions", s->dim);
+    if (job->request->z0) { /* which sampler, since the default is another then */
+        size_t used = strlen(what);
+        snprintf(what + used, sizeof what - used, ", from the given states by %s", s->options.sampler);
+    }
     return sampling_report(s, job->made, what);
 }
 
@@ -221,6 +226,16 @@ static int sample_model(const cli_command *command, const char *const *words, in
     return status == PSLD_OK || status == PSLD_CANCELLED ? exit_code : cli_failed(status);
 }
 
+/* States come from psld encode, or from another sampler that is to be compared: noise would throw them away. So the flow
+ * is walked as psld encode walks it, unless somebody asks for something else. */
+static void follow_the_flow(sampling_request *s)
+{
+    if (!s->model.weak) s->model.weak = "none";
+    if (s->sampler || s->quality) return;
+    s->sampler = LATENT_SAMPLER;
+    if (!s->nfe && !(s->options.grid && strchr(s->options.grid, ','))) s->nfe = LATENT_NFE;
+}
+
 static int run(const cli_command *command, int argc, char **argv)
 {
     sample_request r = {.start = "prior"};
@@ -235,7 +250,10 @@ static int run(const cli_command *command, int argc, char **argv)
          &s->n, NULL},
         {"start", 0, CLI_TEXT, "prior|exact", "start from the stationary law (default) or the exact p_1 of the mixture",
          &r.start, "prior|exact"},
-        {"z0", 0, CLI_FILE, "FILE", "start from the states in a .npy file, [n, k * channels, ...]", &r.z0, NULL},
+        {"z0", 0, CLI_FILE, "FILE",
+         "start from the states in a .npy file, [n, k * channels, ...]; the default is then " LATENT_SAMPLER
+         ", which follows the flow",
+         &r.z0, NULL},
         {"trajectory", 0, CLI_FILE, "FILE.png",
          "strips of the predicted clean image along the way of the first samples", &r.trajectory_path, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
@@ -243,7 +261,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (r.z0 && !s->model.weak) s->model.weak = "none"; /* the flow that states were encoded by */
+    if (r.z0) follow_the_flow(s);
     exit_code = check_request(command, &r);
     if (exit_code != EXIT_DONE || !cli_ranks_begin(&exit_code)) return exit_code;
     return cli_ranks_end(sample_model(command, words, count, &r));
@@ -268,8 +286,12 @@ const cli_command command_sample = {
         "goes on where it was stopped.\n\n"
         "Without --sampler, --quality chooses sampler, grid, evaluations and end of the walk: ancestral on "
         "the grid\n"
-        "log with 12, 30 or 100 evaluations. em, sscs, euler-ode and heun take the grid quadratic and 250 evaluations "
-        "unless told.\n\n"
+        "log with 12, 30 or 100 evaluations. A sampler that is named takes its own grid and number of evaluations "
+        "(--grid, --nfe);\n"
+        "naming ancestral is the same as naming nothing. With --z0 the default is collapsed with 200 evaluations, "
+        "which "
+        "is how\n"
+        "psld encode makes states: noise would throw away what is in them.\n\n"
         "A file may bring a weaker model of the same data along (psld convert --weak); what is drawn is then guided "
         "away from\n"
         "what both get wrong, at the price of both: fewer broken samples, and fewer unusual ones. --weak none draws "

@@ -9,8 +9,8 @@ void latent_defaults(latent_request *request)
     psld_model_defaults(&request->model.options);
     request->model.weak = "none";
     psld_sample_defaults(&request->options);
-    request->options.sampler = "collapsed";
-    request->options.nfe = 200;
+    request->options.sampler = LATENT_SAMPLER;
+    request->options.nfe = LATENT_NFE;
     request->options.batch = 0;
 }
 

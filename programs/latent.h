@@ -4,7 +4,8 @@
 
 #include "cli.h"
 
-enum { LATENT_WORDS = 4096 };
+enum { LATENT_WORDS = 4096, LATENT_NFE = 200 };
+#define LATENT_SAMPLER "collapsed"
 
 typedef struct latent_request {
     cli_model model;

@@ -17,11 +17,12 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
     if (status != PSLD_OK) return status;
     if (!psld_model_classifier(job->classifier)) return cli_bad_input("%s: is no classifier", s->classifier);
     const psld_recipe *own = psld_model_recipe(job->model), *its = psld_model_recipe(job->classifier);
-    if (its && !psld_recipe_same(own, its))
-        return cli_bad_input(
-            "%s: is a classifier for recipe %s, the model has %s%s", s->classifier, psld_recipe_get(its)->name,
-            psld_recipe_get(own)->name,
-            strcmp(psld_recipe_get(its)->name, psld_recipe_get(own)->name) == 0 ? " with other parameters" : "");
+    if (its && !psld_recipe_same(own, its)) {
+        char what[128];
+        psld_recipe_difference(its, own, what, sizeof what);
+        return cli_bad_input("%s: is a classifier for recipe %s, the model has %s: %s", s->classifier,
+                             psld_recipe_get(its)->name, psld_recipe_get(own)->name, what);
+    }
     size_t shape[PSLD_MAX_RANK], size = 1;
     int rank = psld_model_shape(job->classifier, shape);
     for (int i = 0; i < rank; i++) size *= shape[i];

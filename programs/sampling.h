@@ -21,6 +21,9 @@ typedef struct sampling_request {
 /* Names of all samplers and qualities for the tables of options, '|' between them, and a line of help about them. */
 const char *sampling_samplers(void);
 const char *sampling_samplers_help(void);
+/* Lines of help that say which grid and how many evaluations each sampler takes by itself. */
+const char *sampling_grid_help(void);
+const char *sampling_nfe_help(void);
 const char *sampling_qualities(void);
 
 /* Rows of tables of options: of all commands that draw; and of those that write what they drew. clang-format off: it
@@ -38,11 +41,9 @@ const char *sampling_qualities(void);
      "of the same three: noise far below D no longer changes the clean data they extrapolate (default 0.05; collapsed 0)", \
      &(s).detail, NULL}, \
     {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1; draft 0.5)", &(s).eta, NULL}, \
-    {"grid", 0, CLI_TEXT, "NAME", \
-     "uniform, quadratic (default of em, sscs, euler-ode, heun), sqrt (dpm), log (collapsed, ancestral), rho " \
-     "(collapsed-heun), or times: 1,0.5,0.1,0.001", &(s).options.grid, NULL}, \
+    {"grid", 0, CLI_TEXT, "NAME", sampling_grid_help(), &(s).options.grid, NULL}, \
     {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &(s).options.rho, NULL}, \
-    {"nfe", 0, CLI_COUNT, "N", "evaluations of the score a sample (default: by quality; em 250)", &(s).nfe, NULL}, \
+    {"nfe", 0, CLI_COUNT, "N", sampling_nfe_help(), &(s).nfe, NULL}, \
     {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL}, \
     {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL}, \
     {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk", \

@@ -30,6 +30,59 @@ const char *sampling_samplers_help(void)
     return help;
 }
 
+/* Adds "em, sscs", the samplers for which `is` holds of the value, to the text; whether there were any. */
+static int add_samplers(int (*is)(int index, const void *value), const void *value, const char *before, char *text,
+                        size_t size)
+{
+    int found = 0;
+    for (int i = 0; psld_sampler_name(i); i++) {
+        if (!is(i, value)) continue;
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", found++ ? ", " : before, psld_sampler_name(i));
+    }
+    return found;
+}
+
+static int has_grid(int index, const void *grid)
+{
+    return psld_sampler_grid(index) && strcmp(psld_sampler_grid(index), grid) == 0;
+}
+
+static int has_nfe(int index, const void *nfe)
+{
+    return psld_sampler_nfe(index) == *(const int *)nfe;
+}
+
+const char *sampling_grid_help(void)
+{
+    static char help[NAMES];
+    help[0] = 0;
+    for (int g = 0; psld_grid_name(g); g++) {
+        size_t used = strlen(help);
+        snprintf(help + used, sizeof help - used, "%s%s", g ? ", " : "", psld_grid_name(g));
+        if (add_samplers(has_grid, psld_grid_name(g), " (default of ", help, sizeof help)) strcat(help, ")");
+    }
+    size_t used = strlen(help);
+    snprintf(help + used, sizeof help - used, ", or times: 1,0.5,0.1,0.001");
+    return help;
+}
+
+const char *sampling_nfe_help(void)
+{
+    static char help[NAMES];
+    snprintf(help, sizeof help, "evaluations of the score per sample (default: by quality");
+    for (int i = 0; psld_sampler_name(i); i++) {
+        int nfe = psld_sampler_nfe(i), told = 0;
+        for (int j = 0; j < i; j++) told |= psld_sampler_nfe(j) == nfe;
+        if (nfe == 0 || told) continue;
+        add_samplers(has_nfe, &nfe, "; ", help, sizeof help);
+        size_t used = strlen(help);
+        snprintf(help + used, sizeof help - used, " %d", nfe);
+    }
+    strcat(help, ")");
+    return help;
+}
+
 const char *sampling_qualities(void)
 {
     static char names[NAMES];
@@ -67,6 +120,7 @@ int sampling_check(const cli_command *command, sampling_request *s)
     int adaptive = s->sampler && psld_sampler_is_adaptive(s->sampler);
     if (s->sampler && s->quality)
         return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
+    if (s->sampler && strcmp(s->sampler, psld_quality_sampler()) == 0) s->sampler = NULL; /* what is taken anyway */
     if (adaptive && s->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
     if (!adaptive && s->tolerance != 0)
         return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",

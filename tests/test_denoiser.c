@@ -86,7 +86,7 @@ static psld_status predict_point(void *user, size_t n, size_t dim, const double 
             for (size_t j = 0; j < dim; j++) {
                 double sum = 0;
                 for (int b = 0; b < k; b++)
-                    sum += inverse[p->recipe->order[k - predicted + (int)c] * k + b] *
+                    sum += inverse[p->recipe->variable[c] * k + b] *
                            (z[(i * (size_t)k + (size_t)b) * dim + j] - mean[b * k] * p->x);
                 eps[(i * (size_t)predicted + c) * dim + j] = sum;
             }

@@ -156,7 +156,7 @@ static void refused(void **state)
     check_refused("{D: [[1]]}", "D and Q|drift and noise");
     check_refused("{D: [[1]], Q: [[0]], drift: [[1]]}", "D and Q");
     check_refused("{D: 3, Q: [[0]]}", "D|matrix");
-    check_refused("{D: [[1]], Q: [[0]], factor: sideways}", "factor|lower or upper");
+    check_refused("{D: [[1]], Q: [[0]], factor: sideways}", "factor|lower, upper or natural");
     check_refused("[1, 2]", "test.yaml");
     check_refused("psld", "test.yaml"); /* a file that only names something is no recipe: it could name itself */
     check_refused("{preset: nonsense}", "nonsense|cld");

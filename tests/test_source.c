@@ -278,7 +278,8 @@ static void weak_models_refused(void **state)
          "other.safetensors: is a model of recipe cld, not of psld"},
         {"process: {preset: psld, factor: upper}\ndata: {size: 4, channels: 1}\n"
          "model: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
-         "other.safetensors: is a model of recipe psld, not of psld or not with its parameters"},
+         "other.safetensors: is a model of recipe psld, not of psld as the model that it would guide: factor is upper, "
+         "not lower"},
         {"process: psld\ndata: {size: 4, channels: 1}\n"
          "model: {name: ncsnpp_clf, n_cls: 2, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
          "other.safetensors: a classifier neither guides so nor is guided"},

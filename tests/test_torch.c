@@ -128,6 +128,8 @@ static int compare_golden(const char *folder)
 {
     char path[1024], other[1024];
     psld_tensors *ckpt = NULL, *safe = NULL, *ema = NULL, *raw = NULL;
+    snprintf(path, sizeof path, "%s/%s/model.safetensors", golden_folder(), folder);
+    if (access(path, R_OK) != 0) return 0;
     snprintf(path, sizeof path, "%s/%s/model.ckpt", golden_folder(), folder);
     snprintf(other, sizeof other, "%s/%s/model.safetensors", golden_folder(), folder);
     if (access(path, R_OK) != 0 || access(other, R_OK) != 0) return 0;

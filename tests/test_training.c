@@ -29,7 +29,7 @@ enum { RECIPES = sizeof recipe_lines / sizeof *recipe_lines, DIM = 700, SAMPLES 
 static void check_sample(const psld_recipe *recipe, const psld_perturbation *how, uint64_t sample, const float *x,
                          const float *z, const float *eps, double t)
 {
-    int k = psld_recipe_get(recipe)->k, order[PSLD_MAX_K], noisy = psld_recipe_order(recipe, order);
+    int k = psld_recipe_get(recipe)->k, variable[PSLD_MAX_K], noisy = psld_recipe_predicted(recipe, variable);
     double mean[64], factor[64], u, *noise = malloc((size_t)k * DIM * sizeof *noise),
                                     *start = calloc((size_t)k * DIM, sizeof *start);
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, 0, 0, 1, &u);
@@ -51,7 +51,7 @@ static void check_sample(const psld_recipe *recipe, const psld_perturbation *how
             assert_true(fabs(sum - (double)z[a * DIM + j]) <= 1e-6 * (1 + fabs(sum)));
         }
     for (int i = 0; i < noisy; i++)
-        for (int j = 0; j < DIM; j++) assert_true(eps[i * DIM + j] == (float)noise[order[k - noisy + i] * DIM + j]);
+        for (int j = 0; j < DIM; j++) assert_true(eps[i * DIM + j] == (float)noise[variable[i] * DIM + j]);
     free(noise);
     free(start);
 }
@@ -60,18 +60,17 @@ static void check_sample(const psld_recipe *recipe, const psld_perturbation *how
 static void check_metric(const psld_recipe *recipe, psld_mode mode, double t, const float *metric)
 {
     const psld_recipe_spec *s = psld_recipe_get(recipe);
-    int k = s->k, order[PSLD_MAX_K], noisy = psld_recipe_order(recipe, order);
+    int k = s->k, variable[PSLD_MAX_K], noisy = psld_recipe_predicted(recipe, variable);
     double inverse[64], e[PSLD_MAX_K] = {0}, score[PSLD_MAX_K] = {0}, direct = 0, found = 0;
     assert_int_equal(psld_recipe_factor(recipe, t, mode, NULL, inverse), PSLD_OK);
-    for (int i = 0; i < noisy; i++) e[order[k - noisy + i]] = sin(3.0 * i + 1);
+    for (int i = 0; i < noisy; i++) e[variable[i]] = sin(3.0 * i + 1);
     for (int a = 0; a < k; a++)
         for (int b = 0; b < k; b++) score[a] -= inverse[b * k + a] * e[b];
     double beta = s->beta_min + (s->beta_max - s->beta_min) * t;
     for (int a = 0; a < k; a++)
         for (int b = 0; b < k; b++) direct += 2 * beta * score[a] * s->D[a * k + b] * score[b];
     for (int i = 0; i < noisy; i++)
-        for (int j = 0; j < noisy; j++)
-            found += (double)metric[i * noisy + j] * e[order[k - noisy + i]] * e[order[k - noisy + j]];
+        for (int j = 0; j < noisy; j++) found += (double)metric[i * noisy + j] * e[variable[i]] * e[variable[j]];
     if (!(fabs(found - direct) <= 1e-5 * direct)) fail_msg("%s at %g: %g, not %g", s->name, t, found, direct);
 }
 
@@ -136,6 +135,45 @@ static void weights_of_data(void **state)
         }
         psld_recipe_free(recipe);
     }
+}
+
+/* weighting: nll with times: noise. Of vp with constant beta M = beta / (1 - exp(-beta t)), whose mean over uniform times
+ * in [eps, 1] is log((e^beta - 1) / (e^(beta eps) - 1)) / (1 - eps): so must it be for every law of the times. The rows
+ * are plain, mostly by noise, with atoms at t = eps and at t = 1, without a spread. */
+static void likelihood_is_a_mean_over_uniform_times(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 };
+    static const double rows[][3] = {{0, 1, 1}, {0.5, 1, 1.2}, {0.9, 0.5, 1}, {0.5, 0.1, 1}, {0.5, 30, 1}, {0.5, 1, 0}};
+    const double eps = 1e-2, beta = 4, exact = log(expm1(beta) / expm1(beta * eps)) / (1 - eps);
+    psld_recipe *recipe;
+    assert_int_equal(psld_recipe_open("vp beta=4", &recipe), PSLD_OK);
+    float *x = calloc(MANY, sizeof *x), *z = calloc(MANY, sizeof *z), *metric = calloc(MANY, sizeof *metric),
+          *time = calloc(MANY, sizeof *time);
+    double *t = calloc(MANY, sizeof *t);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        psld_perturbation how = {.recipe = recipe,
+                                 .dim = 1,
+                                 .eps = eps,
+                                 .by_noise = rows[r][0],
+                                 .noise_middle = rows[r][1],
+                                 .noise_spread = rows[r][2],
+                                 .weighting = PSLD_WEIGH_LIKELIHOOD,
+                                 .seed = 8};
+        psld_perturbed arrays = {.x = x, .z = z, .metric = metric, .time = time, .t = t};
+        assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+        double sum = 0, squares = 0;
+        for (int i = 0; i < MANY; i++) {
+            sum += (double)metric[i] / MANY;
+            squares += (double)metric[i] * (double)metric[i] / MANY;
+        }
+        double error = sqrt((squares - sum * sum) / MANY);
+        printf("times: noise %g about %g: %.4f +- %.4f, exact %.4f\n", rows[r][0], rows[r][1], sum, error, exact);
+        if (!(fabs(sum - exact) < 4 * error)) fail_msg("row %zu: %g instead of %g", r, sum, exact);
+    }
+    free(x), free(z), free(metric), free(time), free(t);
+    psld_recipe_free(recipe);
 }
 
 /* times: noise. Of the half that goes by noise 0.6827 lie within one deviation of log sigma, of the uniform half what
@@ -949,6 +987,7 @@ int main(void)
         cmocka_unit_test(noise_and_metric),
         cmocka_unit_test(weights_of_data),
         cmocka_unit_test(times_by_noise),
+        cmocka_unit_test(likelihood_is_a_mean_over_uniform_times),
         cmocka_unit_test(times_of_one_noise),
         cmocka_unit_test(resume_bit_for_bit),
         cmocka_unit_test(average_warms_up),

@@ -66,7 +66,7 @@ static double direction(const flow *f, const row *r, size_t c, size_t j)
 
 static size_t noisy_variable(const flow *f, size_t c)
 {
-    return (size_t)f->recipe->order[f->k - f->predicted + c];
+    return (size_t)f->recipe->variable[c];
 }
 
 static void fill_row(const flow *f, const row *r, size_t at)

@@ -11,7 +11,7 @@
  *     weights: inception.safetensors            # what images become features by
  *     metrics: fid,is
  *     samplers: [em, sscs, ode, ancestral eta=0.5 grid=log nfe=50]
- *     grids: [uniform, quadratic]
+ *     grids: [uniform, quadratic]               # without it each sampler takes its own
  *     nfe: [50, 100]                            # of samplers with a fixed number of steps
  *     tolerances: [1e-3, 1e-5]                  # of adaptive ones
  *     number: 10000                             # samples a cell
@@ -192,7 +192,7 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
     PSLD_TRY(read_models(root, s));
     PSLD_TRY(read_texts(psld_node_get(root, "processes"), NULL, &s->processes));
     PSLD_TRY(read_texts(psld_node_get(root, "samplers"), "em", &s->samplers));
-    PSLD_TRY(read_texts(psld_node_get(root, "grids"), "quadratic", &s->grids));
+    PSLD_TRY(read_texts(psld_node_get(root, "grids"), NULL, &s->grids));
     PSLD_TRY(read_list(psld_node_get(root, "nfe"), 1, 1e6, 1, &s->nfe));
     PSLD_TRY(read_list(psld_node_get(root, "tolerances"), 1e-12, 0.5, 0, &s->tolerances));
     PSLD_TRY(read_list(psld_node_get(root, "seeds"), 0, 9e15, 1, &s->seeds));
@@ -221,18 +221,21 @@ static psld_status add_sampler(psld_sweep *s, size_t model, const char *process,
 {
     psld_sample_options said = {0};
     if (psld_sample_words(text, &said) != PSLD_OK) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
-    int adaptive = psld_sampler_find(said.sampler)->run != NULL;
+    const psld_sampler *sampler = psld_sampler_find(said.sampler);
+    const texts alone = {1, {said.grid ? said.grid : sampler->grid}};
+    int adaptive = sampler->run != NULL;
+    const texts *grids = adaptive || said.grid || s->grids.count == 0 ? &alone : &s->grids;
     const numbers own = {1, {said.nfe}}, *budgets = adaptive ? &s->tolerances : said.nfe ? &own : &s->nfe;
     if (budgets->count == 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: sampler %s needs %s", s->path, text, adaptive ? "tolerances" : "nfe");
-    for (size_t grid = 0; grid < (adaptive || said.grid ? 1 : s->grids.count); grid++)
+    for (size_t grid = 0; grid < grids->count; grid++)
         for (size_t budget = 0; budget < budgets->count; budget++)
             for (size_t seed = 0; seed < s->seeds.count; seed++) {
                 size_t at = s->cell_count++;
                 if (!cells) continue;
                 s->model_of[at] = model;
                 cells[at] = (psld_sweep_cell){.model = s->labels.text[model], .process = process, .sampler = text};
-                cells[at].grid = adaptive ? NULL : said.grid ? said.grid : s->grids.text[grid];
+                cells[at].grid = adaptive ? NULL : grids->text[grid];
                 cells[at].nfe = adaptive ? 0 : (int)budgets->value[budget];
                 cells[at].tolerance = adaptive ? budgets->value[budget] : 0;
                 cells[at].seed = (uint64_t)s->seeds.value[seed];

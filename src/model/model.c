@@ -33,9 +33,12 @@ static psld_status contrast(psld_model *model)
         return psld_fail(PSLD_BAD_INPUT, "a classifier neither guides so nor is guided");
     if (weak->rank != model->rank || memcmp(weak->shape, model->shape, (size_t)model->rank * sizeof *model->shape) != 0)
         return psld_fail(PSLD_BAD_INPUT, "is a model of data of another shape");
-    if (!psld_recipe_same_eps(weak->recipe, model->recipe))
-        return psld_fail(PSLD_BAD_INPUT, "is a model of recipe %s, not of %s or not with its parameters",
-                         weak->recipe->spec.name, model->recipe->spec.name);
+    if (!psld_recipe_same_eps(weak->recipe, model->recipe)) {
+        char what[128];
+        psld_recipe_difference(weak->recipe, model->recipe, what, sizeof what);
+        return psld_fail(PSLD_BAD_INPUT, "is a model of recipe %s, not of %s as the model that it would guide: %s",
+                         weak->recipe->spec.name, model->recipe->spec.name, what);
+    }
     psld_source *guided;
     PSLD_TRY(psld_source_contrast(model->source, weak->source, model->recipe, model->weak_scale, &guided));
     model->alone = model->source;

@@ -126,7 +126,8 @@ static psld_status change_process(const psld_model_options *options, psld_model 
     psld_source *translated;
     if (!options->process) return PSLD_OK;
     PSLD_TRY(psld_recipe_open(options->process, &wanted));
-    int same = psld_recipe_same_eps(wanted, model->recipe);
+    /* which eps is predicted is the network's affair, not that of who asks for a process */
+    int same = psld_recipe_same(wanted, model->recipe) && wanted->spec.stabiliser == model->recipe->spec.stabiliser;
     psld_status status = same ? PSLD_OK : psld_source_translate(model->source, model->recipe, wanted, &translated);
     if (status != PSLD_OK || same) {
         psld_recipe_free(wanted);
@@ -173,6 +174,8 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
     model->backend = options->reference ? &psld_backend_reference : psld_backend_fastest();
     PSLD_TRY(read_process(root, options, model));
+    /* clean data are the same under both kernels: their eps is made of them, with the one given x_0 */
+    if (model->recipe && config.predicts == PSLD_PREDICTS_DATA) psld_recipe_set_mode(model->recipe, PSLD_HSM);
     model->learned = model->recipe;
     PSLD_TRY(psld_network_create(&config, &model->network));
     PSLD_TRY(check_channels(model));

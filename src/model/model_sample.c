@@ -181,5 +181,10 @@ uint64_t psld_model_fingerprint(const psld_model *model)
     hash = mix(hash, r->mass, aux * sizeof *r->mass);
     hash = mix(hash, r->init, aux * sizeof *r->init);
     const double rest[4] = {r->beta_min, r->beta_max, r->stabiliser, (double)r->upper};
-    return mix(hash, rest, sizeof rest);
+    hash = mix(hash, rest, sizeof rest);
+    if (r->mode == PSLD_DSM) hash = mix(hash, "dsm", 3);
+    /* an upper factor of several channels was once read with these reversed */
+    if (r->natural || (r->upper && model->recipe->predicted > 1))
+        hash = mix(hash, model->recipe->order, k * sizeof *model->recipe->order);
+    return hash;
 }

@@ -2,20 +2,22 @@
  *
  * Ours: `process`, a recipe. Published: model.sde at the top or under `diffusion` or `clf`, with the authors' keys:
  * name (psld, cld, vpsde), beta_min, beta_max, gamma, nu, kappa, decomp_mode (lower, upper), numerical_eps; other
- * keys there say nothing about the process. */
+ * keys there say nothing about the process.
+ *
+ * Which kernel the network's eps belongs to is what its loss was: `train.loss` of ours (which may be added to any), or
+ * `training.mode` of published ones. */
 #include "model/process_read.h"
 
 #include <string.h>
 
 #include "base/text.h"
 
-static const psld_node *find_sde(const psld_node *root)
+/* The part of a published configuration that has model.sde; NULL: it is none. */
+static const psld_node *find_published(const psld_node *root)
 {
     const psld_node *places[] = {root, psld_node_get(root, "diffusion"), psld_node_get(root, "clf")};
-    for (int i = 0; i < 3; i++) {
-        const psld_node *sde = psld_node_get(psld_node_get(places[i], "model"), "sde");
-        if (sde) return sde;
-    }
+    for (int i = 0; i < 3; i++)
+        if (psld_node_get(psld_node_get(places[i], "model"), "sde")) return places[i];
     return NULL;
 }
 
@@ -29,6 +31,23 @@ static psld_status read_given(const psld_node *sde, const char *key, double *val
     return strcmp(text, "???") == 0 || psld_text_same(text, "null") ? PSLD_OK : psld_node_number(node, value);
 }
 
+/* Their lower factor is so in the order x, m. With Gamma > 0 and nu = 0 that takes the eps of both, twice as many
+ * channels as the data have; a network that has as many puts out eps of x alone, which is the factor with m first. */
+static psld_status read_factor(const psld_node *model, const psld_node *sde, psld_recipe_spec *spec)
+{
+    const psld_node *mode = psld_node_get(sde, "decomp_mode"), *network = psld_node_get(model, "score_fn");
+    const char *text = "lower";
+    double in = 0, out = 0;
+    if (mode) PSLD_TRY(psld_node_text(mode, &text));
+    if (strcmp(text, "lower") != 0 && strcmp(text, "upper") != 0)
+        return psld_node_fail(mode, "expected lower or upper, found \"%s\"", text);
+    if (network) PSLD_TRY(read_given(network, "in_ch", &in));
+    if (network) PSLD_TRY(read_given(network, "out_ch", &out));
+    spec->upper = strcmp(text, "upper") == 0;
+    spec->natural = !(out > 0 && in == 2 * out);
+    return PSLD_OK;
+}
+
 static psld_status read_vp(const psld_node *sde, psld_recipe_spec *spec)
 {
     spec->beta_min = 0.1;
@@ -40,8 +59,6 @@ static psld_status read_vp(const psld_node *sde, psld_recipe_spec *spec)
 static psld_status read_phase_space(const psld_node *sde, psld_recipe_spec *spec)
 {
     double gamma = 0, nu = 4, kappa = 0.04;
-    const psld_node *mode = psld_node_get(sde, "decomp_mode");
-    const char *text = "lower";
     spec->k = 2;
     spec->stabiliser = 1e-9;
     PSLD_TRY(read_given(sde, "beta_min", &spec->beta_min));
@@ -51,11 +68,7 @@ static psld_status read_phase_space(const psld_node *sde, psld_recipe_spec *spec
     PSLD_TRY(read_given(sde, "nu", &nu));
     PSLD_TRY(read_given(sde, "kappa", &kappa));
     PSLD_TRY(read_given(sde, "numerical_eps", &spec->stabiliser));
-    if (mode) PSLD_TRY(psld_node_text(mode, &text));
-    if (strcmp(text, "lower") != 0 && strcmp(text, "upper") != 0)
-        return psld_node_fail(mode, "expected lower or upper, found \"%s\"", text);
     if (gamma == nu) return psld_node_fail(sde, "gamma = nu = %g leaves no critical mass", gamma);
-    spec->upper = strcmp(text, "upper") == 0;
     spec->mass[0] = 4 / ((gamma - nu) * (gamma - nu));
     spec->init[0] = kappa;
     const double D[4] = {gamma / 2, 0, 0, nu * spec->mass[0] / 2}, Q[4] = {0, -0.5, 0.5, 0};
@@ -64,10 +77,10 @@ static psld_status read_phase_space(const psld_node *sde, psld_recipe_spec *spec
     return PSLD_OK;
 }
 
-static psld_status read_sde(const psld_node *sde, psld_recipe **recipe)
+static psld_status read_sde(const psld_node *model, psld_recipe **recipe)
 {
     psld_recipe_spec spec;
-    const psld_node *name = psld_node_get(sde, "name");
+    const psld_node *sde = psld_node_get(model, "sde"), *name = psld_node_get(sde, "name");
     const char *text = "psld";
     if (name) PSLD_TRY(psld_node_text(name, &text));
     int is_vp = strcmp(text, "vpsde") == 0 || strcmp(text, "vp") == 0;
@@ -76,20 +89,41 @@ static psld_status read_sde(const psld_node *sde, psld_recipe **recipe)
     psld_recipe_spec_defaults(&spec);
     strcpy(spec.name, is_vp ? "vp" : strcmp(text, "cld") == 0 ? "cld" : "psld");
     PSLD_TRY(is_vp ? read_vp(sde, &spec) : read_phase_space(sde, &spec));
+    if (!is_vp) PSLD_TRY(read_factor(model, sde, &spec));
     psld_status status = psld_recipe_create(&spec, recipe);
     return status == PSLD_BAD_INPUT ? psld_node_fail(sde, "%s", psld_error_text()) : status;
 }
 
 int psld_process_named(const psld_node *root)
 {
-    return psld_node_get(root, "process") != NULL || find_sde(root) != NULL;
+    return psld_node_get(root, "process") != NULL || find_published(root) != NULL;
+}
+
+/* Sets the kernel that eps belongs to where the configuration says which loss the network was trained with. */
+static psld_status read_loss(const psld_node *root, const psld_node *published, psld_recipe *recipe)
+{
+    const psld_node *loss = psld_node_get(psld_node_get(root, "train"), "loss");
+    const char *text = "";
+    if (!loss && published) loss = psld_node_get(psld_node_get(published, "training"), "mode");
+    if (!loss || psld_node_kind_of(loss) != PSLD_NODE_SCALAR) return PSLD_OK;
+    PSLD_TRY(psld_node_text(loss, &text));
+    int is_dsm = psld_text_same(text, "dsm"), is_hsm = psld_text_same(text, "hsm");
+    if (is_hsm && recipe->spec.mode == PSLD_DSM)
+        return psld_node_fail(loss, "is hsm, but the process says kernel: dsm; expected the same in both");
+    if (is_dsm) psld_recipe_set_mode(recipe, PSLD_DSM);
+    return PSLD_OK;
 }
 
 psld_status psld_process_read(const psld_node *root, psld_recipe **recipe)
 {
-    const psld_node *process = psld_node_get(root, "process"), *sde = find_sde(root);
+    const psld_node *process = psld_node_get(root, "process"), *published = find_published(root);
     *recipe = NULL;
-    if (process) return psld_recipe_read(process, recipe);
-    if (sde) return read_sde(sde, recipe);
-    return psld_node_fail(root, "process is missing: the recipe that the model was trained for");
+    if (!process && !published)
+        return psld_node_fail(root, "process is missing: the recipe that the model was trained for");
+    PSLD_TRY(process ? psld_recipe_read(process, recipe) : read_sde(psld_node_get(published, "model"), recipe));
+    psld_status status = read_loss(root, published, *recipe);
+    if (status == PSLD_OK) return PSLD_OK;
+    psld_recipe_free(*recipe);
+    *recipe = NULL;
+    return status;
 }

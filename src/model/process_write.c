@@ -41,7 +41,8 @@ psld_status psld_process_set(psld_yaml *yaml, const psld_recipe_spec *s)
     to = put_numbers(to + sprintf(to, ", beta: "), 2, beta);
     char number[PSLD_NUMBER_SIZE];
     to += sprintf(to, ", stabiliser: %s", psld_text_shortest(s->stabiliser, number));
-    sprintf(to, ", factor: %s}", s->upper ? "upper" : "lower");
+    to += sprintf(to, ", factor: %s", s->upper ? "upper" : s->natural ? "natural" : "lower");
+    sprintf(to, "%s}", s->mode == PSLD_DSM ? ", kernel: dsm" : "");
     return psld_yaml_override(yaml, assignment);
 }
 

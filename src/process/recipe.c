@@ -52,6 +52,8 @@ static psld_status check_numbers(const psld_recipe_spec *spec)
             return psld_fail(PSLD_BAD_INPUT, "mass: expected positive numbers, found %g at place %d", spec->mass[i], i);
     if (beta[0] + beta[1] == 0)
         return psld_fail(PSLD_BAD_INPUT, "beta: expected a positive number, found 0: nothing would move");
+    if (spec->mode != PSLD_HSM && spec->mode != PSLD_DSM)
+        return psld_fail(PSLD_BAD_INPUT, "mode: expected PSLD_HSM or PSLD_DSM, found %d", (int)spec->mode);
     return PSLD_OK;
 }
 
@@ -136,22 +138,38 @@ static psld_status check_reach(const psld_recipe *recipe)
         reached, k, worst, sqrt(least));
 }
 
-/* Quiet variables (zero rows of D) first, or plainly reversed for `upper`; predicted are all from the first noisy
- * one on. */
-static void find_order(psld_recipe *recipe)
+/* The order in which the factor is lower triangular: quiet variables (zero rows of D) first, or the natural order, or
+ * that reversed (an upper factor in the natural order). */
+static void find_order(psld_recipe *recipe, const int *noisy)
 {
-    int k = recipe->spec.k, place = 0, noisy[PSLD_MAX_K];
-    for (int i = 0; i < k; i++) noisy[i] = recipe->diffusion[i * k + i] > 0;
-    if (recipe->spec.upper) {
-        for (int i = 0; i < k; i++) recipe->order[i] = k - 1 - i;
-    } else {
-        for (int i = 0; i < k; i++)
-            if (!noisy[i]) recipe->order[place++] = i;
-        for (int i = 0; i < k; i++)
-            if (noisy[i]) recipe->order[place++] = i;
+    int k = recipe->spec.k, place = 0, quiet_first = 1;
+    for (int i = 1; i < k; i++) quiet_first &= noisy[i] || !noisy[i - 1];
+    if (recipe->spec.upper || quiet_first) recipe->spec.natural = 0; /* says nothing then */
+    for (int i = 0; i < k; i++)
+        if (!noisy[i]) recipe->order[place++] = i;
+    for (int i = 0; i < k; i++)
+        if (noisy[i]) recipe->order[place++] = i;
+    for (int i = 0; i < k; i++) {
+        if (recipe->spec.natural) recipe->order[i] = i;
+        if (recipe->spec.upper) recipe->order[i] = k - 1 - i;
     }
+}
+
+/* The inverse of the factor, transposed, is upper triangular in `order`: the scores of all variables from the first
+ * noisy one on need the eps of these and no others. */
+static void find_predicted(psld_recipe *recipe)
+{
+    int k = recipe->spec.k, noisy[PSLD_MAX_K] = {0}, place[PSLD_MAX_K], channels = 0;
+    for (int i = 0; i < k; i++) noisy[i] = recipe->diffusion[i * k + i] > 0;
+    find_order(recipe, noisy);
     recipe->predicted = k;
     while (!noisy[recipe->order[k - recipe->predicted]]) recipe->predicted--;
+    for (int i = 0; i < k; i++) place[recipe->order[i]] = i - (k - recipe->predicted);
+    for (int i = 0; i < k; i++) {
+        if (place[i] < 0) continue;
+        recipe->channel[place[i]] = channels;
+        recipe->variable[channels++] = i;
+    }
 }
 
 /* Drift and diffusion in units of the stationary deviations, and the factors of the diffusion. */
@@ -199,7 +217,8 @@ static psld_status prepare(psld_recipe *recipe)
     whiten(recipe);
     PSLD_TRY(check_size(recipe));
     PSLD_TRY(check_reach(recipe));
-    find_order(recipe);
+    find_predicted(recipe);
+    psld_recipe_set_mode(recipe, spec->mode);
     return PSLD_OK;
 }
 
@@ -235,25 +254,13 @@ int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K])
     return recipe->predicted;
 }
 
-static int same_numbers(const double *a, const double *b, int count)
+int psld_recipe_predicted(const psld_recipe *recipe, int variables[PSLD_MAX_K])
 {
-    double largest = 0;
-    for (int i = 0; i < count; i++) largest = fmax(largest, fabs(a[i]));
-    for (int i = 0; i < count; i++)
-        if (!(fabs(a[i] - b[i]) <= TOLERANCE * largest)) return 0;
-    return 1;
+    memcpy(variables, recipe->variable, (size_t)recipe->predicted * sizeof *variables);
+    return recipe->predicted;
 }
 
-int psld_recipe_same(const psld_recipe *a, const psld_recipe *b)
+void psld_recipe_set_mode(psld_recipe *recipe, psld_mode mode)
 {
-    const psld_recipe_spec *x = &a->spec, *y = &b->spec;
-    if (x->k != y->k) return 0;
-    return same_numbers(x->D, y->D, x->k * x->k) && same_numbers(x->Q, y->Q, x->k * x->k) &&
-           same_numbers(x->mass, y->mass, x->k - 1) && same_numbers(x->init, y->init, x->k - 1) &&
-           same_numbers(&x->beta_min, &y->beta_min, 1) && same_numbers(&x->beta_max, &y->beta_max, 1);
-}
-
-int psld_recipe_same_eps(const psld_recipe *a, const psld_recipe *b)
-{
-    return psld_recipe_same(a, b) && a->spec.stabiliser == b->spec.stabiliser && a->spec.upper == b->spec.upper;
+    recipe->spec.mode = recipe->spec.k > 1 ? mode : PSLD_HSM;
 }

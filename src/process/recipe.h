@@ -18,7 +18,9 @@ struct psld_recipe {
     psld_wide wide_drift[PSLD_WIDE_SIZE], wide_diffusion_root[PSLD_WIDE_SIZE]; /* A, and the lower factor of 2 D */
     double noise[PSLD_MATRIX_SIZE]; /* lower factor of 2 D, not whitened: the noise of an Euler step */
     int order[PSLD_MAX_K];          /* variables in the order of the factor */
-    int predicted;                  /* the last so many of `order` have their eps predicted */
+    int predicted;                  /* the last so many of `order` have their eps predicted, */
+    int variable[PSLD_MAX_K];       /* which are these, in the natural order: eps has a channel for each */
+    int channel[PSLD_MAX_K];        /* the channel of each of the last of `order` */
 };
 
 /* A recipe written in YAML: a map (D and Q, drift and noise, or `preset` with overrides) or a line "psld
@@ -26,7 +28,7 @@ struct psld_recipe {
 psld_status psld_recipe_read(const psld_node *node, psld_recipe **recipe);
 /* A row of the table of presets with overrides taken from a map (NULL: none). */
 psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe);
-/* The keys that presets and files share: name, beta, init, stabiliser, factor. Sets defaults first; spec->k is
+/* The keys that presets and files share: name, beta, init, stabiliser, factor, kernel. Sets defaults first; spec->k is
  * known. NULL: defaults alone. */
 psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec);
 int psld_preset_exists(const char *name);
@@ -41,8 +43,10 @@ psld_status psld_recipe_check_keys(const psld_node *map, unsigned where);
 /* All of them, 0 <= index; 0 past the last. */
 int psld_recipe_key(int index, psld_key *key);
 
-/* Whether eps of one recipe is eps of the other: the same process and the same factors. */
+/* Whether eps of one recipe is eps of the other: the same process, kernel and factors. */
 int psld_recipe_same_eps(const psld_recipe *a, const psld_recipe *b);
+/* Says that the eps of a recipe not yet shared belongs to this kernel. With one variable both are the same. */
+void psld_recipe_set_mode(psld_recipe *recipe, psld_mode mode);
 
 /* beta at t, and its integral from u to t. */
 double psld_beta(const psld_recipe *recipe, double t);

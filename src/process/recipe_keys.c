@@ -26,8 +26,8 @@ static const struct key_row {
     {"init", "number or list", "0.04", NULL, "variance of each auxiliary variable at t = 0, in units of its mass", AUX},
     {"kappa", "number", "", NULL, "another name for init", AUX},
     {"stabiliser", "number", "1e-9", NULL, "added to the variances of the kernel; 0 for one variable", ALL},
-    {"factor", "word", "lower", "lower|upper", "of the covariance, which decides what eps means",
-     PSLD_KEYS_MATRICES | PSLD_KEYS_PHASE},
+    {"factor", "word", "lower", "lower|upper|natural", "of the covariance, which decides what eps means", AUX},
+    {"kernel", "word", "hsm", "hsm|dsm", "whose noise eps is: given x_0, or given all of z_0; see train.loss", AUX},
 };
 enum { ROWS = sizeof table / sizeof *table };
 

@@ -52,8 +52,20 @@ static psld_status read_factor(const psld_node *map, psld_recipe_spec *spec)
     if (!node) return PSLD_OK;
     PSLD_TRY(psld_node_text(node, &text));
     spec->upper = strcmp(text, "upper") == 0;
-    if (spec->upper || strcmp(text, "lower") == 0) return PSLD_OK;
-    return psld_node_fail(node, "expected lower or upper, found \"%s\"", text);
+    spec->natural = strcmp(text, "natural") == 0;
+    if (spec->upper || spec->natural || strcmp(text, "lower") == 0) return PSLD_OK;
+    return psld_node_fail(node, "expected lower, upper or natural, found \"%s\"", text);
+}
+
+static psld_status read_kernel(const psld_node *map, psld_recipe_spec *spec)
+{
+    const psld_node *node = psld_node_get(map, "kernel");
+    const char *text;
+    if (!node) return PSLD_OK;
+    PSLD_TRY(psld_node_text(node, &text));
+    spec->mode = strcmp(text, "dsm") == 0 ? PSLD_DSM : PSLD_HSM;
+    if (spec->mode == PSLD_DSM || strcmp(text, "hsm") == 0) return PSLD_OK;
+    return psld_node_fail(node, "expected hsm or dsm, found \"%s\"", text);
 }
 
 psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec)
@@ -70,6 +82,7 @@ psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec
     if (stabiliser) PSLD_TRY(psld_node_number(stabiliser, &spec->stabiliser));
     PSLD_TRY(read_beta(map, spec));
     PSLD_TRY(read_init(map, spec));
+    PSLD_TRY(read_kernel(map, spec));
     return read_factor(map, spec);
 }
 

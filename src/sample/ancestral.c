@@ -19,7 +19,7 @@ const psld_sampler psld_sampler_ancestral = {
     .prepare = prepare,
     PSLD_MULTISTEP_ROW,
     .grid = "log",
-    .nfe = 250,
+    .nfe = 30,
     .order = 2,
     .detail = PSLD_DETAIL,
 };

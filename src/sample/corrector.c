@@ -5,7 +5,7 @@
  *     z <- z - a L eps + sqrt(2 a) L n.
  * With sqrt(2 a - a^2) instead, the same to first order in a, it is exact where noise dominates: there eps = L^-1 (z
  * - ...) is standard normal and the step an exchange of a part of it for fresh noise, which keeps its variance at
- * any a. */
+ * any a. An eps of the kernel given z_0, with the factor S, says the same score as L' S^-T of it (denoiser.h). */
 #include <math.h>
 #include <string.h>
 
@@ -13,16 +13,20 @@
 
 psld_status psld_corrector_plan(const psld_recipe *recipe, double t, double size, psld_affine *affine)
 {
-    double factor[PSLD_MATRIX_SIZE];
+    double factor[PSLD_MATRIX_SIZE], block[PSLD_MATRIX_SIZE] = {0}, square[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k, predicted = recipe->predicted;
-    const int *order = recipe->order + k - predicted;
+    const int *variable = recipe->variable;
     PSLD_TRY(psld_recipe_factor(recipe, t, PSLD_HSM, factor, NULL));
     psld_affine_identity(recipe, affine);
     for (int r = 0; r < predicted; r++)
         for (int c = 0; c < predicted; c++) {
-            int a = order[r], b = order[c];
+            int a = variable[r], b = variable[c];
+            block[a * k + b] = factor[a * k + b];
             affine->eps[a * predicted + c] = -size * factor[a * k + b];
             affine->noise[a * k + b] = sqrt(2 * size - size * size) * factor[a * k + b];
         }
-    return PSLD_OK;
+    if (recipe->spec.mode == PSLD_HSM) return PSLD_OK;
+    psld_matrix_multiply_t(k, block, block, square);
+    for (int i = 0; i < k * k; i++) square[i] *= size;
+    return psld_affine_score(recipe, t, square, affine);
 }

@@ -17,16 +17,16 @@ static void cut_block(const psld_recipe *recipe, const double *matrix, double *b
         for (int c = 0; c < predicted; c++) block[r * predicted + c] = matrix[order[r] * k + order[c]];
 }
 
-/* An exact source says eps = -S' s with the stabilised factor S, where the score s belongs to the factor L: its eps
- * is convert e, e = -L' s. S and L are lower triangular in `order`, so blocks suffice: convert = S' L^-T, back = L'
- * S^-T. */
-static psld_status plan_conversion(const psld_recipe *recipe, const psld_gaussian *kernel, double t,
-                                   const double *factor, double *convert, double *back)
+/* A source says eps = -S' s, S being the stabilised factor of the kernel that its eps belongs to, where the score s
+ * belongs to the factor L: its eps is convert e, e = -L' s. S and L are lower triangular in `order`, so blocks suffice:
+ * convert = S' L^-T, back = L' S^-T. */
+static psld_status plan_conversion(const psld_recipe *recipe, double t, const double *factor, double *convert,
+                                   double *back)
 {
     double stable[PSLD_MATRIX_SIZE], s[PSLD_MATRIX_SIZE], l[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE];
     double product[PSLD_MATRIX_SIZE];
     int predicted = recipe->predicted;
-    PSLD_TRY(psld_kernel_factor(recipe, kernel, t, stable, NULL));
+    PSLD_TRY(psld_recipe_factor(recipe, t, recipe->spec.mode, stable, NULL));
     cut_block(recipe, stable, s);
     cut_block(recipe, factor, l);
     psld_matrix_invert_lower(predicted, l, inverse);
@@ -55,13 +55,13 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
     double factor[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], convert[PSLD_MATRIX_SIZE], back[PSLD_MATRIX_SIZE];
     double a[PSLD_MAX_K] = {0}, square = 0, all = 0;
     int k = recipe->spec.k, predicted = recipe->predicted;
-    const int *order = recipe->order + k - predicted;
+    const int *order = recipe->order + k - predicted, *channel = recipe->channel;
     memset(denoiser, 0, sizeof *denoiser);
     denoiser->k = k;
     denoiser->predicted = predicted;
     PSLD_TRY(psld_recipe_factor(&own, t, PSLD_HSM, factor, inverse));
     psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
-    PSLD_TRY(plan_conversion(recipe, &kernel, t, factor, convert, back));
+    PSLD_TRY(plan_conversion(recipe, t, factor, convert, back));
     for (int i = 0; i < k; i++) {
         double said = 0;
         for (int b = 0; b < k; b++) said += inverse[i * k + b] * kernel.mean[b * k];
@@ -75,10 +75,10 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
     for (int r = 0; r < predicted; r++) {
         for (int b = 0; b < k; b++) denoiser->state[b] += a[r] * inverse[order[r] * k + b] / square;
         for (int c = 0; c < predicted; c++) {
-            denoiser->eps[c] -= a[r] * back[r * predicted + c] / square;
-            denoiser->pull[r] += convert[r * predicted + c] * a[c];
+            denoiser->eps[channel[c]] -= a[r] * back[r * predicted + c] / square;
+            denoiser->pull[channel[r]] += convert[r * predicted + c] * a[c];
             for (int b = 0; b < k; b++)
-                denoiser->white[r * k + b] += convert[r * predicted + c] * inverse[order[c] * k + b];
+                denoiser->white[channel[r] * k + b] += convert[r * predicted + c] * inverse[order[c] * k + b];
         }
     }
     if (!(denoiser->certainty > LEAST_CERTAINTY))

@@ -9,7 +9,15 @@
  * numbers for each coordinate; they depend on the recipe and on t alone.
  *
  * Which L: what a network predicts belongs to the stabilised kernel that it learned from, what an exact source says
- * to the kernel itself (psld_source.exact). They differ where the noise is no larger than the stabiliser. */
+ * to the kernel itself (psld_source.exact). They differ where the noise is no larger than the stabiliser.
+ *
+ * Which eps: a network may have learned the noise of the kernel given x_0 (HSM) or of that given all of z_0 (DSM),
+ *     z_t = Phi z_0 + S e,   S S' = Sigma_dsm,      Sigma_hsm = Sigma_dsm + Phi diag(0, init mass) Phi' = L L'.
+ * Integrated over the auxiliary part of z_0 both make the same p_t(z), and in both cases the score of it is the mean of
+ * the kernel's own score given z_t: s = -S^-T E[e | z_t] = -L^-T E[eps | z_t]. So DSM's prediction becomes HSM's by the
+ * score, eps = L' S^-T e, and clean data follow as above. Predictions of the last variables P of the order alone are
+ * enough: L' and S^-T are upper triangular in it, so eps_P = (L' S^-T)[P, P] e_P contains no other. What must not be
+ * done is to solve e = S^-1 (z - mu X) for X: given z_t the mean of e contains E[m_0 | z_t] as well, which is not 0. */
 #ifndef PSLD_SAMPLE_DENOISER_H
 #define PSLD_SAMPLE_DENOISER_H
 

@@ -93,7 +93,7 @@ static void prepare_runs(void *context, size_t begin, size_t end)
     const exact_score *score = asked->score;
     for (size_t r = begin; r < end; r++) {
         run *now = &asked->runs[r];
-        now->status = psld_recipe_factor(&score->recipe, now->t, PSLD_HSM, now->factor, NULL);
+        now->status = psld_recipe_factor(&score->recipe, now->t, score->recipe.spec.mode, now->factor, NULL);
         for (size_t g = 0; now->status == PSLD_OK && g < score->mixture->classes; g++)
             prepare_class(&score->recipe, now->t, score->mixture->scales[g],
                           &asked->classes[r * score->mixture->classes + g]);
@@ -250,14 +250,17 @@ static void write_eps(const question *asked, const run *now, const class_at_time
     const exact_score *score = asked->score;
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k, predicted = score->recipe.predicted;
-    const int *order = score->recipe.order + k - predicted;
+    const int *variable = score->recipe.variable;
     double *eps = asked->eps + i * (size_t)predicted * dim;
     for (size_t j = 0; j < dim; j++) {
         double s[PSLD_MAX_K] = {0};
         add_sum(score, classes, state_of(asked, i), work, j, s);
         for (int b = 0; b < predicted; b++) {
             double sum = 0;
-            for (int a = b; a < predicted; a++) sum += now->factor[order[a] * k + order[b]] * s[order[a]];
+            for (int a = 0; a < predicted; a++) { /* above the triangle the factor is 0, in the recipe's own order */
+                double f = now->factor[variable[a] * k + variable[b]];
+                if (f != 0) sum += f * s[variable[a]];
+            }
             eps[(size_t)b * dim + j] = -sum;
         }
     }
@@ -276,13 +279,15 @@ static void find_direction(const question *asked, const run *now, size_t i, doub
     const exact_score *score = asked->score;
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k, predicted = score->recipe.predicted;
-    const int *order = score->recipe.order + k - predicted;
+    const int *variable = score->recipe.variable;
     const double *weight = asked->weight + i * (size_t)predicted * dim;
     memset(v, 0, (size_t)k * dim * sizeof *v);
     for (int a = 0; a < predicted; a++)
-        for (int b = 0; b <= a; b++)
-            for (size_t j = 0; j < dim; j++)
-                v[(size_t)order[a] * dim + j] -= now->factor[order[a] * k + order[b]] * weight[(size_t)b * dim + j];
+        for (int b = 0; b < predicted; b++) {
+            double f = now->factor[variable[a] * k + variable[b]];
+            for (size_t j = 0; f != 0 && j < dim; j++)
+                v[(size_t)variable[a] * dim + j] -= f * weight[(size_t)b * dim + j];
+        }
 }
 
 /* grad -= r C^-1 v for class g, and q_c = along m_c - past for its components; `along` takes y's place. */
@@ -397,7 +402,8 @@ static psld_status ask_with(question *asked, psld_workspace *memory, size_t n, c
     psld_parallel(runs, 4, prepare_runs, asked);
     for (size_t r = 0; r < runs; r++)
         if (asked->runs[r].status != PSLD_OK) /* again, in this thread, for the text */
-            return psld_recipe_factor(&score->recipe, asked->runs[r].t, PSLD_HSM, asked->runs[r].factor, NULL);
+            return psld_recipe_factor(&score->recipe, asked->runs[r].t, score->recipe.spec.mode, asked->runs[r].factor,
+                                      NULL);
     psld_parallel(n, 4096 / (score->mixture->dim * score->mixture->components) + 1, answer_range, asked);
     if (atomic_load(&asked->out_of_memory)) return psld_fail(PSLD_NO_MEMORY, "out of memory in the score of a mixture");
     return PSLD_OK;

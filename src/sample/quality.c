@@ -33,6 +33,11 @@ const char *psld_quality_summary(int index)
     return index >= 0 && index < ROWS ? table[index].summary : NULL;
 }
 
+const char *psld_quality_sampler(void)
+{
+    return SAMPLER;
+}
+
 /* The earlier end, as the walk meets them: t = LAST_TIME, or the noise LEAST_SIGMA. */
 static psld_status choose_end(const psld_recipe *recipe, double *eps)
 {

@@ -43,3 +43,13 @@ const char *psld_sampler_summary(int index)
 {
     return index >= 0 && index < ROWS ? table[index]->summary : NULL;
 }
+
+const char *psld_sampler_grid(int index)
+{
+    return index >= 0 && index < ROWS ? table[index]->grid : NULL;
+}
+
+int psld_sampler_nfe(int index)
+{
+    return index >= 0 && index < ROWS ? table[index]->nfe : 0;
+}

@@ -14,12 +14,13 @@ static void tilt_range(void *context, size_t begin, size_t end)
 {
     const tilt_job *job = context;
     size_t k = (size_t)job->recipe->spec.k, predicted = (size_t)job->recipe->predicted, dim = job->dim;
-    const int *order = job->recipe->order + k - predicted;
+    const int *variable = job->recipe->variable;
     for (size_t i = begin; i < end; i++)
         for (size_t b = 0; b < predicted; b++)
-            for (size_t a = b; a < predicted; a++) {
-                double f = job->weight * job->factor[(size_t)order[a] * k + (size_t)order[b]];
-                const double *g = job->gradient + (i * k + (size_t)order[a]) * dim;
+            for (size_t a = 0; a < predicted; a++) {
+                double f = job->weight * job->factor[(size_t)variable[a] * k + (size_t)variable[b]];
+                const double *g = job->gradient + (i * k + (size_t)variable[a]) * dim;
+                if (f == 0) continue; /* the factor is triangular in some order */
                 double *eps = job->eps + (i * predicted + b) * dim;
                 for (size_t j = 0; j < dim; j++) eps[j] -= f * g[j];
             }
@@ -34,7 +35,7 @@ psld_status psld_tilt(const psld_recipe *recipe, size_t n, size_t dim, const dou
         tilt_job job = {.recipe = recipe, .dim = dim, .weight = weight};
         job.gradient = gradient + begin * k * dim;
         job.eps = eps + begin * predicted * dim;
-        PSLD_TRY(psld_recipe_factor(recipe, t[begin], PSLD_HSM, job.factor, NULL));
+        PSLD_TRY(psld_recipe_factor(recipe, t[begin], recipe->spec.mode, job.factor, NULL));
         psld_parallel(end - begin, 4096 / (k * dim) + 1, tilt_range, &job);
     }
     return PSLD_OK;

@@ -8,8 +8,9 @@
  * and adding w g to the score is
  *     eps_P <- eps_P - w factor[P, P]' g_P.
  * The gradient by the other variables has no effect: they get no noise, and the reverse process never asks for their
- * score (it is multiplied by their rows of D, which are zero). This holds for both orders of the factor, and for the
- * stabilised factor, which is what turns eps into a score everywhere. */
+ * score (it is multiplied by their rows of D, which are zero). This holds for every order of the factor, for that of the
+ * kernel given x_0 and of the kernel given z_0, and for the stabilised factor, which is what turns eps into a score
+ * everywhere. */
 #ifndef PSLD_SAMPLE_TILT_H
 #define PSLD_SAMPLE_TILT_H
 

@@ -144,15 +144,15 @@ void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine)
 
 /* s = -inverse' eps, of which only the predicted variables' eps are known. They suffice: inverse is triangular in
  * `order` and they are its end, so the scores of the noisy variables, the only ones that weight picks, contain no
- * other. */
+ * other. The factor is that of the kernel that eps belongs to (denoiser.h); the score is the same for both. */
 psld_status psld_affine_score(const psld_recipe *recipe, double t, const double *weight, psld_affine *affine)
 {
     double inverse[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k, predicted = recipe->predicted;
-    PSLD_TRY(psld_recipe_factor(recipe, t, PSLD_HSM, NULL, inverse));
+    PSLD_TRY(psld_recipe_factor(recipe, t, recipe->spec.mode, NULL, inverse));
     for (int a = 0; a < k; a++)
         for (int c = 0; c < predicted; c++) {
-            int b = recipe->order[k - predicted + c];
+            int b = recipe->variable[c];
             double sum = 0;
             for (int l = 0; l < k; l++) sum += weight[a * k + l] * inverse[b * k + l];
             affine->eps[a * predicted + c] = -sum;

@@ -55,7 +55,7 @@ static void store_state(const perturb_job *job, size_t row, size_t at, size_t co
     size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = job->how->dim;
     for (size_t a = 0; a < k; a++) store(z[a], count, job->to->z + (row * k + a) * dim + at);
     for (size_t i = 0; job->to->target && i < predicted; i++)
-        store(noise[recipe->order[k - predicted + i]], count, job->to->target + (row * predicted + i) * dim + at);
+        store(noise[recipe->variable[i]], count, job->to->target + (row * predicted + i) * dim + at);
 }
 
 /* The same of a network of clean data. */
@@ -103,7 +103,7 @@ static void weigh_likelihood(const psld_recipe *recipe, double t, const double *
     psld_matrix_multiply_t(k, left, inverse, whole);
     for (int i = 0; i < predicted; i++)
         for (int j = 0; j < predicted; j++) {
-            int row = recipe->order[k - predicted + i], column = recipe->order[k - predicted + j];
+            int row = recipe->variable[i], column = recipe->variable[j];
             metric[i * predicted + j] = (float)(2 * psld_beta(recipe, t) * whole[row * k + column]);
         }
 }
@@ -123,9 +123,11 @@ static psld_status weigh_data(const psld_recipe *recipe, double t, float *metric
     return PSLD_OK;
 }
 
-/* Networks of clean data have but the number gain' M gain of it: their error moves eps by gain. */
-static psld_status fill_metric(const psld_perturbation *how, double t, const double *inverse, const double *gain,
-                               float *metric)
+/* Networks of clean data have but the number gain' M gain of it: their error moves eps by gain. The bound on the
+ * likelihood is a mean over uniform times, so where others are drawn it has their weight; the other losses take the law of
+ * the times as it is. */
+static psld_status fill_metric(const psld_perturbation *how, double t, double time_weight, const double *inverse,
+                               const double *gain, float *metric)
 {
     size_t predicted = (size_t)how->recipe->predicted;
     float whole[PSLD_MATRIX_SIZE], *full = how->data_deviation > 0 ? whole : metric;
@@ -133,6 +135,8 @@ static psld_status fill_metric(const psld_perturbation *how, double t, const dou
         PSLD_TRY(weigh_data(how->recipe, t, full));
     else
         weigh_likelihood(how->recipe, t, inverse, full);
+    for (size_t i = 0; how->weighting == PSLD_WEIGH_LIKELIHOOD && how->by_noise > 0 && i < predicted * predicted; i++)
+        full[i] = (float)(time_weight * (double)full[i]);
     if (full == metric) return PSLD_OK;
     double sum = 0;
     for (size_t i = 0; i < predicted * predicted; i++)
@@ -183,17 +187,24 @@ static double time_of_noise(const psld_perturbation *how, double log_sigma)
     return exp(log_time_at(how, low + part));
 }
 
+/* Log sigma at t as time_of_noise has it, log sigma being straight in log t between nodes, and its slope by t. */
+static double log_noise_at(const psld_perturbation *how, double t, double *slope)
+{
+    double node = (1 - log(t) / log(how->eps)) * (PSLD_NOISE_NODES - 1);
+    int low = node < PSLD_NOISE_NODES - 2 ? (int)fmax(node, 0) : PSLD_NOISE_NODES - 2;
+    double rise = how->noise_at[low + 1] - how->noise_at[low];
+    *slope = rise * (PSLD_NOISE_NODES - 1) / (-log(how->eps) * t);
+    return how->noise_at[low] + (node - low) * rise;
+}
+
 /* The part of training times up to t. */
 static double part_until(const psld_perturbation *how, double t)
 {
     if (t <= how->eps) return 0;
     if (t >= 1) return 1;
-    double uniform = (t - how->eps) / (1 - how->eps);
+    double uniform = (t - how->eps) / (1 - how->eps), slope;
     if (how->by_noise <= 0) return uniform;
-    double node = (1 - log(t) / log(how->eps)) * (PSLD_NOISE_NODES - 1);
-    int low = node < PSLD_NOISE_NODES - 2 ? (int)node : PSLD_NOISE_NODES - 2;
-    double log_sigma = how->noise_at[low] + (node - low) * (how->noise_at[low + 1] - how->noise_at[low]);
-    double away = log_sigma - log(how->noise_middle), spread = how->noise_spread;
+    double away = log_noise_at(how, t, &slope) - log(how->noise_middle), spread = how->noise_spread;
     double by_noise = spread > 0 ? 0.5 * erfc(-away / (spread * sqrt(2))) : away >= 0;
     return how->by_noise * by_noise + (1 - how->by_noise) * uniform;
 }
@@ -218,6 +229,18 @@ static double time_in_bin(const psld_perturbation *how, int bin, double u)
             high = middle;
     }
     return 0.5 * (low + high);
+}
+
+/* Density of uniform times over that of the times drawn, which is the mixture of both laws. At the ends of the range, and
+ * without a spread in its middle, the law by noise has atoms, which uniform times have not: their weight is 0. Then the
+ * mean of weight f over the times drawn is the mean of f over uniform ones, whatever f. */
+static double weigh_time(const psld_perturbation *how, double t)
+{
+    double slope, away = log_noise_at(how, t, &slope) - log(how->noise_middle), spread = how->noise_spread;
+    if (t <= how->eps * (1 + 1e-9) || t >= 1 - 1e-12 || (spread == 0 && fabs(away) < 1e-9)) return 0;
+    double uniform = 1 / (1 - how->eps), noise = 0, x = spread > 0 ? away / spread : 0;
+    if (spread > 0) noise = exp(-x * x / 2) / (2.50662827463100050242 * spread) * slope;
+    return uniform / ((1 - how->by_noise) * uniform + how->by_noise * noise);
 }
 
 /* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
@@ -249,10 +272,15 @@ static int perturb_sample(const perturb_job *job, size_t row)
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     int is_clean = how->data_deviation > 0;
+    if (is_clean && how->mode != recipe->spec.mode && /* gain is that of the recipe's own eps */
+        psld_recipe_factor(recipe, *t, recipe->spec.mode, NULL, inverse) != PSLD_OK)
+        return 0;
     if (is_clean && psld_precondition_plan(recipe, how->data_deviation, *t, &kernel.network) != PSLD_OK) return 0;
     size_t square = is_clean ? 1 : (size_t)(recipe->predicted * recipe->predicted);
     float *metric = job->to->metric ? job->to->metric + row * square : NULL;
-    if (metric && fill_metric(how, *t, inverse, kernel.network.gain, metric) != PSLD_OK) return 0;
+    if (metric && fill_metric(how, *t, how->by_noise > 0 ? weigh_time(how, *t) : 1, inverse, kernel.network.gain,
+                              metric) != PSLD_OK)
+        return 0;
     job->to->time[row] = (float)(is_clean ? kernel.network.time : *t);
     for (size_t at = 0; at < how->dim; at += PIECE)
         perturb_piece(job, sample, row, &kernel, at, how->dim - at < PIECE ? how->dim - at : PIECE);

@@ -41,7 +41,8 @@ double psld_perturbation_share(const psld_perturbation *how, int bin);
 /* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n] and `time` [n], which is t for the
  * network, and, where not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric
  * [n][predicted^2] of the weighting. Likelihood:
- *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps.
+ *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps,
+ * times the density of uniform times over that of the times drawn, so that its mean is the bound for every law of these.
  * Data: an error of eps moves the clean data by sigma as much; with deviation 1/2 of these and 1 of the noise,
  *     M = 1 + (2 min(sigma, 2.5))^2.
  * For networks of clean data, z [n][dim] is what they see of the state, `target` [n][dim] what they should say, `metric`

@@ -68,7 +68,7 @@ recipe "stabiliser: expected finite numbers of at least 0" '{D: [[1]], Q: [[0]],
 recipe "beta: expected a positive number, found 0" '{D: [[1]], Q: [[0]], beta: 0}'
 recipe "beta: expected finite numbers of at least 0, found -1" '{D: [[1]], Q: [[0]], beta: [-1, 2]}'
 recipe "beta: expected" '{D: [[1]], Q: [[0]], beta: [1, 2, 3]}'
-recipe "factor: expected lower or upper" '{D: [[1]], Q: [[0]], factor: middle}'
+recipe "factor: expected lower, upper or natural" '{D: [[1]], Q: [[0]], factor: middle}'
 recipe "either D and Q, or drift and noise" '{D: [[1]]}'
 recipe "either D and Q, or drift and noise" '{D: [[1]], Q: [[0]], drift: [[-1]]}'
 recipe "either D and Q, or drift and noise" '{}'

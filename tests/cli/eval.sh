@@ -11,7 +11,8 @@ quietly sample net.safetensors -n 20 --sampler em --nfe 2 --seed 2 -o two
 
 check "features given as .npy: all metrics, as text and JSON"
 quietly eval a.npy b.npy --metric fid,kid,prc,swd
-for word in "frechet distance (fid)" "kernel distance (kid)" precision recall "sliced wasserstein"; do says "$word"; done
+for word in "frechet distance " "kernel distance (kid)" precision recall "sliced wasserstein"; do says "$word"; done
+! grep -q '(fid)' "$logs/out" || fail "the distance of points in a plane is called fid"
 quietly eval a.npy b.npy --metric fid,kid,prc,swd --kid-subsets 5 --json
 python "
 assert j['n_a'] == 1200 and j['n_b'] == 1100 and j['dim'] == 2 and j['fid'] == j['frechet_distance']

@@ -44,6 +44,16 @@ says all_modules.0
 quietly info net.pt --json
 python 'assert j["kind"] == "tensors" and j["numbers"] > 1000 and j["tensors"][0]["type"] == "float32"'
 
+check "convert --loss: the file says which kernel its eps belongs to, and samples are made with it"
+quietly convert net.safetensors dsm.safetensors --loss dsm
+quietly sample net.safetensors -n 1 --sampler sscs --nfe 5 -o hsm.npy
+quietly sample dsm.safetensors -n 1 --sampler sscs --nfe 5 -o dsm.npy
+! cmp -s hsm.npy dsm.npy || fail "--loss dsm changes nothing"
+quietly sample net.safetensors train.loss=dsm -n 1 --sampler sscs --nfe 5 -o also.npy
+cmp dsm.npy also.npy || fail "train.loss=dsm is not --loss dsm"
+refuses 2 "expected hsm|dsm" convert net.safetensors bad.safetensors --loss l2
+refuses 1 "kernel (the loss of training) is dsm, not hsm" sample net.safetensors --weak dsm.safetensors -n 1 -o weak.npy
+
 # States and times by sampling something: 3 states of 2 x 8 x 8 numbers, and 3 numbers.
 zeros=0$(printf ', 0%.0s' $(seq 63))
 echo "{mixture: {weights: [1], means: [[$zeros]], scales: 1}, process: psld}" >states.yaml

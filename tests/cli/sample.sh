@@ -85,6 +85,41 @@ quietly sample m.yaml --z0 z0.npy -n 3 --sampler heun --nfe 11 -o e.npy
 shape_is e.npy "3, 2"
 cmp <(tail -c 24 e.npy) <(tail -c 160 a.npy | head -c 24) || fail "-n does not take the first of --z0"
 
+check "naming the default sampler changes nothing, and every sampler has its own budget"
+for process in "psld gamma=0.02" told; do # the walk of told ends before t = 1e-3
+    quietly sample m.yaml --process "$process" -n 10 --state -o unnamed.npy --json
+    says '"nfe": 30'
+    quietly sample m.yaml --process "$process" --sampler ancestral -n 10 --state -o named.npy --json
+    says '"nfe": 30'
+    cmp unnamed.npy named.npy || fail "--sampler ancestral is not the default"
+done
+for pair in em:250 sscs:250 euler-ode:250 heun:250 dpm:50 collapsed:50 collapsed-heun:50; do
+    quietly sample m.yaml --sampler ${pair%:*} -n 1 -o own.npy --json
+    says "\"nfe\": ${pair#*:},"
+done
+quietly sample --help
+tr -s ' \n' ' ' <"$logs/out" >help && mv help "$logs/out"
+says "em, sscs, euler-ode, heun 250; dpm, collapsed, collapsed-heun 50; ancestral 30"
+says "quadratic (default of em, sscs, euler-ode, heun)"
+says "(default: as the file says, or 1.5)" # of --weak-scale, which does not take 0
+
+check "with --z0 the default sampler keeps what is encoded"
+quietly sample m.yaml -n 6 -o data.npy
+quietly encode m.yaml data.npy -o coded.npy
+quietly sample m.yaml --z0 coded.npy -o back.npy
+says "6 samples of 2 dimensions, from the given states by collapsed, 200 evaluations each"
+quietly sample m.yaml --z0 coded.npy --sampler collapsed --nfe 200 --seed 9 -o same.npy
+cmp back.npy same.npy || fail "the default with --z0 is not that of encode"
+quietly sample m.yaml --z0 coded.npy --quality normal -o other.npy
+says "by ancestral"
+if python3 -c 'import array' 2>/dev/null; then
+    python3 - <<'EOF' || fail "data do not come back"
+import array
+data, back = (array.array('f', open(name, 'rb').read()[-48:]) for name in ('data.npy', 'back.npy'))
+assert max(abs(a - b) for a, b in zip(data, back)) < 0.03, (data, back)
+EOF
+fi
+
 check "JSON"
 quietly sample m.yaml --sampler em -n 12 --nfe 9 -o j.npy --json
 [ "$(wc -l <"$logs/out")" -eq 1 ] || fail "not one line"

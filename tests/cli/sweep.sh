@@ -33,6 +33,13 @@ for file in results.jsonl table.csv table.json plot.svg; do [ -s out/$file ] || 
 [ "$(wc -l <out/results.jsonl)" -eq 12 ] || fail "results.jsonl"
 grep -q '</svg>' out/plot.svg || fail "plot.svg"
 
+check "without grids each sampler takes its own"
+sed /grids/d sweep.yaml >own.yaml
+quietly sweep own.yaml -o own 'processes=[vp]' 'samplers=[em, dpm, collapsed, collapsed-heun, ancestral]' 'nfe=[8]' number=50 --json
+python "
+own = {r['sampler']: r['grid'] for r in j['rows']}
+assert own == {'em': 'quadratic', 'dpm': 'sqrt', 'collapsed': 'log', 'collapsed-heun': 'rho', 'ancestral': 'log'}, own"
+
 check "a second call goes on where the first ended, and gives the same table"
 cp out/table.csv whole.csv
 head -5 out/results.jsonl >part && printf '{"key": "cut sho' >>part && mv part out/results.jsonl
