@@ -356,18 +356,6 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
 
 /* ---- Messages, files, words -------------------------------------------------------------------------------------- */
 
-void cli_complain(const char *format, ...)
-{
-    char message[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    for (char *c = message; *c; c++)
-        if (iscntrl((unsigned char)*c)) *c = '?';
-    fprintf(stderr, "psld: %s\n", message);
-}
-
 int cli_wrong_usage(const cli_command *command, const char *format, ...)
 {
     char message[1024];
@@ -390,8 +378,22 @@ psld_status cli_bad_input(const char *format, ...)
     return PSLD_BAD_INPUT;
 }
 
+static char kept[1024];
+
+void cli_kept(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(kept, sizeof kept, format, args);
+    va_end(args);
+}
+
 int cli_failed(psld_status status)
 {
+    if (status == PSLD_CANCELLED) {
+        cli_complain("interrupted: %s", *kept ? kept : "nothing was written; the same command begins again");
+        return EXIT_FAILED;
+    }
     cli_complain("%s", *own_error ? own_error : psld_error_text());
     return status == PSLD_BAD_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -502,22 +504,23 @@ void cli_progress_begin(cli_progress *progress, const char *what)
 int cli_progress_report(void *user, uint64_t done, uint64_t total)
 {
     cli_progress *progress = user;
-    char text[CLI_DURATION];
+    char text[CLI_DURATION], what[128], left[CLI_DURATION + 8] = "";
     double now = cli_seconds(), part = total ? (double)done / (double)total : 0;
     if (interrupted) return 1;
-    if (!isatty(STDERR_FILENO) || now - progress->shown < 0.1) return 0;
+    if (!cli_terminal() || now - progress->shown < 0.1) return 0;
     progress->shown = now;
-    double left = part > 0 ? (now - progress->began) * (1 - part) / part : 0;
-    fprintf(stderr, "\r%s %3.0f %%", progress->what, 100 * part);
-    if (part > 0 && now - progress->began > 1) fprintf(stderr, ", %s left    ", cli_duration(left, text));
-    fflush(stderr);
+    snprintf(what, sizeof what, "%.100s %3.0f %%", progress->what, 100 * part);
+    if (part > 0 && now - progress->began > 1)
+        snprintf(left, sizeof left, "%s left", cli_duration((now - progress->began) * (1 - part) / part, text));
+    const char *const pieces[] = {what, left};
+    cli_line_show(part, pieces, 2);
     return 0;
 }
 
 void cli_progress_end(cli_progress *progress)
 {
     cli_signals_restore(progress->before);
-    if (progress->shown > 0) fprintf(stderr, "\r%*s\r", 60, "");
+    cli_line_clear();
 }
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */

@@ -87,6 +87,20 @@ void cli_output_begin(void);
 /* Says that standard output cannot be written, unless its reader has gone. Returns what to exit with. */
 int cli_output_failed(void);
 
+/* The terminal (cli_terminal.c): whether standard error is one that a line can be written on again and again. */
+int cli_terminal(void);
+/* Writes that line: a bar for the part that is done (negative: none), and of the pieces, the most important first, as many
+ * as fit the width. Nothing where there is no terminal. */
+void cli_line_show(double part, const char *const *pieces, size_t count);
+/* Takes it away. Messages and cli_say do so themselves. */
+void cli_line_clear(void);
+/* Text for people on standard error, as printf. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ctrl-C says that what is finished is kept, wherever nothing else waits for it. */
+void cli_interrupts_begin(void);
+/* What cli_failed says of work that was interrupted: what was kept, and how to go on. */
+void cli_kept(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Progress with time left on a terminal, and Ctrl-C as cancellation, a second one as usual; `user` of the callback is a
  * cli_progress. */
 typedef struct cli_progress {

@@ -231,6 +231,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count) return cli_wrong_usage(command, "unexpected \"%s\"", words[0]);
     double began = cli_seconds();
+    cli_kept("the pictures that are finished are in %s; the same command begins again", d.folder);
     psld_status status = run_demo(&d);
     if (status == PSLD_OK) {
         printf("Eight Gaussians on a ring, exact scores: sliced Wasserstein distance of %d samples to the truth @ "

@@ -170,6 +170,8 @@ static int sweep_all(psld_sweep *sweep, const request *r)
     snprintf(path, sizeof path, "%s/results.jsonl", r->out);
     psld_status status = psld_folder_make(r->out);
     if (status == PSLD_OK) status = run_cells(sweep, path, rows);
+    cli_kept("%s keeps %zu of %zu cells; the same command goes on with the others", r->out, json_array_size(rows),
+             psld_sweep_count(sweep));
     json_t *means = sweep_means(rows);
     int several = json_array_size(means) < json_array_size(rows);
     if (status == PSLD_OK) status = write_all(sweep, r, rows, means);

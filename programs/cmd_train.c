@@ -12,7 +12,7 @@
 typedef struct request {
     psld_training_options options;
     const char *run;
-    int clean, estimate, json, keys;
+    int clean, estimate, json, keys, verbose;
 } request;
 
 /* ---- Signals: the step is finished first ------------------------------------------------------------------------- */
@@ -37,9 +37,24 @@ typedef struct progress {
     double began, shown;
     uint64_t first;            /* step that this process began with */
     double loss, norm, weight; /* sums since the last line */
-    double held_out;
+    double held_out, last_loss;
     int terminal;
 } progress;
+
+/* What matters most first: a narrow terminal shows the beginning. */
+static void show_line(const progress *p, const psld_training_report *r, double each, const char *left)
+{
+    char text[7][64] = {""};
+    const char *const pieces[] = {text[0], text[1], text[2], text[3], text[4], text[5], text[6]};
+    snprintf(text[0], sizeof text[0], "step %llu of %llu", (unsigned long long)r->step, (unsigned long long)r->steps);
+    snprintf(text[1], sizeof text[1], "loss %.4g", p->loss / p->weight);
+    snprintf(text[2], sizeof text[2], "%s left", left);
+    if (!isnan(p->held_out)) snprintf(text[3], sizeof text[3], "held out %.4g", p->held_out);
+    snprintf(text[4], sizeof text[4], "%.3g samples/s", (double)r->samples / each);
+    snprintf(text[5], sizeof text[5], "rate %.3g", r->rate);
+    snprintf(text[6], sizeof text[6], "gradient %.3g", p->norm / p->weight);
+    cli_line_show((double)r->step / (double)r->steps, pieces, 7);
+}
 
 static void show(progress *p, const psld_training_report *r, double now)
 {
@@ -47,10 +62,13 @@ static void show(progress *p, const psld_training_report *r, double now)
     double steps = (double)(r->step - p->first), each = (now - p->began) / steps;
     cli_duration(each * (double)(r->steps - r->step), left);
     if (!isnan(p->held_out)) snprintf(held, sizeof held, " (held out %.4g)", p->held_out);
-    fprintf(stderr, "%sstep %llu of %llu, loss %.4g%s, rate %.3g, gradient %.3g, %.3g samples/s, %s left%s",
-            p->terminal ? "\r" : "", (unsigned long long)r->step, (unsigned long long)r->steps, p->loss / p->weight,
-            held, r->rate, p->norm / p->weight, (double)r->samples / each, left, p->terminal ? "\033[K" : "\n");
-    fflush(stderr);
+    if (p->terminal)
+        show_line(p, r, each, left);
+    else
+        cli_say("step %llu of %llu, loss %.4g%s, rate %.3g, gradient %.3g, %.3g samples/s, %s left\n",
+                (unsigned long long)r->step, (unsigned long long)r->steps, p->loss / p->weight, held, r->rate,
+                p->norm / p->weight, (double)r->samples / each, left);
+    p->last_loss = p->loss / p->weight;
     p->shown = now;
     p->loss = p->norm = p->weight = 0;
 }
@@ -70,22 +88,42 @@ static int on_step(void *user, const psld_training_report *r)
 
 /* ---- What is about to be done ------------------------------------------------------------------------------------ */
 
+/* A summary; every key with -v. */
 static void describe(psld_training *training, const request *r)
 {
     size_t shape[PSLD_MAX_RANK];
     const psld_data *data = psld_training_data(training);
     psld_model *model = psld_training_model(training);
+    psld_run_info info;
+    char items[128] = "";
     int rank = psld_model_shape(model, shape), chosen = !r->options.config && r->options.data;
-    fprintf(stderr, "data: %llu items of", (unsigned long long)psld_data_count(data));
-    for (int i = 0; i < rank; i++) fprintf(stderr, "%s%zu", i ? " x " : " ", shape[i]);
-    fprintf(stderr, " (%s)\nmodel: %s, %.2fM parameters, recipe %s%s\n", psld_data_kind(data),
+    for (int i = 0; i < rank; i++) {
+        size_t used = strlen(items);
+        snprintf(items + used, sizeof items - used, "%s%zu", i ? " x " : "", shape[i]);
+    }
+    cli_say("data: %llu items of %s (%s)\n", (unsigned long long)psld_data_count(data), items, psld_data_kind(data));
+    cli_say("model: %s, %.2fM parameters, recipe %s%s\n",
             psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network",
             (double)psld_model_parameters(model) / 1e6, psld_recipe_get(psld_model_recipe(model))->name,
-            chosen ? ", chosen for these data; as key=value anything can be changed:" : "");
-    fprintf(stderr, "%s", psld_training_reasons(training));
-    if (chosen) fprintf(stderr, "%s", psld_training_config(training));
+            chosen ? ", chosen for these data; as key=value anything can be changed" : "");
+    cli_say("%s", psld_training_reasons(training));
+    if (!r->estimate && psld_run_look(r->run, &info) == PSLD_OK)
+        cli_say("run: %s, %llu steps%s\n", r->run, (unsigned long long)info.steps,
+                r->verbose ? "" : " (-v shows every key; config.yaml has them)");
+    if (r->verbose) cli_say("%s", psld_training_config(training));
     if (psld_training_steps(training) > 0)
-        fprintf(stderr, "going on after step %llu\n", (unsigned long long)psld_training_steps(training));
+        cli_say("going on after step %llu\n", (unsigned long long)psld_training_steps(training));
+}
+
+/* A run with nothing left to do says so. Returns whether it is one. */
+static int is_finished(psld_training *training, const request *r)
+{
+    psld_run_info info;
+    uint64_t done = psld_training_steps(training);
+    if (psld_rank() != 0 || done == 0 || psld_run_look(r->run, &info) != PSLD_OK || done < info.steps) return 0;
+    cli_say("%s is finished: %llu of %llu steps are done. To go on: psld train -o %s train.steps=%llu\n", r->run,
+            (unsigned long long)done, (unsigned long long)info.steps, r->run, (unsigned long long)(2 * done));
+    return 1;
 }
 
 /* ---- Estimate ---------------------------------------------------------------------------------------------------- */
@@ -126,9 +164,10 @@ static int report_end(psld_status status, const request *r, psld_training *train
 {
     if (status == PSLD_CANCELLED) {
         if (psld_rank() == 0)
-            fprintf(stderr,
-                    "psld: stopped after step %llu; the same command, or psld train -o %s, goes on from there\n",
-                    (unsigned long long)psld_training_steps(training), r->run);
+            cli_say(
+                "psld: stopped after step %llu, which %s keeps; the same command, or psld train -o %s, goes on from "
+                "there\n",
+                (unsigned long long)psld_training_steps(training), r->run, r->run);
         return 128 + (asked_to_stop ? asked_to_stop : SIGTERM); /* or another rank was told, which is the same */
     }
     if (status == PSLD_NOT_FINITE) {
@@ -137,6 +176,16 @@ static int report_end(psld_status status, const request *r, psld_training *train
         return EXIT_FAILED;
     }
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
+}
+
+static void report_done(const request *r, const psld_training *training, const progress *p)
+{
+    char time[CLI_DURATION], held[48] = "";
+    if (psld_rank() != 0) return;
+    if (!isnan(p->held_out)) snprintf(held, sizeof held, " (held out %.4g)", p->held_out);
+    cli_say("done: %llu steps, loss %.4g%s, %s: %s/model.safetensors\n",
+            (unsigned long long)psld_training_steps(training), p->last_loss, held,
+            cli_duration(cli_seconds() - p->began, time), r->run);
 }
 
 static int print_summary(const request *r, const psld_training *training, const progress *p)
@@ -167,12 +216,14 @@ static int train(const request *r)
                       .shown = cli_seconds(),
                       .first = psld_training_steps(training),
                       .held_out = (double)NAN,
-                      .terminal = isatty(STDERR_FILENO)};
+                      .terminal = cli_terminal()};
+        int finished = is_finished(training, r);
         struct sigaction before[CLI_SIGNALS];
         cli_signals_catch(on_signal, 0, before);
         status = psld_training_run(training, on_step, &p);
-        if (p.terminal && psld_rank() == 0) fprintf(stderr, "\n");
+        cli_line_clear();
         exit_code = report_end(status, r, training);
+        if (exit_code == EXIT_DONE && !finished) report_done(r, training, &p);
         if (exit_code == EXIT_DONE) exit_code = print_summary(r, training, &p);
     }
     psld_training_free(training);
@@ -208,6 +259,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
          &r.estimate, NULL},
         {"keys", 0, CLI_FLAG, NULL, "list every key of configurations: type, default, choices, meaning", &r.keys, NULL},
+        {"verbose", 'v', CLI_FLAG, NULL, "show the whole configuration, with every key", &r.verbose, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object at the end", &r.json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };

@@ -102,7 +102,7 @@ static psld_status draw_classes(const char *folder)
     psld_status status = PSLD_OK;
     for (size_t label = 0; label < CLASSES && status == PSLD_OK; label++) {
         status = draw_class(label);
-        if (cli_progress_report(&steered.progress, label + 1, 2 * CLASSES)) return cli_bad_input("interrupted");
+        if (cli_progress_report(&steered.progress, label + 1, 2 * CLASSES)) return PSLD_CANCELLED;
     }
     steered.seconds[0] = cli_seconds() - began;
     return status == PSLD_OK ? save_row(demo_file(folder, "digits-guided.png")) : status;

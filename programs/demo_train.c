@@ -96,7 +96,7 @@ static psld_status train(void)
         psld_status status = psld_training_step(learned.training, &report);
         if (status != PSLD_OK) return status;
         note_loss(&report);
-        if (cli_progress_report(&learned.progress, report.step, STEPS)) return cli_bad_input("interrupted");
+        if (cli_progress_report(&learned.progress, report.step, STEPS)) return PSLD_CANCELLED;
         if (report.step != moments[m]) continue;
         status = show_moment(m++);
         if (status != PSLD_OK) return status;

@@ -108,6 +108,7 @@ int main(int argc, char **argv)
     cli_output_begin();
     /* OpenBLAS, when it is loaded, starts no threads of its own: each call of evaluation says how many it wants. */
     setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    cli_interrupts_begin();
     psld_log_to(print_log, NULL);
     int exit_code = run(argc, argv);
     if (exit_code != EXIT_DONE || (fflush(stdout) == 0 && !ferror(stdout))) return exit_code;

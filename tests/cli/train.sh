@@ -87,7 +87,14 @@ trains -o stopped train.steps=$((steps + 3))
 
 check "data alone: a network is chosen and shown"
 trains toy:rings -o chosen train.steps=2 model.nf=16 train.batch=8 train.sample_nfe=2
-grep -q "chosen" "$logs/err" && grep -q "name: mlp" "$logs/err" || fail "does not say what it chose"
+grep -q "chosen" "$logs/err" && grep -q "recipe psld" "$logs/err" || fail "does not say what it chose"
+! grep -q "name: mlp" "$logs/err" || fail "shows every key without being asked"
+grep -q "^done: 2 steps" "$logs/err" || fail "no last word: $(cat "$logs/err")"
+
+check "a finished run says so, and how to go on; every key with -v"
+trains -o chosen -v
+grep -q "^chosen is finished: 2 of 2 steps are done. To go on: psld train -o chosen train.steps=4$" "$logs/err" || fail "$(cat "$logs/err")"
+grep -q "name: mlp" "$logs/err" || fail "-v does not show every key"
 
 check "a time decides the steps, of what is chosen and of a configuration; a run that goes on keeps them"
 trains toy:rings -o timed --time 0.05s model.nf=8 model.num_res_blocks=1 train.batch=4 train.sample_nfe=2
