@@ -265,7 +265,7 @@ static void networks_classify(void **state)
     assert_int_equal(psld_model_label(model, "3", &label), PSLD_BAD_ARGUMENT);
     assert_string_equal(psld_error_text(), "label: expected 0 to 2, found 3");
     assert_int_equal(psld_model_label(model, "bird", &label), PSLD_BAD_ARGUMENT);
-    assert_string_equal(psld_error_text(), "label: there is no class named \"bird\"");
+    assert_string_equal(psld_error_text(), "label: there is no class named \"bird\"; there are dog, cat, 1");
     psld_array_free(z);
     psld_array_free(t);
     psld_array_free(labels);
