@@ -113,6 +113,8 @@ PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
 PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *const *names,
                                    const psld_array *const *arrays);
 
+/* "float64", "float32", "uint8", "int32", "int64"; NULL for a value that is no type. */
+PSLD_API const char *psld_type_name(psld_type type);
 /* The elements of an array of any type as a new one of type F64 (exact but for I64 beyond 2^53), or F32. */
 PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted);
 
@@ -533,6 +535,12 @@ PSLD_API void psld_model_channels(const psld_model *model, size_t *in, size_t *o
 PSLD_API double psld_model_flops(psld_model *model);
 /* Classes of a classifier; 0 for others. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
+/* The name of a class of a classifier as its configuration lists it (data.classes), or else its number. */
+PSLD_API psld_status psld_model_class(const psld_model *model, size_t index, char *name, size_t size);
+/* What the network puts out: "eps", "data" (clean data), "classes" (a classifier); "score" of an exact model. */
+PSLD_API const char *psld_model_predicts(const psld_model *model);
+/* Steps that its weights were trained for, and those that its configuration asks for (train.steps); 0: not known. */
+PSLD_API psld_status psld_model_trained(const psld_model *model, uint64_t *steps, uint64_t *planned);
 
 /* Draws the samples first ... first + count - 1 of options->seed (see psld_sample): *x is float32 [count, channels, ...],
  * or with `state` whole states, [count, k * channels, ...]. `start`, if not NULL, has the states to begin with, of that
@@ -596,6 +604,9 @@ PSLD_API void psld_text_free(char *text);
 /* What a file of tensors holds, whatever it belongs to: called once for each, in the order of the file. */
 typedef void (*psld_tensor_fn)(void *user, const char *name, const char *type, int rank, const size_t *shape);
 PSLD_API psld_status psld_tensors_list(const char *path, psld_tensor_fn visit, void *user);
+/* The same for the arrays of a .npz; the type is "unreadable" and the rank 0 where it cannot be read, for
+ * its type or because it is broken. */
+PSLD_API psld_status psld_npz_list(const char *path, psld_tensor_fn visit, void *user);
 /* From one format to another by the end of the new name, tensors as they are: for files without a configuration. */
 PSLD_API psld_status psld_tensors_convert(const char *from, const char *to);
 
@@ -604,6 +615,8 @@ PSLD_API psld_status psld_tensors_convert(const char *from, const char *to);
 /* PNG, JPEG or WebP, told apart by their first bytes, as u8 [channels, height, width] with 1 (grey) or 3 channels
  * (docs/data.md says what becomes of 16 bits, transparency, CMYK, orientation and animations). */
 PSLD_API psld_status psld_image_load(const char *path, psld_array **image);
+/* The format ("PNG", "JPEG", "WebP") and the shape of an image that it would have as an array, from its header. */
+PSLD_API psld_status psld_image_inspect(const char *path, const char **format, size_t shape[3]);
 /* Writes a PNG of u8 [channels, height, width], channels 1 or 3. */
 PSLD_API psld_status psld_image_save(const psld_array *image, const char *path);
 /* Writes one PNG of many images u8 [n, channels, height, width], row by row, `columns` beside each other (0: as nearly

@@ -37,17 +37,25 @@ static int print_json(const psld_data *data, int is_checked)
     return cli_json_print(object);
 }
 
-static int print_text(const char *path, const psld_data *data, int is_checked)
+void info_print_items(const psld_data *data)
 {
-    size_t shape[PSLD_MAX_RANK], classes = psld_data_classes(data);
+    size_t shape[PSLD_MAX_RANK];
     int rank = psld_data_shape(data, shape);
-    printf("%s: %s, %" PRIu64 " items of", path, psld_data_kind(data), psld_data_good(data));
+    printf("%" PRIu64 " items of", psld_data_good(data));
     if (psld_data_is_image(data))
         printf(" %zu x %zu pixels%s in %s", shape[2], shape[1],
                psld_data_mixed(data) ? " (about the median) and other sizes" : "", shape[0] == 1 ? "grey" : "colour");
     else
         for (int i = 0; i < rank; i++) printf("%s%zu", i ? " x " : " ", shape[i]);
-    printf("%s\n", psld_data_is_image(data) ? "" : " numbers");
+    printf("%s", psld_data_is_image(data) ? "" : " numbers");
+}
+
+static int print_text(const char *path, const psld_data *data, int is_checked)
+{
+    size_t classes = psld_data_classes(data);
+    printf("%s: %s, ", path, psld_data_kind(data));
+    info_print_items(data);
+    printf("\n");
     if (classes) printf("%zu classes:", classes);
     for (size_t i = 0; i < classes && i < CLASSES_SHOWN; i++) {
         printf("%s %s", i ? "," : "", psld_data_class(data, i));
@@ -75,6 +83,7 @@ int info_show_data(const char *path, int quick, int json)
 {
     psld_data *data = NULL;
     psld_status status = psld_data_open(path, NULL, &data);
+    if (status == PSLD_BAD_INPUT && cli_ends_in(path, ".npz")) return info_show_arrays(path, json);
     if (status == PSLD_OK && !quick) status = check(data);
     int exit_code = status != PSLD_OK ? cli_failed(status)
                     : json            ? print_json(data, !quick)

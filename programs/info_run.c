@@ -14,27 +14,48 @@ int info_is_run(const char *path)
     return access(config, F_OK) == 0;
 }
 
-static void add_model(json_t *object, const char *path)
+/* From the model, or before there is one from the configuration. NULL: neither can be read. */
+static json_t *network_of(const char *folder, size_t checkpoints)
 {
-    psld_model *model;
-    if (psld_model_open(path, NULL, &model) != PSLD_OK) return;
-    const psld_recipe *recipe = psld_model_recipe(model);
-    json_object_set_new(object, "parameters", json_integer((json_int_t)psld_model_parameters(model)));
-    if (recipe) json_object_set_new(object, "process", json_string(psld_recipe_get(recipe)->name));
+    char config[4096];
+    psld_model *model = NULL;
+    psld_model_options look;
+    psld_model_defaults(&look);
+    look.blank = 1;
+    snprintf(config, sizeof config, "%s/config.yaml", folder);
+    psld_status status =
+        checkpoints ? psld_model_open(folder, NULL, &model) : psld_model_create(config, &look, 0, &model);
+    if (status != PSLD_OK) return NULL;
+    json_t *network = info_describe_network(model);
     psld_model_free(model);
+    return network;
 }
 
-static void print_lines(const char *path, const psld_run_info *run, const json_t *object)
+static void print_model(const json_t *network)
 {
-    const char *process = json_string_value(json_object_get(object, "process"));
-    printf("%s: training run, step %llu of %llu%s\n", path, (unsigned long long)run->step,
-           (unsigned long long)run->steps,
+    size_t i;
+    const json_t *size, *classes = json_object_get(network, "classes");
+    printf("  model         %.2fM parameters, recipe %s, data",
+           json_number_value(json_object_get(network, "parameters")) / 1e6,
+           json_string_value(json_object_get(network, "process")));
+    json_array_foreach(json_object_get(network, "shape"), i, size)
+        printf("%s%lld", i ? " x " : " ", (long long)json_integer_value(size));
+    if (classes)
+        printf("\n");
+    else
+        printf(", predicts %s\n", json_string_value(json_object_get(network, "predicts")));
+    if (classes) info_print_classes(classes);
+}
+
+static void print_lines(const char *path, const psld_run_info *run, const json_t *network)
+{
+    printf("%s: training run%s, step %llu of %llu%s\n", path, run->classifier ? " of a classifier" : "",
+           (unsigned long long)run->step, (unsigned long long)run->steps,
            run->running              ? ", running"
            : run->step >= run->steps ? ", finished"
                                      : "");
-    if (process)
-        printf("  model         %.2fM parameters, recipe %s\n",
-               json_number_value(json_object_get(object, "parameters")) / 1e6, process);
+    if (network) print_model(network);
+    if (!isnan(run->accuracy)) printf("  accuracy      %.2f %% (held out)\n", 100 * run->accuracy);
     if (!isnan(run->loss)) {
         printf("  loss          %.4g", run->loss);
         if (!isnan(run->held_out)) printf(" (held out %.4g)", run->held_out);
@@ -45,6 +66,9 @@ static void print_lines(const char *path, const psld_run_info *run, const json_t
     else
         printf("  checkpoints   %zu, the last of step %llu\n", run->checkpoints, (unsigned long long)run->saved);
     printf("  time          %.0f s\n", run->seconds);
+    char page[4096];
+    snprintf(page, sizeof page, "%s/index.html", path);
+    if (access(page, F_OK) == 0) printf("  page          %s\n", page);
 }
 
 int info_run(const char *path, int json)
@@ -62,9 +86,18 @@ int info_run(const char *path, int json)
     json_object_set_new(object, "held_out", cli_json_number(run.held_out));
     json_object_set_new(object, "seconds", cli_json_number(run.seconds));
     json_object_set_new(object, "running", json_boolean(run.running));
-    if (run.checkpoints) add_model(object, path);
-    if (json) return cli_json_print(object);
-    print_lines(path, &run, object);
+    json_object_set_new(object, "trains", json_string(run.classifier ? "classifier" : "score network"));
+    json_object_set_new(object, "accuracy", cli_json_number(run.accuracy));
+    json_t *network = network_of(path, run.checkpoints);
+    if (json) {
+        static const char *const keys[] = {"parameters", "process", "shape", "predicts", "classes"};
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            json_object_set(object, keys[i], json_object_get(network, keys[i]));
+        json_decref(network);
+        return cli_json_print(object);
+    }
+    print_lines(path, &run, network);
+    json_decref(network);
     json_decref(object);
     return EXIT_DONE;
 }

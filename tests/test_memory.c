@@ -411,6 +411,28 @@ static psld_status list_tensors(void)
     return psld_tensors_list("memory-network.pt", ignore_tensor, NULL);
 }
 
+static psld_status list_arrays(void)
+{
+    return psld_npz_list("memory-input.npz", ignore_tensor, NULL);
+}
+
+static psld_status inspect_image(void)
+{
+    const char *format;
+    size_t shape[3];
+    return psld_image_inspect("memory-data/1.png", &format, shape);
+}
+
+static psld_status ask_model(void)
+{
+    uint64_t steps, planned;
+    psld_model *made;
+    PSLD_TRY(psld_model_open("memory-network.safetensors", NULL, &made));
+    psld_status status = psld_model_trained(made, &steps, &planned);
+    psld_model_free(made);
+    return status;
+}
+
 static psld_status convert_tensors(void)
 {
     return psld_tensors_convert("memory-network.pt", "memory-output.safetensors");
@@ -704,6 +726,7 @@ static void every_public_call(void **state)
     exhaust("data_read, toy", draw_toys);
     exhaust("image_load", load_image);
     exhaust("image_grid", write_images);
+    exhaust("image_inspect", inspect_image);
     exhaust("sliced_wasserstein", measure_distance);
     exhaust("plot_points", plot_points);
     exhaust("plot_curves", plot_curves);
@@ -726,6 +749,8 @@ static void every_call_on_networks(void **state)
     exhaust("model_plan", plan_network);
     exhaust("model_time", time_network);
     exhaust("tensors_list", list_tensors);
+    exhaust("npz_list", list_arrays);
+    exhaust("model_trained", ask_model);
     exhaust("tensors_convert", convert_tensors);
 }
 
@@ -817,6 +842,9 @@ static int set_up(void **state)
     if (psld_model_create("memory-network.yaml", NULL, 0, &network) != PSLD_OK) return 1;
     if (psld_model_save(network, "memory-network.safetensors") != PSLD_OK) return 1;
     if (psld_model_save(network, "memory-network.pt") != PSLD_OK) return 1;
+    const char *const name = "a";
+    const psld_array *const one = array;
+    if (psld_npz_save("memory-input.npz", 1, &name, &one) != PSLD_OK) return 1;
     return psld_array_save(array, "memory-input.npy") != PSLD_OK;
 }
 

@@ -10,13 +10,13 @@
 
 /* A format is told by its first bytes: `magic`, and `second` at `place`. */
 static const struct {
-    const char *magic, *second;
+    const char *name, *magic, *second;
     size_t length, place, second_length;
     psld_image_fn decode;
 } formats[] = {
-    {"\x89PNG\r\n\x1a\n", "", 8, 0, 0, psld_png_decode},
-    {"\xff\xd8\xff", "", 3, 0, 0, psld_jpeg_decode},
-    {"RIFF", "WEBP", 4, 8, 4, psld_webp_decode},
+    {"PNG", "\x89PNG\r\n\x1a\n", "", 8, 0, 0, psld_png_decode},
+    {"JPEG", "\xff\xd8\xff", "", 3, 0, 0, psld_jpeg_decode},
+    {"WebP", "RIFF", "WEBP", 4, 8, 4, psld_webp_decode},
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
@@ -26,12 +26,27 @@ static int has_at(const uint8_t *bytes, size_t size, size_t place, const char *t
     return size >= place + length && memcmp(bytes + place, text, length) == 0;
 }
 
+/* The place of a format in the table; FORMAT_COUNT: none. */
+static size_t find_format(const void *bytes, size_t size)
+{
+    size_t i = 0;
+    while (i < FORMAT_COUNT && !(has_at(bytes, size, 0, formats[i].magic, formats[i].length) &&
+                                 has_at(bytes, size, formats[i].place, formats[i].second, formats[i].second_length)))
+        i++;
+    return i;
+}
+
+const char *psld_image_format(const void *bytes, size_t size)
+{
+    size_t i = find_format(bytes, size);
+    return i < FORMAT_COUNT ? formats[i].name : NULL;
+}
+
 static psld_status run_format(const void *bytes, size_t size, const char *origin, int look, psld_image *image)
 {
     *image = (psld_image){0};
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        if (!has_at(bytes, size, 0, formats[i].magic, formats[i].length)) continue;
-        if (!has_at(bytes, size, formats[i].place, formats[i].second, formats[i].second_length)) continue;
+    size_t i = find_format(bytes, size);
+    if (i < FORMAT_COUNT) {
         psld_status status = formats[i].decode(bytes, size, origin, look, image);
         if (status != PSLD_OK) psld_image_release(image);
         return status;

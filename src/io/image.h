@@ -24,6 +24,8 @@ typedef struct psld_image {
 psld_status psld_image_decode(const void *bytes, size_t size, const char *origin, psld_image *image);
 /* The same up to the pixels, which are left NULL. Nothing but the header is looked at. */
 psld_status psld_image_look(const void *bytes, size_t size, const char *origin, psld_image *image);
+/* "PNG", "JPEG", "WebP", or NULL. */
+const char *psld_image_format(const void *bytes, size_t size);
 /* Harmless on one that is all 0. */
 void psld_image_release(psld_image *image);
 

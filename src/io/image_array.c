@@ -56,6 +56,23 @@ psld_status psld_image_load(const char *path, psld_array **image)
     return PSLD_OK;
 }
 
+psld_status psld_image_inspect(const char *path, const char **format, size_t shape[3])
+{
+    *format = NULL;
+    psld_map map;
+    psld_image image = {0};
+    PSLD_TRY(psld_map_open(path, &map));
+    psld_status status = psld_image_look(map.bytes, map.size, path, &image);
+    if (status == PSLD_OK) {
+        *format = psld_image_format(map.bytes, map.size);
+        shape[0] = (size_t)image.channels;
+        shape[1] = image.height;
+        shape[2] = image.width;
+    }
+    psld_map_close(&map);
+    return status;
+}
+
 psld_status psld_image_save(const psld_array *image, const char *path)
 {
     PSLD_TRY(check_images(image, 3, "[channels, height, width]", path));

@@ -43,6 +43,12 @@ static const struct {
 
 enum { TYPE_COUNT = sizeof types / sizeof *types };
 
+const char *psld_type_name(psld_type type)
+{
+    static const char *const names[] = {"float64", "float32", "uint8", "int32", "int64"};
+    return (size_t)type < sizeof names / sizeof *names ? names[type] : NULL;
+}
+
 size_t psld_type_size(psld_type type)
 {
     return (unsigned)type < TYPE_COUNT ? types[type].size : 0;

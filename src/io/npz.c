@@ -144,6 +144,26 @@ psld_status psld_npz_read(psld_npz *npz, const char *name, psld_array **array)
     return fail_absent(npz, name);
 }
 
+psld_status psld_npz_list(const char *path, psld_tensor_fn visit, void *user)
+{
+    psld_npz *npz;
+    PSLD_TRY(psld_npz_open(path, &npz));
+    psld_status status = PSLD_OK;
+    for (size_t i = 0; status == PSLD_OK && i < npz->count; i++) {
+        psld_array *array;
+        status = psld_npz_read(npz, npz->names[i], &array);
+        if (status == PSLD_OK)
+            visit(user, npz->names[i], psld_type_name(array->type), array->rank, array->shape);
+        else if (status == PSLD_BAD_INPUT) {
+            visit(user, npz->names[i], "unreadable", 0, NULL);
+            status = PSLD_OK;
+        }
+        psld_array_free(array);
+    }
+    psld_npz_free(npz);
+    return status;
+}
+
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static psld_status put_array(psld_zip_writer *zip, const char *name, const psld_array *array)

@@ -31,6 +31,7 @@ struct psld_model {
     size_t shape[PSLD_MAX_RANK]; /* of the data */
     char *config;                /* YAML, overrides included */
     /* networks */
+    uint64_t steps; /* of training; 0: not known */
     psld_network *network;
     psld_tensors *file; /* that its weights came from, and lie in as far as they can; NULL: from none */
     const psld_backend *backend;
@@ -41,10 +42,14 @@ struct psld_model {
 
 enum { PSLD_LARGEST_BATCH = 4096 };
 #define PSLD_CONFIG_NOTE     "psld.config" /* where model files carry their configuration, */
-#define PSLD_WEAK_NOTE       "psld.weak"   /* that of a weak model, */
+#define PSLD_STEP_NOTE       "psld.step"   /* the steps of training, */
+#define PSLD_WEAK_NOTE       "psld.weak"   /* the configuration of a weak model, */
 #define PSLD_WEAK_SCALE_NOTE "psld.weak_scale"
 #define PSLD_WEAK_PREFIX     "weak."         /* whose tensors are named so, */
 #define PSLD_STRONG_PREFIX   "ema_score_fn." /* and then those of the model so */
+
+/* The steps of training that a file says; 0: it does not. */
+uint64_t psld_model_read_steps(const psld_tensors *file);
 
 /* Makes model->runners[gradient] for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);

@@ -44,11 +44,20 @@ static psld_status collect_weak(const psld_model *model, psld_tensors *tensors)
     return collect(model->weak->network, PSLD_WEAK_PREFIX, tensors);
 }
 
+static psld_status note_steps(const psld_model *model, psld_tensors *tensors)
+{
+    char steps[32];
+    if (model->steps == 0) return PSLD_OK;
+    snprintf(steps, sizeof steps, "%llu", (unsigned long long)model->steps);
+    return psld_tensors_set_note(tensors, PSLD_STEP_NOTE, steps);
+}
+
 /* Notes, without which a weak network would be but tensors too many, are in safetensors files alone. */
 static psld_status collect_all(const psld_model *model, psld_tensor_format format, psld_tensors *tensors)
 {
     int with_weak = model->weak && model->weak->network && format == PSLD_SAFETENSORS;
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, model->config));
+    PSLD_TRY(note_steps(model, tensors));
     PSLD_TRY(collect(model->network, with_weak ? PSLD_STRONG_PREFIX : "", tensors));
     return with_weak ? collect_weak(model, tensors) : PSLD_OK;
 }

@@ -274,6 +274,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
     if (status == PSLD_OK) status = psld_process_embed(yaml);
     if (status == PSLD_OK) status = build(path, model->file, yaml, options, seed, model);
     if (status == PSLD_OK && options->ema != 0) status = keep_average(yaml, options->ema, model);
+    if (model->file) model->steps = psld_model_read_steps(model->file);
     psld_yaml_free(yaml);
     return status;
 }

@@ -204,6 +204,7 @@ static psld_status load_newest(psld_training *t)
                          folder, model);
     if (!found) return PSLD_OK;
     compare_items(t, &snapshot);
+    t->model->steps = psld_training_steps(t);
     return psld_model_save(t->model, model); /* it may have been stopped before it came to this */
 }
 
@@ -573,6 +574,7 @@ psld_status psld_training_save(psld_training *t)
     char folder[4096];
     if (!t->run) return PSLD_OK;
     psld_snapshot snapshot = snapshot_of(t);
+    t->model->steps = psld_training_steps(t);
     PSLD_TRY(psld_run_folder_sync(t->run));
     snprintf(folder, sizeof folder, "%s", psld_run_folder_file(t->run, "checkpoints"));
     PSLD_TRY(psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep));

@@ -43,3 +43,91 @@ refuses 1 "absent.yaml: cannot read" info absent.yaml
 refuses 1 "folder.yaml: cannot read" info folder.yaml
 refuses 2 "expected one file, found 0" info
 refuses 2 "expected one file, found 2" info m.yaml r.yaml
+
+write_networks 3 cat dog
+
+check "a model file: what it is first, tensors when they are asked for"
+quietly info net.safetensors
+says "net.safetensors: score network, "
+says "recipe psld, data 3 x 8 x 8"
+says "  predicts      the noise, eps"
+says "tensors, "
+! grep -q "all_modules" "$logs/out" || fail "tensors are listed: $(head -3 "$logs/out")"
+quietly info net.safetensors --tensors
+says "all_modules.0.weight"
+quietly info net.safetensors --json
+python "
+assert j['kind'] == 'tensors' and j['numbers'] > 0 and j['tensors'][0]['name'] and j['tensors'][0]['shape'], j
+n = j['network']
+assert n['kind'] == 'score network' and n['process'] == 'psld' and n['shape'] == [3, 8, 8] and n['predicts'] == 'eps', n
+assert n['parameters'] == j['numbers'] and n['flops'] > 0 and 'steps' not in n, n"
+
+check "a classifier and its classes"
+quietly info c.safetensors
+says "c.safetensors: classifier, "
+says "  classes       2: cat, dog"
+
+check "a run: steps are in the model; before the first checkpoint it is known what is trained"
+sed 's/^model/train: {loss: cross_entropy, batch: 2, steps: 3, checkpoint_every: 2, sample_every: 0, evaluate_every: 3, evaluate_count: 2}\nmodel/' c.yaml >run.yaml
+quietly sample net.safetensors -n 20 --nfe 2 -o cats
+mkdir -p pets/cat pets/dog
+for i in cats/0000*.png; do cp "$i" pets/cat/ && cp "$i" pets/dog/; done
+"$psld" train run.yaml --data pets data.held_out=0.2 -o run >"$logs/out" 2>"$logs/err" || fail "$(cat "$logs/err")"
+quietly info run
+says "run: training run of a classifier, step 3 of 3, finished"
+says "  classes       2: cat, dog"
+says "recipe psld, data 3 x 8 x 8"
+says "  accuracy      "
+says "  page          run/index.html"
+quietly info run --json
+python "
+assert j['kind'] == 'training run' and j['trains'] == 'classifier' and j['classes'] == ['cat', 'dog'], j
+assert 0 <= j['accuracy'] <= 1 and j['process'] == 'psld' and j['step'] == 3 and j['parameters'] > 0, j"
+quietly info run/model.safetensors
+says "  trained       3 of 3 steps"
+quietly convert run/model.safetensors again.safetensors
+quietly info again.safetensors
+says "  trained       3 of 3 steps"
+rm -r run/checkpoints/* run/model.safetensors
+quietly info run
+says "  classes       2: cat, dog"
+says "  checkpoints   none yet"
+
+check "a picture, whole and broken"
+quietly info cats/000000.png
+says "cats/000000.png: PNG image of 8 x 8 pixels in colour, "
+quietly info cats/000000.png --json
+python "
+assert j == {'kind': 'image', 'format': 'PNG', 'width': 8, 'height': 8, 'channels': 3}, j"
+head -c 100 cats/000000.png >cut.png
+refuses 1 "cut.png: a broken PNG" info cut.png
+
+check "arrays, and what they are as data"
+quietly sample net.safetensors -n 3 --nfe 2 -o x.npy
+quietly info x.npy
+says "x.npy: array of float32 [3, 3, 8, 8], "
+says "  as data       3 items of 3 x 8 x 8 numbers"
+quietly info x.npy --json
+python "
+assert j == {'kind': 'array', 'type': 'float32', 'shape': [3, 3, 8, 8]}, j"
+quietly sample net.safetensors -n 3 --nfe 2 -o x.npz
+quietly info x.npz
+says "x.npz: array of images, 3 items of 8 x 8 pixels in colour"
+if python3 -c 'import numpy' 2>/dev/null; then
+    python3 -c "
+import numpy
+numpy.savez('stats.npz', mu=numpy.zeros(5), sigma=numpy.eye(5), note=numpy.array('text'))"
+    quietly info stats.npz
+    says "stats.npz: 3 arrays, "
+    says "  sigma         float64 [5, 5]"
+    says "  note          unreadable []"
+    quietly info stats.npz --json
+    python "
+assert j['kind'] == 'arrays' and j['arrays'][0] == {'name': 'mu', 'type': 'float64', 'shape': [5]}, j"
+else
+    echo "skipped: statistics (.npz): there is no NumPy"
+fi
+
+check "what is nothing known"
+echo text >plain.txt
+refuses 1 "plain.txt: neither a safetensors file nor a PyTorch checkpoint" info plain.txt

@@ -38,7 +38,7 @@ quietly convert net.yaml net.safetensors
 quietly convert net.safetensors net.pt
 quietly convert net.pt again.safetensors
 cmp net.safetensors again.safetensors || fail "round trip"
-quietly info net.safetensors
+quietly info net.safetensors --tensors
 says "net.safetensors: score network, "
 says all_modules.0
 quietly info net.pt --json
