@@ -619,6 +619,9 @@ PSLD_API psld_status psld_image_load(const char *path, psld_array **image);
 PSLD_API psld_status psld_image_inspect(const char *path, const char **format, size_t shape[3]);
 /* Writes a PNG of u8 [channels, height, width], channels 1 or 3. */
 PSLD_API psld_status psld_image_save(const psld_array *image, const char *path);
+/* The same file in memory. Free with psld_bytes_free. */
+PSLD_API psld_status psld_image_encode(const psld_array *image, void **bytes, size_t *size);
+PSLD_API void psld_bytes_free(void *bytes);
 /* Writes one PNG of many images u8 [n, channels, height, width], row by row, `columns` beside each other (0: as nearly
  * square as can be); n >= 1. */
 PSLD_API psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path);
@@ -661,6 +664,7 @@ typedef struct psld_data_options {
     const char *cache_dir; /* ... in this folder; NULL: the system's for temporary files */
     int resample;          /* psld_resample: by which filter images are brought to `size`; default lanczos */
     double skip_limit;     /* largest part of the images that may be broken and passed over, rounded up; 0: any */
+    int once;              /* 1: every item is read but once, so that decoded images need not be kept */
 } psld_data_options;
 
 /* As they are, classes by name, 1 GiB. */
@@ -690,6 +694,13 @@ PSLD_API uint64_t psld_data_class_count(const psld_data *data, size_t index);
 PSLD_API uint64_t psld_data_skipped(const psld_data *data);
 /* Items that are not known to be broken: psld_data_count less the broken images met so far, which keep their numbers. */
 PSLD_API uint64_t psld_data_good(const psld_data *data);
+
+/* The class of an item by its number; -1 where it has none. */
+PSLD_API int32_t psld_data_label(const psld_data *data, uint64_t index);
+/* The name of its file in the folder or archive; NULL where items have no files of their own. */
+PSLD_API const char *psld_data_name(const psld_data *data, uint64_t index);
+/* Whether reading it, or psld_data_check, has found that it is a broken image. */
+PSLD_API int psld_data_is_broken(const psld_data *data, uint64_t index);
 
 /* Items by their numbers (< count) into x [n][shape]: images as v / 127.5 - 1; labels into `label` unless it is NULL,
  * -1 where there is none. A broken image is named in the log, once, and its number stands for the next good one.

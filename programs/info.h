@@ -9,7 +9,9 @@ int info_is_data(const char *path);
 /* quick: the images are not decoded, so that broken ones are not counted. A .npz that is no data set is shown as
  * arrays. */
 int info_show_data(const char *path, int quick, int json);
-/* "60000 images of 28 x 28 pixels in grey", without an end of line. */
+/* A set as JSON; is_checked: all of its images were decoded. */
+json_t *info_describe_data(const psld_data *data, int is_checked);
+/* "60000 items of 28 x 28 pixels in grey", without an end of line. */
 void info_print_items(const psld_data *data);
 
 /* Whether a path is the folder of a training run, and what to say of it. */

@@ -16,7 +16,7 @@ int info_is_data(const char *path)
     return cli_ends_in(path, ".tar|.tgz|.gz|.bz2|.xz|.zst|.zip|.npz|.bin|-ubyte");
 }
 
-static int print_json(const psld_data *data, int is_checked)
+json_t *info_describe_data(const psld_data *data, int is_checked)
 {
     size_t shape[PSLD_MAX_RANK];
     int rank = psld_data_shape(data, shape);
@@ -34,7 +34,7 @@ static int print_json(const psld_data *data, int is_checked)
     json_object_set_new(object, "mixed", json_boolean(psld_data_mixed(data)));
     json_object_set_new(object, "skipped", json_integer((json_int_t)psld_data_skipped(data)));
     json_object_set_new(object, "checked", json_boolean(is_checked));
-    return cli_json_print(object);
+    return object;
 }
 
 void info_print_items(const psld_data *data)
@@ -86,7 +86,7 @@ int info_show_data(const char *path, int quick, int json)
     if (status == PSLD_BAD_INPUT && cli_ends_in(path, ".npz")) return info_show_arrays(path, json);
     if (status == PSLD_OK && !quick) status = check(data);
     int exit_code = status != PSLD_OK ? cli_failed(status)
-                    : json            ? print_json(data, !quick)
+                    : json            ? cli_json_print(info_describe_data(data, !quick))
                                       : print_text(path, data, !quick);
     psld_data_free(data);
     return exit_code;

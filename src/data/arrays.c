@@ -170,6 +170,21 @@ static psld_status add_labels(psld_items *items, const psld_array *a, const char
     return psld_items_number_classes(items, classes);
 }
 
+/* `class_names`, as psld data writes it: u8 [classes, longest], a name a row with 0 behind it. Names of numbers where it
+ * is something else, or has fewer than there are labels. */
+static psld_status add_class_names(psld_items *items, const psld_array *a)
+{
+    if (a->type != PSLD_U8 || a->rank != 2 || a->shape[0] < items->class_count || a->shape[0] > MOST_CLASSES)
+        return PSLD_OK;
+    for (size_t i = 0; i < items->class_count; i++) psld_release(items->classes[i]);
+    items->class_count = 0;
+    for (size_t i = 0; i < a->shape[0]; i++) {
+        const char *name = (const char *)a->data + i * a->shape[1];
+        PSLD_TRY(psld_items_add_class(items, name, strnlen(name, a->shape[1])));
+    }
+    return PSLD_OK;
+}
+
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Takes over what owns the elements, on success. */
@@ -227,11 +242,17 @@ static psld_status read_npz(psld_npz *npz, const char *path, int test, psld_item
     const char *name = find_name(npz, data_names[test]), *labels = find_name(npz, label_names[test]);
     if (!name && psld_npz_size(npz) == 1) name = psld_npz_name(npz, 0);
     owner o = {0};
-    psld_array *label = NULL;
+    psld_array *label = NULL, *names = NULL;
     psld_status status = psld_npz_read(npz, name ? name : "images", &o.array);
     if (status == PSLD_OK) status = open_array(o.array, path, &o, items);
     if (status == PSLD_OK && labels) status = psld_npz_read(npz, labels, &label);
     if (status == PSLD_OK && labels) status = add_labels(*items, label, path, labels);
+    static const char *const class_names[] = {"class_names", NULL};
+    if (status == PSLD_OK && labels && find_name(npz, class_names)) {
+        status = psld_npz_read(npz, class_names[0], &names);
+        if (status == PSLD_OK) status = add_class_names(*items, names);
+    }
+    psld_array_free(names);
     psld_array_free(label);
     free_owner(&o);
     return status;

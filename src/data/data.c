@@ -64,7 +64,7 @@ int psld_data_is_image(const psld_data *data)
 
 int32_t psld_data_label(const psld_data *data, uint64_t index)
 {
-    int32_t label = data->items->ops->label(data->items, index);
+    int32_t label = index < data->items->count ? data->items->ops->label(data->items, index) : -1;
     return label >= 0 && data->new_label ? data->new_label[label] : label;
 }
 
@@ -135,7 +135,7 @@ static psld_status get_image(psld_data *data, uint64_t index, uint8_t *pixels, i
     if (*broken) return psld_fail(PSLD_BAD_INPUT, "%s: a broken image", data->path);
     psld_status status = make_image(data, index, pixels);
     *broken = is_broken(status);
-    if (data->cache) end_making(data, index, status, pixels);
+    if (data->cache) end_making(data, index, status, data->options.once ? NULL : pixels);
     return status;
 }
 
@@ -382,7 +382,8 @@ static psld_status find_shape(psld_data *data)
     int as_stored = data->shape[1] == data->stored_height && data->shape[2] == data->stored_width;
     data->dim = data->shape[0] * data->shape[1] * data->shape[2];
     if (!items->costly && as_stored) return PSLD_OK;
-    return psld_cache_create(items->count, data->dim, data->options.memory, data->options.cache_dir, &data->cache);
+    return psld_cache_create(items->count, data->dim, data->options.once ? 0 : data->options.memory,
+                             data->options.cache_dir, &data->cache);
 }
 
 typedef struct place {
@@ -516,6 +517,17 @@ void psld_data_free(psld_data *data)
     psld_items_free(data->items);
     psld_release(data->path);
     psld_release(data);
+}
+
+const char *psld_data_name(const psld_data *data, uint64_t index)
+{
+    const psld_items *items = data->items;
+    return items->ops->name && index < items->count ? items->ops->name(items, index) : NULL;
+}
+
+int psld_data_is_broken(const psld_data *data, uint64_t index)
+{
+    return data->cache && index < data->items->count && psld_cache_look(data->cache, index) == PSLD_CACHE_BROKEN;
 }
 
 /* ---- What it is -------------------------------------------------------------------------------------------------- */

@@ -7,9 +7,6 @@
 /* Numbers in an item. */
 size_t psld_data_dim(const psld_data *data);
 
-/* The class of an item; -1: it has none. */
-int32_t psld_data_label(const psld_data *data, uint64_t index);
-
 /* As psld_data_read, items mirrored where flip [n] (may be NULL) is 1. */
 psld_status psld_data_fetch(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
                             int32_t *label);

@@ -47,6 +47,12 @@ static int32_t get_label(const psld_items *items, uint64_t index)
     return ((const images *)items)->label[index];
 }
 
+static const char *get_name(const psld_items *items, uint64_t index)
+{
+    const images *set = (const images *)items;
+    return psld_files_name(set->files, set->file[index]);
+}
+
 static void free_images(psld_items *items)
 {
     images *set = (images *)items;
@@ -57,7 +63,7 @@ static void free_images(psld_items *items)
 }
 
 static const psld_items_ops image_ops = {
-    .image = read_image, .look = look_at_image, .label = get_label, .free = free_images};
+    .image = read_image, .look = look_at_image, .label = get_label, .name = get_name, .free = free_images};
 
 /* ---- Classes ----------------------------------------------------------------------------------------------------- */
 

@@ -17,6 +17,8 @@ typedef struct psld_items_ops {
     psld_status (*numbers)(const psld_items *items, uint64_t index, float *x);
     /* -1 where there is none. */
     int32_t (*label)(const psld_items *items, uint64_t index);
+    /* Of items that are files: the name; NULL for others. */
+    const char *(*name)(const psld_items *items, uint64_t index);
     void (*free)(psld_items *items);
 } psld_items_ops;
 

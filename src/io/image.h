@@ -35,6 +35,10 @@ int psld_image_name(const char *name);
 /* Writes a PNG, atomically; pixels as in psld_image, channels 1 or 3. */
 psld_status psld_image_write(const char *path, size_t width, size_t height, int channels, const uint8_t *pixels);
 
+/* The same into memory: release with psld_release. `origin` names it in messages. */
+psld_status psld_image_pack(const char *origin, size_t width, size_t height, int channels, const uint8_t *pixels,
+                            void **bytes, size_t *size);
+
 /* Brings an image to planes u8 [channels][height][width]: grey by the luma of ITU-R BT.601, colour from grey by
  * repeating it. Sizes that differ are resampled by a filter (psld_resample), from the whole (stretch) or from the largest
  * part in the middle that has the proportions wanted. */

@@ -85,6 +85,24 @@ psld_status psld_image_save(const psld_array *image, const char *path)
     return status;
 }
 
+psld_status psld_image_encode(const psld_array *image, void **bytes, size_t *size)
+{
+    *bytes = NULL;
+    PSLD_TRY(check_images(image, 3, "[channels, height, width]", "PNG"));
+    size_t channels = image->shape[0], height = image->shape[1], width = image->shape[2];
+    uint8_t *pixels = psld_alloc(image->count, 1);
+    if (!pixels) return psld_fail_in(PSLD_NO_MEMORY, "PNG");
+    interleave(image->data, channels, height, width, width, pixels);
+    psld_status status = psld_image_pack("PNG", width, height, (int)channels, pixels, bytes, size);
+    psld_release(pixels);
+    return status;
+}
+
+void psld_bytes_free(void *bytes)
+{
+    psld_release(bytes);
+}
+
 /* The sizes of the whole grid; 0 when they cannot be counted. */
 static size_t grid_pixels(size_t rows, size_t columns, size_t height, size_t width, size_t *all_high, size_t *all_wide)
 {

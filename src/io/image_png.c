@@ -20,9 +20,12 @@ typedef struct work {
     psld_status status;
     const uint8_t *bytes; /* reading: what is left of the file */
     size_t left;
-    psld_writer *writer; /* NULL: reading */
-    uint8_t *canvas;     /* pixels as libpng gives them: maybe with opacity */
-    png_bytepp rows;     /* into the canvas, or into what is written */
+    int writing;
+    psld_writer *writer; /* writing: a file, or NULL: memory, */
+    void *packed;        /* which grows */
+    size_t packed_size, packed_capacity;
+    uint8_t *canvas; /* pixels as libpng gives them: maybe with opacity */
+    png_bytepp rows; /* into the canvas, or into what is written */
     psld_image *image;
 } work;
 
@@ -30,8 +33,8 @@ static void on_error(png_structp png, png_const_charp message)
 {
     work *w = png_get_error_ptr(png);
     if (w->status == PSLD_OK)
-        w->status = w->writer ? psld_fail(PSLD_BAD_ARGUMENT, "%s: cannot be a PNG: %s", w->origin, message)
-                              : psld_fail(PSLD_BAD_INPUT, "%s: a broken PNG: %s", w->origin, message);
+        w->status = w->writing ? psld_fail(PSLD_BAD_ARGUMENT, "%s: cannot be a PNG: %s", w->origin, message)
+                               : psld_fail(PSLD_BAD_INPUT, "%s: a broken PNG: %s", w->origin, message);
     longjmp(*w->escape, 1);
 }
 
@@ -159,7 +162,14 @@ psld_status psld_png_decode(const uint8_t *bytes, size_t size, const char *origi
 static void take_bytes(png_structp png, png_bytep from, size_t size)
 {
     work *w = png_get_io_ptr(png);
-    psld_writer_put(w->writer, from, size);
+    if (w->writer) {
+        psld_writer_put(w->writer, from, size);
+        return;
+    }
+    w->status = psld_grow(&w->packed, &w->packed_capacity, w->packed_size + size, 1);
+    if (w->status != PSLD_OK) png_error(png, "out of memory");
+    memcpy((uint8_t *)w->packed + w->packed_size, from, size);
+    w->packed_size += size;
 }
 
 static void take_flush(png_structp png)
@@ -189,15 +199,43 @@ static void write_png(work *w, size_t width, size_t height, int channels, uint8_
     png_write_end(w->png, w->info);
 }
 
+static psld_status run_write(work *w, size_t width, size_t height, int channels, const uint8_t *pixels)
+{
+    write_png(w, width, height, channels, (uint8_t *)(uintptr_t)pixels); /* libpng's rows are not const */
+    png_destroy_write_struct(&w->png, &w->info);
+    psld_release(w->rows);
+    return w->status;
+}
+
+static psld_status check_size(const char *origin, size_t width, size_t height)
+{
+    if (width > 0 && height > 0 && width <= PNG_UINT_31_MAX / 8 && height <= PNG_UINT_31_MAX) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "%s: a PNG cannot have %zu x %zu pixels", origin, width, height);
+}
+
+psld_status psld_image_pack(const char *origin, size_t width, size_t height, int channels, const uint8_t *pixels,
+                            void **bytes, size_t *size)
+{
+    work w = {.origin = origin, .writing = 1};
+    *bytes = NULL;
+    *size = 0;
+    PSLD_TRY(check_size(origin, width, height));
+    psld_status status = run_write(&w, width, height, channels, pixels);
+    if (status != PSLD_OK) {
+        psld_release(w.packed);
+        return status;
+    }
+    *bytes = w.packed;
+    *size = w.packed_size;
+    return PSLD_OK;
+}
+
 psld_status psld_image_write(const char *path, size_t width, size_t height, int channels, const uint8_t *pixels)
 {
-    if (width == 0 || height == 0 || width > PNG_UINT_31_MAX / 8 || height > PNG_UINT_31_MAX)
-        return psld_fail(PSLD_BAD_ARGUMENT, "%s: a PNG cannot have %zu x %zu pixels", path, width, height);
-    work w = {.origin = path};
+    work w = {.origin = path, .writing = 1};
+    PSLD_TRY(check_size(path, width, height));
     PSLD_TRY(psld_writer_open(path, &w.writer));
-    write_png(&w, width, height, channels, (uint8_t *)(uintptr_t)pixels); /* libpng's rows are not const */
-    png_destroy_write_struct(&w.png, &w.info);
-    psld_release(w.rows);
+    run_write(&w, width, height, channels, pixels);
     if (w.status == PSLD_OK) return psld_writer_commit(w.writer);
     psld_writer_abort(w.writer);
     return w.status;
