@@ -491,6 +491,35 @@ static void grid(void **state)
     unlink("grid.png");
 }
 
+/* A PNG in memory is that of the file. */
+static void in_memory(void **state)
+{
+    const size_t shape[3] = {3, 4, 5};
+    psld_array *image = make_array(PSLD_U8, 3, shape);
+    void *packed = NULL;
+    size_t size = 0, wanted[3] = {0};
+    const char *format = NULL;
+    (void)state;
+    assert_int_equal(psld_image_save(image, "memory.png"), PSLD_OK);
+    assert_int_equal(psld_image_encode(image, &packed, &size), PSLD_OK);
+    char *file = malloc(size + 1);
+    FILE *in = fopen("memory.png", "rb");
+    assert_non_null(in);
+    assert_int_equal(fread(file, 1, size + 1, in), size);
+    assert_memory_equal(file, packed, size);
+    fclose(in);
+    free(file);
+    psld_bytes_free(packed);
+    assert_int_equal(psld_image_inspect("memory.png", &format, wanted), PSLD_OK);
+    assert_string_equal(format, "PNG");
+    assert_memory_equal(wanted, shape, sizeof shape);
+    image->rank = 2;
+    assert_int_equal(psld_image_encode(image, &packed, &size), PSLD_BAD_ARGUMENT);
+    assert_null(packed);
+    psld_array_free(image);
+    unlink("memory.png");
+}
+
 /* Every pixel is a square of equal ones, in every image and channel. */
 static void enlarged(void **state)
 {
@@ -614,6 +643,7 @@ int main(void)
         cmocka_unit_test(save_and_load),
         cmocka_unit_test(grid),
         cmocka_unit_test(enlarged),
+        cmocka_unit_test(in_memory),
         cmocka_unit_test(pixels_of_numbers),
         cmocka_unit_test(out_of_memory),
     };

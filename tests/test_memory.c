@@ -416,6 +416,19 @@ static psld_status list_arrays(void)
     return psld_npz_list("memory-input.npz", ignore_tensor, NULL);
 }
 
+static psld_status encode_image(void)
+{
+    const size_t shape[3] = {3, 2, 2};
+    psld_array *image;
+    void *bytes = NULL;
+    size_t size;
+    PSLD_TRY(psld_array_create(PSLD_U8, 3, shape, &image));
+    psld_status status = psld_image_encode(image, &bytes, &size);
+    psld_bytes_free(bytes);
+    psld_array_free(image);
+    return status;
+}
+
 static psld_status inspect_image(void)
 {
     const char *format;
@@ -727,6 +740,7 @@ static void every_public_call(void **state)
     exhaust("image_load", load_image);
     exhaust("image_grid", write_images);
     exhaust("image_inspect", inspect_image);
+    exhaust("image_encode", encode_image);
     exhaust("sliced_wasserstein", measure_distance);
     exhaust("plot_points", plot_points);
     exhaust("plot_curves", plot_curves);

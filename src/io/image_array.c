@@ -59,17 +59,18 @@ psld_status psld_image_load(const char *path, psld_array **image)
 psld_status psld_image_inspect(const char *path, const char **format, size_t shape[3])
 {
     *format = NULL;
-    psld_map map;
+    char *bytes = NULL;
+    size_t size = 0;
     psld_image image = {0};
-    PSLD_TRY(psld_map_open(path, &map));
-    psld_status status = psld_image_look(map.bytes, map.size, path, &image);
+    PSLD_TRY(psld_file_read(path, LARGEST_FILE, &bytes, &size));
+    psld_status status = psld_image_look(bytes, size, path, &image);
     if (status == PSLD_OK) {
-        *format = psld_image_format(map.bytes, map.size);
+        *format = psld_image_format(bytes, size);
         shape[0] = (size_t)image.channels;
         shape[1] = image.height;
         shape[2] = image.width;
     }
-    psld_map_close(&map);
+    psld_release(bytes);
     return status;
 }
 
