@@ -81,6 +81,7 @@ static psld_status keep_best(psld_training *t, double distance)
 {
     if (!(distance < t->best)) return PSLD_OK;
     t->best = distance;
+    t->model->steps = psld_training_steps(t);
     return t->run ? psld_model_save(t->model, psld_run_folder_file(t->run, "best.safetensors")) : PSLD_OK;
 }
 
