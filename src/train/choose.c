@@ -123,7 +123,8 @@ static void PSLD_PRINTF(2, 3) add_reason(psld_choice *choice, const char *format
 typedef struct network_cost {
     double seconds; /* of a step */
     double batch;
-    double steps; /* that the document says; 0: it leaves them open */
+    double steps;   /* that the document says; 0: it leaves them open */
+    double picture; /* evaluations for a picture of samples */
     double parameters;
 } network_cost;
 
@@ -154,6 +155,7 @@ static psld_status measure(psld_yaml *yaml, const psld_choice *choice, network_c
     PSLD_TRY(psld_settings_read(yaml, &settings));
     cost->batch = (double)settings.train.batch;
     cost->steps = says_steps ? (double)settings.train.steps : 0;
+    cost->picture = (double)(settings.train.sample_count * settings.train.sample_nfe);
     psld_settings_clear(&settings);
     PSLD_TRY(psld_model_from_config(yaml, 0, &model));
     psld_status status = measure_model(model, choice, cost);
@@ -207,24 +209,24 @@ static void explain_steps(psld_choice *choice, const network_cost *cost, double 
     add_reason(choice, "\n");
 }
 
-/* Measurements of the held-out loss, as many as cost 3 % of the samples: each takes 64 samples in ten bins, of averaged
- * and of raw weights, and a sample costs a third of what it does in training. */
-static double count_measurements(double samples)
+/* How often something is done in a run of so many samples, if each time costs as much as training on `each` of them:
+ * as often as 3 % of the time allow. */
+static double how_often(double samples, double each, double fewest, double most)
 {
-    enum { FEWEST = 4, MOST = 40 };
-    const double samples_each = 64 * 10 * 2 / 3.0;
-    return fmin(fmax(floor(0.03 * samples / samples_each), FEWEST), MOST);
+    return fmin(fmax(floor(0.03 * samples / each), fewest), most);
 }
 
-/* What happens now and then is spread over the steps. */
+/* What happens now and then is spread over the steps. An evaluation costs a third of what a sample costs in training; a
+ * measurement makes one of each of 64 samples in ten bins, with averaged and with raw weights. */
 static psld_status put_steps(psld_yaml *yaml, psld_choice *choice, const network_cost *cost)
 {
-    enum { CHECKPOINTS = 20, PICTURES = 10 };
-    double steps = cost->steps > 0 ? cost->steps : steps_for(choice, cost);
+    enum { CHECKPOINTS = 20, MEASUREMENTS = 40, PICTURES = 10 };
+    double steps = cost->steps > 0 ? cost->steps : steps_for(choice, cost), samples = steps * cost->batch;
+    double measurement = 64 * 10 * 2 / 3.0, picture = cost->picture / 3;
     PSLD_TRY(put_whole(yaml, "train.steps", steps));
-    PSLD_TRY(put_whole(yaml, "train.evaluate_every", fmax(ceil(steps / count_measurements(steps * cost->batch)), 1)));
-    PSLD_TRY(put_whole(yaml, "train.sample_every", fmax(ceil(steps / PICTURES), 1)));
-    PSLD_TRY(put_whole(yaml, "train.checkpoint_every", fmax(ceil(steps / CHECKPOINTS), 1)));
+    PSLD_TRY(put_whole(yaml, "train.evaluate_every", ceil(steps / how_often(samples, measurement, 4, MEASUREMENTS))));
+    PSLD_TRY(put_whole(yaml, "train.sample_every", ceil(steps / how_often(samples, picture, 1, PICTURES))));
+    PSLD_TRY(put_whole(yaml, "train.checkpoint_every", ceil(steps / CHECKPOINTS)));
     explain_steps(choice, cost, steps);
     return PSLD_OK;
 }
