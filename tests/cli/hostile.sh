@@ -159,7 +159,7 @@ text = json.dumps(header).encode()
 text += b' ' * (-len(text) % 8)
 open(sys.argv[1], 'wb').write(struct.pack('<Q', len(text)) + text + bytes[8 + size:])
 PYTHON
-    quietly info odd.safetensors
+    quietly info --tensors odd.safetensors
     says '\x1b[31mred\x07\x7f\xc2\x9b31m'
     says 'ä€😀'
     ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]' "$logs/out" || fail "control characters on standard output"
