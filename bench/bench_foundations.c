@@ -64,11 +64,11 @@ static void bench_samplers(void)
         psld_mixture_create(4, 2, weights, means, scales, &mixture) != PSLD_OK ||
         psld_source_mixture(mixture, recipe, &source) != PSLD_OK)
         exit(1);
-    for (int i = 0; psld_sampler_name(i); i++) {
+    for (int i = 0; psld_sampler_at(i); i++) {
         psld_sample_options options;
         uint64_t nfe = 0;
         psld_sample_defaults(&options);
-        options.sampler = psld_sampler_name(i);
+        options.sampler = psld_sampler_at(i)->name;
         options.nfe = NFE;
         options.tolerance = 1e-3;
         options.batch = SAMPLES;

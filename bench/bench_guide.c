@@ -17,7 +17,7 @@
 #include "nn/plan.h"
 #include "psld.h"
 
-enum { FEWEST_STEPS = 3, MOST_STEPS = 50, ROUNDS = 11 };
+enum { FEWEST_STEPS = 3, MAX_STEPS = 50, ROUNDS = 11 };
 
 #define ROUND_SECONDS 0.2
 
@@ -127,7 +127,7 @@ static void take_turns(rehearsal *r)
     double score[ROUNDS], classifier[ROUNDS], step[ROUNDS], ratio[ROUNDS], inside[ROUNDS];
     r->steps = FEWEST_STEPS;
     time_turn(r, walk); /* plans, and warms the caches */
-    r->steps = (int)fmin(MOST_STEPS, fmax(FEWEST_STEPS, ROUND_SECONDS / time_turn(r, walk)));
+    r->steps = (int)fmin(MAX_STEPS, fmax(FEWEST_STEPS, ROUND_SECONDS / time_turn(r, walk)));
     for (int i = 0; i < ROUNDS; i++) {
         time_turn(r, run_parts);
         score[i] = r->score_seconds / r->steps;

@@ -24,7 +24,7 @@
 
 #if defined(__x86_64__)
 
-enum { MOST_RUNS = 400, MOST_CONTENDERS = 8 };
+enum { MAX_RUNS = 400, MAX_CONTENDERS = 8 };
 
 static double now(void)
 {
@@ -63,10 +63,10 @@ typedef struct {
  * outside of the time taken. */
 static void compete(void *layer, const contender *contenders, int count, int by_pool)
 {
-    static double times[2 * MOST_CONTENDERS][MOST_RUNS];
+    static double times[2 * MAX_CONTENDERS][MAX_RUNS];
     const double end = now() + 1.0;
     int runs = 0;
-    for (; runs < MOST_RUNS && (runs < 5 || now() < end); runs++)
+    for (; runs < MAX_RUNS && (runs < 5 || now() < end); runs++)
         for (int slots = 1; slots <= 2; slots++) {
             if (by_pool) {
                 psld_threads_set(slots);
@@ -208,10 +208,10 @@ static conv_layer open_layer(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t 
         l.copies = COLD_FLOATS / l.u_size + 1;
         mirror = psld_winograd_weights_size_avx2(&l.mirror);
         for (l.s.slots = l.mirror.slots = 1; l.s.slots <= 2; l.s.slots++, l.mirror.slots++) {
-            scratch = psld_most(scratch, psld_winograd_scratch_avx2(&l.s));
-            scratch = psld_most(scratch, psld_winograd_scratch_avx2(&l.mirror));
-            scratch = psld_most(scratch, psld_winograd_dw_scratch_avx2(&l.s));
-            scratch = psld_most(scratch, psld_winograd_in_time_scratch_avx2(&l.s));
+            scratch = psld_max(scratch, psld_winograd_scratch_avx2(&l.s));
+            scratch = psld_max(scratch, psld_winograd_scratch_avx2(&l.mirror));
+            scratch = psld_max(scratch, psld_winograd_dw_scratch_avx2(&l.s));
+            scratch = psld_max(scratch, psld_winograd_in_time_scratch_avx2(&l.s));
         }
     }
     l.u = buffer(l.copies * l.u_size);

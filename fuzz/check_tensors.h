@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "io/tensors.h"
+#include "io/tensors/tensors.h"
 
 static inline void check_failure(psld_status status, psld_status expected)
 {

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* memfd_create */
 
 #include "check_data.h"
-#include "io/idx.h"
+#include "io/tensors/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

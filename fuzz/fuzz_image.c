@@ -4,20 +4,20 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/image.h"
+#include "io/images/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Larger ones take their time and tell nothing more. */
-enum { MOST_PIXELS = 1 << 16 };
+enum { MAX_PIXELS = 1 << 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     psld_image looked, image;
     uint8_t planes[3 * 64];
-    psld_status status = psld_image_look(data, size, "fuzz", &looked);
+    psld_status status = psld_image_header(data, size, "fuzz", &looked);
     if (looked.pixels || (status != PSLD_OK && !*psld_error_text())) abort();
-    if (status == PSLD_OK && looked.width * looked.height > MOST_PIXELS) return 0;
+    if (status == PSLD_OK && looked.width * looked.height > MAX_PIXELS) return 0;
     psld_status decoded = psld_image_decode(data, size, "fuzz", &image);
     if (decoded == PSLD_OK) {
         if (status != PSLD_OK || image.width != looked.width || image.height != looked.height) abort();

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "io/npy.h"
+#include "io/tensors/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

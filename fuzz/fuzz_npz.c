@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "io/npy.h"
-#include "io/npz.h"
+#include "io/tensors/npy.h"
+#include "io/tensors/npz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

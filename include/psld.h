@@ -107,7 +107,7 @@ PSLD_API void psld_array_free(psld_array *array);
 /* NumPy's .npy, versions 1 to 3, little-endian or single-byte elements of the types above. */
 PSLD_API psld_status psld_array_load(const char *path, psld_array **array);
 /* Type and shape of a .npy alone, however large it is: `data` is NULL. */
-PSLD_API psld_status psld_array_look(const char *path, psld_array *array);
+PSLD_API psld_status psld_array_inspect(const char *path, psld_array *array);
 PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
 /* NumPy's .npz: arrays under their names, uncompressed. */
 PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *const *names,
@@ -125,9 +125,9 @@ PSLD_API psld_status psld_text_save(const char *text, const char *path);
 
 /* A folder that one process at a time writes into. Fails where another has it (PSLD_IO). Temporary files that processes
  * of the library left there when they were killed are removed. Ends with the process at the latest. */
-typedef struct psld_claim psld_claim;
-PSLD_API psld_status psld_claim_folder(const char *folder, psld_claim **claim);
-PSLD_API void psld_claim_free(psld_claim *claim);
+typedef struct psld_folder_lock psld_folder_lock;
+PSLD_API psld_status psld_folder_lock_take(const char *folder, psld_folder_lock **claim);
+PSLD_API void psld_folder_lock_free(psld_folder_lock *claim);
 
 /* ---- Recipes: the forward process -------------------------------------------------------------------------------- */
 
@@ -368,8 +368,8 @@ PSLD_API psld_status psld_source_clip(psld_source *base, const psld_recipe *reci
 
 /* Guidance by a weaker model of the same data and recipe: eps = eps_weak + scale (eps_base - eps_weak). Both must outlive
  * it. It has a gradient if both have. */
-PSLD_API psld_status psld_source_contrast(psld_source *base, psld_source *weak, const psld_recipe *recipe, double scale,
-                                          psld_source **source);
+PSLD_API psld_status psld_source_autoguide(psld_source *base, psld_source *weak, const psld_recipe *recipe,
+                                           double scale, psld_source **source);
 
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
@@ -387,7 +387,7 @@ typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, s
 /* What is known of the data: inpainting. Sample s belongs to image (s / each) % images. After each step the known
  * elements of all variables are replaced by a fresh draw of p(z_t | x), t being the time reached; so is the start, and
  * where the walk ends with a denoising step x itself comes back, to the bit. Adaptive samplers draw the noise of the
- * known part once for the whole walk. With repeats > 1 (not for adaptive samplers) every stretch of `jump` steps is
+ * known part once for the whole reverse. With repeats > 1 (not for adaptive samplers) every stretch of `jump` steps is
  * walked so many times, the state being noised back to where the stretch began: options.nfe is then that of one pass,
  * and what is reported that of all. */
 typedef struct psld_inpainting {
@@ -401,7 +401,7 @@ typedef struct psld_inpainting {
 PSLD_API void psld_inpainting_defaults(psld_inpainting *inpainting);
 
 typedef struct psld_sample_options {
-    const char *sampler; /* a name from psld_sampler_name */
+    const char *sampler; /* the name of a sampler: psld_sampler_at */
     const char *grid;    /* a name from psld_grid_name, or falling times from 1 on: "1,0.5,0.1,0.001"; NULL: what suits
                               the sampler; unused by adaptive samplers */
     double rho;          /* of the grid of that name */
@@ -444,15 +444,27 @@ PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *
  * itself does: to know them before. */
 PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);
 
-/* Names and one-line summaries, 0 <= index; NULL past the last. */
-PSLD_API const char *psld_sampler_name(int index);
-PSLD_API const char *psld_sampler_summary(int index);
-/* The grid and the evaluations that a sampler takes when none are asked for, 0 <= index; NULL and 0 past the last, and for
- * samplers that choose their steps themselves. */
-PSLD_API const char *psld_sampler_grid(int index);
-PSLD_API int psld_sampler_nfe(int index);
-/* Whether a sampler chooses its steps by itself, for groups of samples, instead of taking nfe. */
-PSLD_API int psld_sampler_is_adaptive(const char *name);
+/* What a sampler is and can do. Valid as long as the library is loaded; later versions may add fields at the end. */
+typedef struct psld_sampler_info {
+    const char *name, *summary;
+    const char *grid;     /* the time grid that it takes when none is asked for; NULL: it chooses its own times */
+    int nfe;              /* evaluations that it makes when none are asked for; 0: it is adaptive */
+    int evaluations;      /* of the score per step */
+    int order, max_order; /* default and highest order; 0: there is no choice */
+    double detail;        /* default of options.detail */
+    double end_sigma; /* without options.eps it stops at t = 1e-3, or before, at this effective noise; 0: at t = 1e-3 */
+    int adaptive;     /* chooses its steps by a tolerance, for groups of samples, instead of taking nfe */
+    int deterministic;  /* follows the probability flow, or the collapsed one: the start decides the sample */
+    int reversible;     /* can also go from data to noise: psld_encode */
+    int predicts_data;  /* its steps are made of predicted clean data */
+    int uses_eta;       /* heeds options.eta, */
+    int uses_detail;    /* options.detail, */
+    int uses_tolerance; /* options.tolerance */
+} psld_sampler_info;
+/* 0 <= index; NULL past the last. */
+PSLD_API const psld_sampler_info *psld_sampler_at(int index);
+/* By name. NULL where there is none of that name: psld_error_text() lists those there are. */
+PSLD_API const psld_sampler_info *psld_sampler_find(const char *name);
 PSLD_API const char *psld_grid_name(int index);
 PSLD_API const char *psld_grid_summary(int index);
 
@@ -490,7 +502,7 @@ typedef struct psld_model_options {
     int raw;       /* 1: the raw weights where a file has EMA weights too */
     int reference; /* 1: compute with the reference kernels */
     int blank;     /* psld_model_create: 1 leaves all weights 0, to look at a network */
-    /* A model to be guided by (psld_source_contrast); "": none; NULL: the one that the file brings along, if any. */
+    /* A model to be guided by (psld_source_autoguide); "": none; NULL: the one that the file brings along, if any. */
     const char *weak;
     double weak_scale; /* of that guidance; 0: what the file says, or 1.5 */
     double ema;        /* of a run or checkpoint with several averages of weights: the decay of the one to take; 0: the
@@ -554,7 +566,7 @@ PSLD_API psld_status psld_model_draw(psld_model *model, const psld_sample_option
                                      size_t count, const psld_array *start, int state, psld_samples_fn take, void *user,
                                      uint64_t *nfe);
 /* The clean data that a model predicts along the way of samples first ... first + count - 1, at `frames` moments from
- * t = 1 to the end of the walk. Makes itself the watcher of a walk's options; the frames, float32 [count, frames,
+ * t = 1 to the end of the reverse. Makes itself the watcher of a walk's options; the frames, float32 [count, frames,
  * channels, ...], are those of all walks till then, and live as long as the trajectory. The model is borrowed. A
  * trajectory watches one walk at a time. */
 typedef struct psld_trajectory psld_trajectory;
@@ -816,9 +828,9 @@ typedef struct psld_run_info {
     int classifier;  /* it trains a classifier, not a score network */
     double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
 } psld_run_info;
-PSLD_API psld_status psld_run_look(const char *folder, psld_run_info *info);
+PSLD_API psld_status psld_run_inspect(const char *folder, psld_run_info *info);
 /* Asks the process that is in psld_training_run in this folder, on whatever machine and with however many ranks, to stop
- * after its step with a checkpoint. Returns at once: psld_run_look says when nothing runs any more. PSLD_BAD_INPUT where
+ * after its step with a checkpoint. Returns at once: psld_run_inspect says when nothing runs any more. PSLD_BAD_INPUT where
  * nothing trains. */
 PSLD_API psld_status psld_run_stop(const char *folder);
 
@@ -834,7 +846,7 @@ typedef struct psld_key {
     const char *help;
 } psld_key;
 /* All keys, 0 <= index; 0 past the last. */
-PSLD_API int psld_training_key_look(int index, psld_key *key);
+PSLD_API int psld_training_key_info(int index, psld_key *key);
 /* The same in part. */
 PSLD_API int psld_training_key(int index, const char **name, const char **initial, const char **help);
 
@@ -1050,7 +1062,7 @@ typedef struct psld_sweep_result {
     int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
 } psld_sweep_result;
 /* Overrides are "key=value". Paths in the file are relative to the working folder. Every model is opened once, to know
- * which it is and whether each of its cells has a walk. */
+ * which it is and whether each of its cells has a reverse. */
 PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
                                      psld_sweep **sweep);
 PSLD_API void psld_sweep_free(psld_sweep *sweep);

@@ -217,13 +217,13 @@ static const char *set_value(const cli_option *o, const char *text)
     return NULL;
 }
 
-enum { MOST_OPTIONS = 128 };
+enum { MAX_OPTIONS = 128 };
 
 /* The key that an option of psld train was perhaps meant to be: --steps is train.steps=. */
 static int find_key(const char *word, char text[CLI_MEANT])
 {
     psld_key key;
-    for (int i = 0; psld_training_key_look(i, &key); i++) {
+    for (int i = 0; psld_training_key_info(i, &key); i++) {
         const char *dot = strchr(key.name, '.'), *last = dot && strncmp(key.name, "process.", 8) ? dot + 1 : key.name;
         if (strcmp(word, key.name) != 0 && strcmp(word, last) != 0) continue;
         snprintf(text, CLI_MEANT, ": did you mean %s=...?", key.name);
@@ -234,11 +234,11 @@ static int find_key(const char *word, char text[CLI_MEANT])
 
 static void complain_of_option(const cli_command *command, const cli_option *options, const char *word, size_t length)
 {
-    const char *names[MOST_OPTIONS];
+    const char *names[MAX_OPTIONS];
     char given[64], meant[CLI_MEANT] = "";
     size_t count = 0;
-    for (const cli_option *o = options; o->name && count < MOST_OPTIONS; o++) names[count++] = o->name;
-    for (const cli_option *o = common; o->name && count < MOST_OPTIONS; o++) names[count++] = o->name;
+    for (const cli_option *o = options; o->name && count < MAX_OPTIONS; o++) names[count++] = o->name;
+    for (const cli_option *o = common; o->name && count < MAX_OPTIONS; o++) names[count++] = o->name;
     snprintf(given, sizeof given, "%.*s", length < sizeof given ? (int)length : 0, word + 2);
     const char *near = length ? psld_text_nearest(given, names, count) : NULL;
     if (strcmp(command->name, "train") != 0 || !find_key(given, meant))

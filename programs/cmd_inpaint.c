@@ -90,7 +90,7 @@ static int check(const cli_command *command, inpaint_request *r)
 {
     if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
     if (!r->mask == !r->rectangle) return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
-    int adaptive = r->sampling.sampler && psld_sampler_is_adaptive(r->sampling.sampler);
+    int adaptive = sampling_is_adaptive(r->sampling.sampler);
     if (!r->method) r->method = adaptive ? "replace" : "resample";
     if (strcmp(r->method, "resample") != 0 && (r->repeats || r->jump))
         return cli_wrong_usage(command, "--repeats and --jump are for --method resample");
@@ -139,7 +139,8 @@ const cli_command command_inpaint = {
         "between, which lets the unknown part come to terms with the known one: its error is a fourth. --nfe is then "
         "that of one\n"
         "pass; the report counts all.\n\n"
-        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the walk.\n\n"
+        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the "
+        "reverse.\n\n"
         "The folder OUT gets originals/, corrupted/, samples/ (those of the first picture first) and strips.png.",
     .examples = "  psld inpaint digits.safetensors --image seven.png --rect 0,14,28,14 -n 8 -o completions.png\n"
                 "  psld inpaint RUN --image photos/ --mask t10k-images-idx3-ubyte -n 1 -o OUT\n"

@@ -240,7 +240,7 @@ const cli_command command_restore = {
         "isotropic takes one variance for it; reconstruction follows the gradient of |y - A x_0|^2 through the "
         "denoiser; diffused,\n"
         "the paper's, needs no derivatives. Numbers: deviations of noise are in units of data in [-1, 1].\n\n"
-        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the walk.",
+        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the reverse.",
     .examples =
         "  psld restore digits.safetensors --task super-resolution --factor 4 --image seven.png -n 8 -o eights.png\n"
         "  psld restore RUN --task deblur --blur 1.5 --noise 0.05 --image photos/ -n 4 -o OUT\n"

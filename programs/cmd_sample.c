@@ -67,7 +67,7 @@ static int report_share(void *user, uint64_t done, uint64_t total)
 size_t sample_group(const sample_job *job)
 {
     const psld_sample_options *o = &job->sampling.options;
-    if (!psld_sampler_is_adaptive(o->sampler)) return 1;
+    if (!sampling_is_adaptive(o->sampler)) return 1;
     return o->ode_group < job->n ? o->ode_group : job->n;
 }
 

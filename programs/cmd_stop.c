@@ -10,7 +10,7 @@ static psld_status wait_for_end(const char *run, psld_run_info *info)
 {
     const struct timespec pause = {.tv_nsec = 200000000};
     for (;;) {
-        psld_status status = psld_run_look(run, info);
+        psld_status status = psld_run_inspect(run, info);
         if (status != PSLD_OK || !info->running) return status;
         nanosleep(&pause, NULL);
     }

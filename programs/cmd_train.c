@@ -107,7 +107,7 @@ static void describe(psld_training *training, const request *r)
             (double)psld_model_parameters(model) / 1e6, psld_recipe_get(psld_model_recipe(model))->name,
             chosen ? ", chosen for these data; as key=value anything can be changed" : "");
     cli_say("%s", psld_training_reasons(training));
-    if (!r->estimate && psld_run_look(r->run, &info) == PSLD_OK)
+    if (!r->estimate && psld_run_inspect(r->run, &info) == PSLD_OK)
         cli_say("run: %s, %llu steps%s\n", r->run, (unsigned long long)info.steps,
                 r->verbose ? "" : " (-v shows every key; config.yaml has them)");
     if (r->verbose) cli_say("%s", psld_training_config(training));
@@ -120,7 +120,7 @@ static int is_finished(psld_training *training, const request *r)
 {
     psld_run_info info;
     uint64_t done = psld_training_steps(training);
-    if (psld_rank() != 0 || done == 0 || psld_run_look(r->run, &info) != PSLD_OK || done < info.steps) return 0;
+    if (psld_rank() != 0 || done == 0 || psld_run_inspect(r->run, &info) != PSLD_OK || done < info.steps) return 0;
     cli_say("%s is finished: %llu of %llu steps are done. To go on: psld train -o %s train.steps=%llu\n", r->run,
             (unsigned long long)done, (unsigned long long)info.steps, r->run, (unsigned long long)(2 * done));
     return 1;

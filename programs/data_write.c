@@ -111,7 +111,7 @@ psld_status data_write_arrays(data_job *job, uint64_t *written)
 
 /* ---- A contact sheet --------------------------------------------------------------------------------------------- */
 
-enum { OF_CLASS = 10, MOST_ROWS = 32, WITHOUT_CLASSES = 64 };
+enum { OF_CLASS = 10, MAX_ROWS = 32, WITHOUT_CLASSES = 64 };
 
 /* The numbers of the items of a sheet; NOTHING: an empty place. */
 typedef struct picks {
@@ -132,10 +132,10 @@ static psld_status make_room(picks *p, size_t count)
 /* One row a class, from its first items on. */
 static psld_status pick_by_class(const data_job *job, size_t rows, picks *p)
 {
-    size_t row_of[MOST_ROWS], used[MOST_ROWS] = {0}, row = 0, full = 0;
+    size_t row_of[MAX_ROWS], used[MAX_ROWS] = {0}, row = 0, full = 0;
     psld_status status = make_room(p, rows * OF_CLASS);
     p->columns = OF_CLASS;
-    for (size_t c = 0; c < psld_data_classes(job->data) && c < MOST_ROWS; c++)
+    for (size_t c = 0; c < psld_data_classes(job->data) && c < MAX_ROWS; c++)
         row_of[c] = !job->wanted || job->wanted[c] ? row++ : 0;
     for (uint64_t i = 0; status == PSLD_OK && i < psld_data_count(job->data) && full < rows; i++) {
         int32_t label = psld_data_label(job->data, i);
@@ -164,7 +164,7 @@ static psld_status choose_picks(const data_job *job, picks *p)
 {
     size_t classes = psld_data_classes(job->data), rows = 0;
     for (size_t c = 0; c < classes; c++) rows += !job->wanted || job->wanted[c];
-    int by_class = rows > 0 && classes <= MOST_ROWS && !job->request->n;
+    int by_class = rows > 0 && classes <= MAX_ROWS && !job->request->n;
     return by_class ? pick_by_class(job, rows, p) : pick_in_order(job, p);
 }
 

@@ -65,7 +65,7 @@ int info_show_array(const char *path, int json)
 {
     psld_array array;
     char size[INFO_SIZE];
-    psld_status status = psld_array_look(path, &array);
+    psld_status status = psld_array_inspect(path, &array);
     if (status != PSLD_OK) return cli_failed(status);
     if (!json) {
         printf("%s: array of %s ", path, psld_type_name(array.type));

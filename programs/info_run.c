@@ -74,7 +74,7 @@ static void print_lines(const char *path, const psld_run_info *run, const json_t
 int info_run(const char *path, int json)
 {
     psld_run_info run;
-    psld_status status = psld_run_look(path, &run);
+    psld_status status = psld_run_inspect(path, &run);
     if (status != PSLD_OK) return cli_failed(status);
     json_t *object = json_object();
     json_object_set_new(object, "kind", json_string("training run"));

@@ -33,7 +33,7 @@ static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
     double seconds;
     psld_sample_options options = job->sampling.options;
     *nfe = (uint64_t)options.nfe;
-    if (!psld_sampler_is_adaptive(options.sampler)) return PSLD_OK;
+    if (!sampling_is_adaptive(options.sampler)) return PSLD_OK;
     options.progress = NULL;
     return time_walk(job, &options, 1, nfe, &seconds);
 }
@@ -60,7 +60,7 @@ static psld_status measure(const sample_job *job, estimate *e)
     double seconds = 0, each = 0;
     int steps = 1 + options.corrector;
     options.progress = NULL;
-    if (psld_sampler_is_adaptive(options.sampler)) options.sampler = "euler-ode";
+    if (sampling_is_adaptive(options.sampler)) options.sampler = "euler-ode";
     e->batch = options.batch < job->n ? options.batch : job->n;
     psld_status status = measure_once(job, options, steps + 2, e->batch, &e->each, &seconds);
     for (int i = 0; i < 2 && status == PSLD_OK && seconds < 1; i++) {

@@ -34,7 +34,7 @@ static json_t *describe(const sample_job *job)
 {
     const psld_sample_options *o = &job->sampling.options;
     char model[32];
-    int adaptive = psld_sampler_is_adaptive(o->sampler);
+    int adaptive = sampling_is_adaptive(o->sampler);
     json_t *d = json_object();
     snprintf(model, sizeof model, "%016llx", (unsigned long long)psld_model_fingerprint(job->sampling.model));
     json_object_set_new(d, "model", json_string(model));
@@ -128,12 +128,12 @@ static psld_status agree_on_samples(const char *folder, json_t *description)
 }
 
 /* Makes the folder where it is not there, and has it alone until the claim is freed. */
-static psld_status claim_folder(const sample_job *job, json_t *description, psld_claim **claim)
+static psld_status claim_folder(const sample_job *job, json_t *description, psld_folder_lock **claim)
 {
     const char *folder = job->sampling.request->out;
     if (strlen(folder) + 64 > PATH_ROOM) return cli_bad_input("%s: the name is too long", folder);
     psld_status status = psld_folder_make(folder);
-    if (status == PSLD_OK) status = psld_claim_folder(folder, claim);
+    if (status == PSLD_OK) status = psld_folder_lock_take(folder, claim);
     if (status == PSLD_OK) status = agree_on_samples(folder, description);
     return status;
 }
@@ -199,18 +199,18 @@ static psld_status draw_missing(sample_job *job)
 psld_status sample_to_folder(sample_job *job)
 {
     json_t *description = describe(job);
-    psld_claim *claim = NULL;
+    psld_folder_lock *claim = NULL;
     char here = 0;
     psld_status status = psld_rank() == 0 ? claim_folder(job, description, &claim) : PSLD_OK;
     json_decref(description);
     if (status != PSLD_OK) {
-        psld_claim_free(claim);
+        psld_folder_lock_free(claim);
         return status;
     }
     psld_ranks_merge(&here, 1); /* nobody writes before the folder is known to be ours */
     status = draw_missing(job);
     psld_ranks_merge(&here, 1);      /* nor speaks of it before all is there, */
     job->made = count_pictures(job); /* which other ranks have drawn too */
-    psld_claim_free(claim);
+    psld_folder_lock_free(claim);
     return status;
 }

@@ -21,6 +21,8 @@ typedef struct sampling_request {
 /* Names of all samplers and qualities for the tables of options, '|' between them, and a line of help about them. */
 const char *sampling_samplers(void);
 const char *sampling_samplers_help(void);
+/* Whether a sampler chooses its own steps; NULL, or none that there is: no. */
+int sampling_is_adaptive(const char *sampler);
 /* Lines of help that say which grid and how many evaluations each sampler takes by itself. */
 const char *sampling_grid_help(void);
 const char *sampling_nfe_help(void);

@@ -7,6 +7,18 @@
 
 enum { NAMES = 512, LARGEST = 1000000000 };
 
+static const char *sampler_name(int index)
+{
+    const psld_sampler_info *sampler = psld_sampler_at(index);
+    return sampler ? sampler->name : NULL;
+}
+
+int sampling_is_adaptive(const char *sampler)
+{
+    const psld_sampler_info *info = sampler ? psld_sampler_find(sampler) : NULL;
+    return info && info->adaptive;
+}
+
 static const char *join_names(const char *(*name)(int), const char *between, char names[NAMES])
 {
     names[0] = 0;
@@ -20,37 +32,38 @@ static const char *join_names(const char *(*name)(int), const char *between, cha
 const char *sampling_samplers(void)
 {
     static char names[NAMES];
-    return join_names(psld_sampler_name, "|", names);
+    return join_names(sampler_name, "|", names);
 }
 
 const char *sampling_samplers_help(void)
 {
     static char names[NAMES], help[NAMES + 16];
-    snprintf(help, sizeof help, "instead: %s", join_names(psld_sampler_name, ", ", names));
+    snprintf(help, sizeof help, "instead: %s", join_names(sampler_name, ", ", names));
     return help;
 }
 
 /* Adds "em, sscs", the samplers for which `is` holds of the value, to the text; whether there were any. */
-static int add_samplers(int (*is)(int index, const void *value), const void *value, const char *before, char *text,
-                        size_t size)
+static int add_samplers(int (*is)(const psld_sampler_info *sampler, const void *value), const void *value,
+                        const char *before, char *text, size_t size)
 {
     int found = 0;
-    for (int i = 0; psld_sampler_name(i); i++) {
-        if (!is(i, value)) continue;
+    const psld_sampler_info *sampler;
+    for (int i = 0; (sampler = psld_sampler_at(i)); i++) {
+        if (!is(sampler, value)) continue;
         size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", found++ ? ", " : before, psld_sampler_name(i));
+        snprintf(text + used, size - used, "%s%s", found++ ? ", " : before, sampler->name);
     }
     return found;
 }
 
-static int has_grid(int index, const void *grid)
+static int has_grid(const psld_sampler_info *sampler, const void *grid)
 {
-    return psld_sampler_grid(index) && strcmp(psld_sampler_grid(index), grid) == 0;
+    return sampler->grid && strcmp(sampler->grid, grid) == 0;
 }
 
-static int has_nfe(int index, const void *nfe)
+static int has_nfe(const psld_sampler_info *sampler, const void *nfe)
 {
-    return psld_sampler_nfe(index) == *(const int *)nfe;
+    return sampler->nfe == *(const int *)nfe;
 }
 
 const char *sampling_grid_help(void)
@@ -71,9 +84,10 @@ const char *sampling_nfe_help(void)
 {
     static char help[NAMES];
     snprintf(help, sizeof help, "evaluations of the score per sample (default: by quality");
-    for (int i = 0; psld_sampler_name(i); i++) {
-        int nfe = psld_sampler_nfe(i), told = 0;
-        for (int j = 0; j < i; j++) told |= psld_sampler_nfe(j) == nfe;
+    const psld_sampler_info *sampler;
+    for (int i = 0; (sampler = psld_sampler_at(i)); i++) {
+        int nfe = sampler->nfe, told = 0;
+        for (int j = 0; j < i; j++) told |= psld_sampler_at(j)->nfe == nfe;
         if (nfe == 0 || told) continue;
         add_samplers(has_nfe, &nfe, "; ", help, sizeof help);
         size_t used = strlen(help);
@@ -117,7 +131,7 @@ static int as_int(long number)
 
 int sampling_check(const cli_command *command, sampling_request *s)
 {
-    int adaptive = s->sampler && psld_sampler_is_adaptive(s->sampler);
+    int adaptive = sampling_is_adaptive(s->sampler);
     if (s->sampler && s->quality)
         return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
     if (s->sampler && strcmp(s->sampler, psld_quality_sampler()) == 0) s->sampler = NULL; /* what is taken anyway */

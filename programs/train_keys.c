@@ -8,7 +8,7 @@ static int print_json(void)
 {
     json_t *object = json_object(), *list = json_array();
     psld_key key;
-    for (int i = 0; psld_training_key_look(i, &key); i++) {
+    for (int i = 0; psld_training_key_info(i, &key); i++) {
         json_t *row = json_object();
         json_object_set_new(row, "name", json_string(key.name));
         json_object_set_new(row, "type", json_string(key.type));
@@ -31,7 +31,7 @@ int train_print_keys(int json)
     psld_key key;
     if (json) return print_json();
     printf("%-26s  %-21s  %-12s  %s\n", "KEY", "TYPE", "DEFAULT", "MEANING (* may change when a run goes on)");
-    for (int i = 0; psld_training_key_look(i, &key); i++) {
+    for (int i = 0; psld_training_key_info(i, &key); i++) {
         char name[80];
         snprintf(name, sizeof name, "%s%s", key.name, key.may_change ? " *" : "");
         printf("%-26s  %-21s  %-12s  %s%s%s\n", name, key.type, *key.initial ? key.initial : "-",
@@ -53,7 +53,7 @@ void train_complete(const char *word)
 {
     psld_key key;
     const char *equals = strchr(word, '=');
-    for (int i = 0; psld_training_key_look(i, &key); i++) {
+    for (int i = 0; psld_training_key_info(i, &key); i++) {
         if (!equals) printf("%s=\n", key.name);
         if (!equals || strlen(key.name) != (size_t)(equals - word) || strncmp(key.name, word, strlen(key.name)) != 0)
             continue;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/tensors.h"
-#include "model/inception.h"
+#include "io/tensors/tensors.h"
+#include "model/networks/inception.h"
 
 typedef struct formula {
     psld_tensors *tensors;

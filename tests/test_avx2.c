@@ -249,7 +249,7 @@ static void gemm_row_bits(void **state)
     for (ptrdiff_t count = 1; count <= 9; count++) {
         tensor part = tensor_make(rows, columns, 0);
         for (ptrdiff_t r = 0; r < rows; r += count)
-            psld_gemm_panel_avx2_6x16(psld_least(count, rows - r), k, a.data + r * a.stride, a.stride, panels,
+            psld_gemm_panel_avx2_6x16(psld_min(count, rows - r), k, a.data + r * a.stride, a.stride, panels,
                                       part.data + r * 16, 16, 16, NULL, panels);
         expect_same("rows", whole, part);
         tensor_free(part);

@@ -756,7 +756,7 @@ static void nearest_words_are_found(void **state)
         const char *word, *nearest;
     } known[] = {{"froog", "frog"},      {"horsse", "horse"}, {"hrose", "horse"}, {"Ship", "ship"}, {"shp", "ship"},
                  {"auto", "automobile"}, {"elephant", NULL},  {"", NULL},         {"x", NULL},      {"trukc", "truck"}};
-    char text[PSLD_MEANT], longest[200];
+    char text[PSLD_SUGGESTION_SIZE], longest[200];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *nearest = psld_text_nearest(known[i].word, words, 5);
         if (known[i].nearest)
@@ -768,9 +768,9 @@ static void nearest_words_are_found(void **state)
     memset(longest, 'f', sizeof longest);
     longest[199] = 0;
     assert_null(psld_text_nearest(longest, words, 5));
-    assert_string_equal(psld_text_meant("froog", words, 5, text), ": did you mean \"frog\"?");
-    assert_string_equal(psld_text_meant_of("unform", "uniform|quadratic", text), ": did you mean \"uniform\"?");
-    assert_string_equal(psld_text_meant_of("nothing", "uniform|quadratic", text), "");
+    assert_string_equal(psld_text_suggest("froog", words, 5, text), ": did you mean \"frog\"?");
+    assert_string_equal(psld_text_suggest_from("unform", "uniform|quadratic", text), ": did you mean \"uniform\"?");
+    assert_string_equal(psld_text_suggest_from("nothing", "uniform|quadratic", text), "");
 }
 
 int main(void)

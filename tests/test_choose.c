@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "model/model.h"
 #include "train/choose.h"
 #include "train/settings.h"

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "base/threads.h"
-#include "sample/walk.h"
+#include "sample/options.h"
+#include "sample/sample.h"
 #include "sanitized.h"
 #include "targets.h"
 

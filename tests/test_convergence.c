@@ -17,7 +17,9 @@
 
 #include <cmocka.h>
 
-#include "sample/walk.h"
+#include "sample/options.h"
+#include "sample/sample.h"
+#include "sample/time_grid.h"
 #include "sanitized.h"
 #include "targets.h"
 

@@ -19,7 +19,7 @@
 #include "data/data.h"
 #include "data/feed.h"
 #include "data/order.h"
-#include "io/npz.h"
+#include "io/tensors/npz.h"
 #include "pictures.h"
 #include "skip.h"
 #include "starve.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "recipes.h"
-#include "sample/denoiser.h"
+#include "sample/sources/denoiser.h"
 
 enum { RECIPES = 10 };
 

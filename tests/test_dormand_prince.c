@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sample/dormand_prince.h"
+#include "sample/samplers/dormand_prince.h"
 
 enum { ROWS = 10, WIDTH = 2 };
 

@@ -16,7 +16,9 @@
 #include "base/alloc.h"
 #include "golden.h"
 #include "recipes.h"
-#include "sample/walk.h"
+#include "sample/corrector.h"
+#include "sample/options.h"
+#include "sample/sample.h"
 #include "train/perturb.h"
 
 static const char *const lines[] = {"cld", "psld gamma=0.02", "psld gamma=4 nu=0", "told"};
@@ -292,7 +294,7 @@ static const struct {
 };
 enum { USES = sizeof uses / sizeof *uses };
 
-/* Rounding is amplified by the condition of the factors: the worst is told's, at the end of a walk. */
+/* Rounding is amplified by the condition of the factors: the worst is told's, at the end of a reverse. */
 #define ROUNDING 2e-6
 
 static void the_score_does_not_depend_on_what_eps_means(void **state)
@@ -351,7 +353,7 @@ static psld_status predict_ideally(void *user, size_t n, size_t dim, const doubl
     return PSLD_OK;
 }
 
-/* One coordinate for each number that a walk is made of: k of the start and k of each draw of noise. So the walk, which
+/* One coordinate for each number that a walk is made of: k of the start and k of each draw of noise. So the reverse, which
  * is linear, shows its whole matrix, and the covariance of its end is exact. */
 static void excite(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise)
 {

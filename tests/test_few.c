@@ -9,8 +9,9 @@
 
 #include <cmocka.h>
 
-#include "sample/multistep.h"
-#include "sample/quadrature.h"
+#include "sample/samplers/multistep.h"
+#include "sample/samplers/quadrature.h"
+#include "sample/time_grid.h"
 #include "sanitized.h"
 #include "targets.h"
 
@@ -182,7 +183,7 @@ static void transform(int k, const double *g, const double *cov, double *out)
 static void check_passage(const psld_recipe *recipe, double eta, double t, double u)
 {
     psld_multistep table = {0};
-    psld_stretch stretch = {.t = t, .u = u, .order = 3, .clock = {0, -0.7, -1.1}};
+    psld_multistep_window stretch = {.t = t, .u = u, .order = 3, .clock = {0, -0.7, -1.1}};
     psld_gaussian from, to, between;
     double moved[PSLD_MATRIX_SIZE], noise[PSLD_MATRIX_SIZE], sigma;
     int k = recipe->spec.k;
@@ -190,7 +191,7 @@ static void check_passage(const psld_recipe *recipe, double eta, double t, doubl
     psld_kernel(recipe, u, PSLD_HSM, 0, &to);
     assert_int_equal(psld_recipe_sigma(recipe, t, &sigma), PSLD_OK);
     for (int j = 0; j < 3; j++) stretch.clock[j] -= log(sigma);
-    assert_int_equal(psld_passage_plan(recipe, eta, &stretch, &table), PSLD_OK);
+    assert_int_equal(psld_propagator_plan(recipe, eta, &stretch, &table), PSLD_OK);
     transform(k, table.move.state, from.cov, moved);
     psld_matrix_multiply_t(k, table.move.noise, table.move.noise, noise);
     for (int a = 0; a < k; a++) {
@@ -299,19 +300,19 @@ static void flow_of_a_gaussian(void **state)
 /* The frame of the sufficient statistic: S S' = Sigma, S e_1 = sigma mu. */
 static void check_split(const psld_recipe *recipe, double t)
 {
-    psld_split split;
+    psld_collapsed_frame frame;
     psld_gaussian kernel;
     double square[PSLD_MATRIX_SIZE], one[PSLD_MATRIX_SIZE], sigma;
     int k = recipe->spec.k;
     psld_source_kernel(recipe, 1, t, &kernel);
-    assert_int_equal(psld_split_plan(recipe, 1, t, &split), PSLD_OK);
+    assert_int_equal(psld_collapsed_frame_plan(recipe, 1, t, &frame), PSLD_OK);
     assert_int_equal(psld_recipe_sigma(recipe, t, &sigma), PSLD_OK);
-    assert_true(fabs(split.sigma / sigma - 1) < 1e-12);
-    psld_matrix_multiply_t(k, split.frame, split.frame, square);
-    psld_matrix_multiply(k, split.inverse, split.frame, one);
+    assert_true(fabs(frame.sigma / sigma - 1) < 1e-12);
+    psld_matrix_multiply_t(k, frame.frame, frame.frame, square);
+    psld_matrix_multiply(k, frame.inverse, frame.frame, one);
     for (int a = 0; a < k; a++) {
         double deviation = sqrt(kernel.cov[a * k + a]);
-        assert_true(fabs(split.frame[a * k] - sigma * kernel.mean[a * k]) < 1e-12 * deviation);
+        assert_true(fabs(frame.frame[a * k] - sigma * kernel.mean[a * k]) < 1e-12 * deviation);
         for (int b = 0; b < k; b++) {
             assert_true(fabs(square[a * k + b] - kernel.cov[a * k + b]) <
                         1e-12 * deviation * sqrt(kernel.cov[b * k + b]));

@@ -20,7 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "io/file.h"
+#include "io/files/file.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -253,7 +253,7 @@ static void own_names_follow_no_links(void **state)
 /* One claim at a time; the next one clears away what nobody writes any more. */
 static void claims_of_folders(void **state)
 {
-    psld_claim *claim, *second;
+    psld_folder_lock *claim, *second;
     (void)state;
     mkdir("claimed", 0777);
     write_file("claimed/.psld-12-3.tmp", "left");
@@ -261,19 +261,19 @@ static void claims_of_folders(void **state)
     write_file("claimed/.psld-12-5.tmp", "held");
     int held = open("claimed/.psld-12-5.tmp", O_RDONLY);
     assert_int_equal(flock(held, LOCK_EX), 0);
-    assert_int_equal(psld_claim_folder("claimed", &claim), PSLD_OK);
+    assert_int_equal(psld_folder_lock_take("claimed", &claim), PSLD_OK);
     assert_int_equal(access("claimed/.psld-12-3.tmp", F_OK), -1);
     assert_int_equal(access("claimed/.psld-12-4.txt", F_OK), 0);
     assert_int_equal(access("claimed/.psld-12-5.tmp", F_OK), 0);
-    assert_int_equal(psld_claim_folder("claimed", &second), PSLD_IO);
+    assert_int_equal(psld_folder_lock_take("claimed", &second), PSLD_IO);
     assert_null(second);
     assert_message("claimed: another process is writing into this folder; wait for it, or give another folder");
-    psld_claim_free(claim);
+    psld_folder_lock_free(claim);
     close(held);
-    assert_int_equal(psld_claim_folder("claimed", &claim), PSLD_OK);
+    assert_int_equal(psld_folder_lock_take("claimed", &claim), PSLD_OK);
     assert_int_equal(access("claimed/.psld-12-5.tmp", F_OK), -1);
-    psld_claim_free(claim);
-    assert_int_equal(psld_claim_folder("no-such-folder", &claim), PSLD_IO);
+    psld_folder_lock_free(claim);
+    assert_int_equal(psld_folder_lock_take("no-such-folder", &claim), PSLD_IO);
     assert_null(claim);
     unlink("claimed/.psld-12-4.txt");
     rmdir("claimed");

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "recipes.h"
-#include "sample/source.h"
+#include "sample/sources/source.h"
 #include "sanitized.h"
 
 enum { DIM = 2, COMPONENTS = 3 };
@@ -201,8 +201,8 @@ static void guided_samples_follow_the_class(void **state)
         assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
         assert_int_equal(psld_classifier_mixture(mixture, recipe, &classifier), PSLD_OK);
         assert_int_equal(psld_source_guide(base, recipe, classifier, CLASS, 1, &guided), PSLD_OK);
-        for (int s = 0; psld_sampler_name(s); s++) {
-            psld_sample_options options = options_for(psld_sampler_name(s), n);
+        for (int s = 0; psld_sampler_at(s); s++) {
+            psld_sample_options options = options_for(psld_sampler_at(s)->name, n);
             uint64_t nfe;
             if (psld_sample(recipe, guided, &options, 0, n, DIM, NULL, z, &nfe) != PSLD_OK)
                 fail_msg("%s, %s: %s", recipe->spec.name, options.sampler, psld_error_text());

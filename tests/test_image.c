@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "io/image.h"
-#include "io/map.h"
+#include "io/files/map.h"
+#include "io/images/image.h"
 #include "pictures.h"
 #include "starve.h"
 
@@ -31,7 +31,7 @@ static void fill_noise(uint8_t *pixels, size_t count)
 static psld_image decode(bytes file)
 {
     psld_image image, looked;
-    assert_int_equal(psld_image_look(file.data, file.size, "file", &looked), PSLD_OK);
+    assert_int_equal(psld_image_header(file.data, file.size, "file", &looked), PSLD_OK);
     if (psld_image_decode(file.data, file.size, "file", &image) != PSLD_OK) fail_msg("%s", psld_error_text());
     assert_null(looked.pixels);
     assert_true(looked.width == image.width && looked.height == image.height && looked.channels == image.channels);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "process/recipe.h"
-#include "sample/inpaint.h"
+#include "sample/inverse/inpaint.h"
 #include "sanitized.h"
 
 static const char *const preset_lines[] = {"vp", "cld", "psld gamma=0.02", "told"};
@@ -63,8 +63,8 @@ static void known_comes_back(void **state)
         double *z = malloc(12 * 3 * k * sizeof *z);
         psld_source *source;
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-        for (int s = 0; psld_sampler_name(s); s++) {
-            psld_sample_options options = options_for(psld_sampler_name(s), 21, &inpainting);
+        for (int s = 0; psld_sampler_at(s); s++) {
+            psld_sample_options options = options_for(psld_sampler_at(s)->name, 21, &inpainting);
             options.tolerance = 1e-3;
             if (psld_sample(recipe, source, &options, 0, 12, 3, NULL, z, NULL) != PSLD_OK)
                 fail_msg("%s: %s", options.sampler, psld_error_text());
@@ -132,7 +132,7 @@ static void bad_options(void **state)
     inpainting.repeats = 5;
     psld_sample_options options = options_for("ode", 20, &inpainting);
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);
-    assert_string_equal(psld_error_text(), "resampling: ode chooses its own steps and cannot walk them again");
+    assert_string_equal(psld_error_text(), "resampling: ode chooses its own steps and cannot repeat them");
     options.sampler = "em";
     options.nfe = 1;
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);
@@ -150,11 +150,11 @@ static void bad_options(void **state)
 /* ---- Against the exact conditional ------------------------------------------------------------------------------- */
 
 /* A mixture whose first coordinate is known. */
-enum { MOST_PARTS = 13, MOST_DIM = 3 };
+enum { MAX_PARTS = 13, MAX_DIM = 3 };
 typedef struct problem {
     const char *name;
     size_t parts, dim;
-    double weights[MOST_PARTS], means[MOST_PARTS * MOST_DIM], scales[MOST_PARTS], known;
+    double weights[MAX_PARTS], means[MAX_PARTS * MAX_DIM], scales[MAX_PARTS], known;
 } problem;
 
 /* Two clusters, of which the known coordinate nearly tells which. */
@@ -172,22 +172,22 @@ static problem clusters_problem(void)
 /* A correlated Gaussian in the plane, nearly, as a chain of round ones along the diagonal. */
 static problem diagonal_problem(void)
 {
-    problem p = {.name = "diagonal", .parts = MOST_PARTS, .dim = 2, .known = 0.6};
+    problem p = {.name = "diagonal", .parts = MAX_PARTS, .dim = 2, .known = 0.6};
     double sum = 0;
-    for (int c = 0; c < MOST_PARTS; c++) {
+    for (int c = 0; c < MAX_PARTS; c++) {
         double u = -1.2 + 0.2 * c;
         sum += p.weights[c] = exp(-2 * u * u);
         p.means[2 * c] = p.means[2 * c + 1] = u;
         p.scales[c] = 0.2;
     }
-    for (int c = 0; c < MOST_PARTS; c++) p.weights[c] /= sum;
+    for (int c = 0; c < MAX_PARTS; c++) p.weights[c] /= sum;
     return p;
 }
 
 /* n exact draws [n][dim - 1] of what is unknown: a mixture too. */
 static void draw_conditional(const problem *p, uint64_t seed, size_t n, double *points)
 {
-    double weights[MOST_PARTS], means[MOST_PARTS * MOST_DIM], sum = 0;
+    double weights[MAX_PARTS], means[MAX_PARTS * MAX_DIM], sum = 0;
     size_t rest = p->dim - 1;
     psld_recipe *recipe = open_recipe("vp"); /* at t = 0 its states are the data */
     psld_mixture *mixture;
@@ -206,8 +206,8 @@ static void draw_conditional(const problem *p, uint64_t seed, size_t n, double *
 /* Sliced Wasserstein distance of n inpainted samples from exact ones. */
 static double inpainting_error(const problem *p, const char *line, const char *sampler, int nfe, int repeats, size_t n)
 {
-    double x[MOST_DIM] = {p->known}, distance;
-    const unsigned char known[MOST_DIM] = {1};
+    double x[MAX_DIM] = {p->known}, distance;
+    const unsigned char known[MAX_DIM] = {1};
     size_t rest = p->dim - 1;
     psld_recipe *recipe = open_recipe(line);
     size_t state = (size_t)recipe->spec.k * p->dim;
@@ -292,11 +292,11 @@ static void jumps_keep_the_law(void **state)
         psld_sample_options options = options_for("em", 10, NULL);
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
         assert_int_equal(psld_mixture_draw(mixture, recipe, u, 3, 0, N, z), PSLD_OK);
-        psld_walk walk = {.recipe = recipe, .source = source, .options = &options, .dim = 1, .count = N, .z = z};
-        walk.k = (size_t)k;
-        walk.predicted = (size_t)recipe->predicted;
-        walk.eps = calloc((size_t)(N * k), sizeof *walk.eps);
-        assert_int_equal(psld_walk_diffuse(&walk, u, t, 0), PSLD_OK);
+        psld_reverse reverse = {.recipe = recipe, .source = source, .options = &options, .dim = 1, .count = N, .z = z};
+        reverse.k = (size_t)k;
+        reverse.predicted = (size_t)recipe->predicted;
+        reverse.eps = calloc((size_t)(N * k), sizeof *reverse.eps);
+        assert_int_equal(psld_inpaint_diffuse(&reverse, u, t, 0), PSLD_OK);
         psld_kernel(recipe, t, PSLD_HSM, scale * scale, &kernel);
         for (int a = 0; a < k; a++)
             for (int b = 0; b <= a; b++) {
@@ -309,7 +309,7 @@ static void jumps_keep_the_law(void **state)
                 assert_true(fabs(first) < 4.5 * sqrt(kernel.cov[a * k + a] / N));
                 assert_true(fabs(sum - cov) < 4.5 * sqrt((size + cov * cov) / N));
             }
-        free(walk.eps);
+        free(reverse.eps);
         free(z);
         psld_source_free(source);
         psld_recipe_free(recipe);

@@ -12,8 +12,10 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "comma.h"
-#include "io/file.h"
-#include "sample/walk.h"
+#include "io/files/file.h"
+#include "sample/options.h"
+#include "sample/sample.h"
+#include "sample/time_grid.h"
 
 static void write_text(const char *path, const char *text)
 {

@@ -71,9 +71,9 @@ static psld_status save_text(void)
 
 static psld_status claim_folder(void)
 {
-    psld_claim *claim;
-    psld_status status = psld_claim_folder(".", &claim);
-    psld_claim_free(claim);
+    psld_folder_lock *claim;
+    psld_status status = psld_folder_lock_take(".", &claim);
+    psld_folder_lock_free(claim);
     return status;
 }
 
@@ -544,7 +544,7 @@ static psld_status train(void)
 static psld_status look_at_run(void)
 {
     psld_run_info info;
-    return psld_run_look("memory-look", &info);
+    return psld_run_inspect("memory-look", &info);
 }
 
 /* ---- Evaluation -------------------------------------------------------------------------------------------------- */
@@ -830,7 +830,7 @@ static void every_call_of_evaluation(void **state)
 static void every_sampler(void **state)
 {
     (void)state;
-    for (int i = 0; (sampler = psld_sampler_name(i)); i++) exhaust(sampler, sample);
+    for (int i = 0; psld_sampler_at(i) && (sampler = psld_sampler_at(i)->name); i++) exhaust(sampler, sample);
 }
 
 static int set_up(void **state)

@@ -15,8 +15,8 @@
 #include "eval/mersenne.h"
 #include "eval/set.h"
 #include "golden.h"
-#include "io/npy.h"
-#include "io/npz.h"
+#include "io/tensors/npy.h"
+#include "io/tensors/npz.h"
 #include "starve.h"
 
 static void must(psld_status status)
@@ -504,7 +504,7 @@ static void sets_larger_than_memory(void **state)
     assert_int_equal(fwrite(header, 1, length, file), length);
     fclose(file);
     if (truncate("huge.npy", (off_t)(length + about.count * sizeof(float))) != 0) skip_for("files have no holes here");
-    must(psld_array_look("huge.npy", &found));
+    must(psld_array_inspect("huge.npy", &found));
     must(psld_set_open("huge.npy", 2, &set));
     unlink("huge.npy");
     assert_true(found.type == PSLD_F32 && found.rank == 2 && found.shape[0] == about.shape[0] && !found.data);

@@ -81,8 +81,8 @@ static void check_other_source(const char *asked, const char *made, const char *
     check_refused(psld_source_clip(source, recipe, 1, 0, &wrapped), PSLD_BAD_ARGUMENT, words);
     assert_null(wrapped);
     check_refused(psld_source_guide(source, recipe, classifier, 0, 1, &wrapped), PSLD_BAD_ARGUMENT, words);
-    check_refused(psld_source_contrast(own, source, recipe, 2, &wrapped), PSLD_BAD_ARGUMENT, words);
-    check_refused(psld_source_contrast(source, own, recipe, 2, &wrapped), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_autoguide(own, source, recipe, 2, &wrapped), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_autoguide(source, own, recipe, 2, &wrapped), PSLD_BAD_ARGUMENT, words);
     check_refused(psld_source_translate(source, recipe, other, &wrapped), PSLD_BAD_ARGUMENT, words);
     psld_classifier_free(classifier);
     psld_mixture_free(mixture);
@@ -339,7 +339,7 @@ static void names_that_are_missing(void **state)
     check_refused(psld_encode(recipe, source, &options, 0, 1, 2, y, z, NULL), PSLD_BAD_ARGUMENT, "sampler");
     check_refused(psld_sample_complete(recipe, &options), PSLD_BAD_ARGUMENT, "sampler");
     check_refused(psld_model_sample(model, &options, 0, 1, NULL, 0, &x, NULL), PSLD_BAD_ARGUMENT, "sampler");
-    assert_int_equal(psld_sampler_is_adaptive(NULL), 0);
+    assert_null(psld_sampler_find(NULL));
     check_refused(psld_sample_quality(recipe, NULL, &options), PSLD_BAD_ARGUMENT, "quality|draft");
     psld_task_defaults(&task);
     task.rank = 1;
@@ -455,10 +455,10 @@ static void batches_of_nothing(void **state)
 static void names_past_the_last(void **state)
 {
     (void)state;
-    const char *(*const lists[])(int) = {
-        psld_preset_name,     psld_preset_summary, psld_task_name,       psld_task_summary, psld_restore_name,
-        psld_restore_summary, psld_quality_name,   psld_quality_summary, psld_sampler_name, psld_sampler_summary,
-        psld_grid_name,       psld_grid_summary,   psld_toy_name,        psld_toy_summary};
+    const char *(*const lists[])(int) = {psld_preset_name,  psld_preset_summary,  psld_task_name,
+                                         psld_task_summary, psld_restore_name,    psld_restore_summary,
+                                         psld_quality_name, psld_quality_summary, psld_grid_name,
+                                         psld_grid_summary, psld_toy_name,        psld_toy_summary};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         int count = 0;
         while (lists[i](count)) count++;

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "golden.h"
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "psld.h"
 
 static const char score_config[] =

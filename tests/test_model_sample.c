@@ -104,8 +104,8 @@ static void check_part(psld_model *model, const psld_sample_options *options, in
 static void check_bits(psld_model *model)
 {
     static const size_t batches[] = {0, 1, 2, 7, 1000};
-    for (int s = 0; psld_sampler_name(s); s++) {
-        psld_sample_options options = short_walk(psld_sampler_name(s));
+    for (int s = 0; psld_sampler_at(s); s++) {
+        psld_sample_options options = short_walk(psld_sampler_at(s)->name);
         for (int state = 0; state < 2; state++) {
             must(psld_threads_set(1));
             psld_array *whole = truth(model, options, state);
@@ -231,12 +231,12 @@ static void trajectory_of_a_point(void **state)
     (void)state;
     static const char *const processes[] = {"vp", "cld", "psld gamma=0.02", "told"};
     for (int p = 0; p < 4; p++)
-        for (int s = 0; psld_sampler_name(s); s++) {
+        for (int s = 0; psld_sampler_at(s); s++) {
             char text[256];
             snprintf(text, sizeof text, "mixture: {weights: [1], means: [[0.3, -0.7]], scales: 0}\nprocess: %s\n",
                      processes[p]);
             psld_model *model = exact(text);
-            psld_sample_options options = short_walk(psld_sampler_name(s));
+            psld_sample_options options = short_walk(psld_sampler_at(s)->name);
             options.nfe = 60;
             psld_trajectory *path;
             psld_array *x;

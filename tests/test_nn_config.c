@@ -55,8 +55,8 @@ static void keys_without_effect(void **state)
             fail_msg("expected \"%s\" in \"%s\"", cases[i].message, psld_error_text());
         psld_yaml_free(yaml);
     }
-    assert_true(psld_network_heeds(PSLD_NET_CLASSIFIER, "n_cls") && !psld_network_heeds(PSLD_NET_UNET, "n_cls"));
-    assert_false(psld_network_heeds(PSLD_NET_UNET, "nothing"));
+    assert_true(psld_network_uses_key(PSLD_NET_CLASSIFIER, "n_cls") && !psld_network_uses_key(PSLD_NET_UNET, "n_cls"));
+    assert_false(psld_network_uses_key(PSLD_NET_UNET, "nothing"));
 }
 
 static void refusals(void **state)

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "model/ncsnpp.h"
+#include "model/networks/ncsnpp.h"
 #include "nn/exec.h"
 #include "nn/ops.h"
 #include "nn/plan.h"

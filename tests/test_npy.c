@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "io/npy.h"
+#include "io/tensors/npy.h"
 #include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "bytes.h"
-#include "io/npy.h"
-#include "io/npz.h"
+#include "io/tensors/npy.h"
+#include "io/tensors/npz.h"
 #include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */

@@ -15,9 +15,9 @@
 
 #include "base/alloc.h"
 #include "comma.h"
-#include "io/file.h"
-#include "io/plot.h"
-#include "io/plot_private.h"
+#include "io/files/file.h"
+#include "plot/figure.h"
+#include "plot/figure_private.h"
 
 static const double pi = 3.14159265358979323846;
 static const double none = (double)NAN, endless = (double)INFINITY;

@@ -9,7 +9,7 @@
 
 #include "model/model.h"
 #include "recipes.h"
-#include "sample/denoiser.h"
+#include "sample/sources/denoiser.h"
 #include "train/perturb.h"
 
 enum { RECIPES = 8, DIM = 3 };

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "process/recipe.h"
-#include "sample/linear.h"
-#include "sample/source.h"
+#include "sample/inverse/operator.h"
+#include "sample/sources/source.h"
 #include "sanitized.h"
 
 static const unsigned char some[48] = {1, 0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1};
@@ -49,9 +49,9 @@ static void check_operator(const psld_operator *op)
     for (size_t i = 0; i < op->dim; i++) right += x[i] * aty[i];
     assert_true(fabs(left - right) < 1e-12);
     psld_operator_forward(op, aty, work, aaty);
-    psld_operator_turn(op, 0, y, work, turned);
+    psld_operator_rotate(op, 0, y, work, turned);
     for (size_t i = 0; i < op->size; i++) turned[i] *= op->squares[i];
-    psld_operator_turn(op, 1, turned, work, back);
+    psld_operator_rotate(op, 1, turned, work, back);
     for (size_t i = 0; i < op->size; i++) assert_true(fabs(back[i] - aaty[i]) < 1e-12);
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "bytes.h"
-#include "io/tensors_private.h"
+#include "io/tensors/tensors_private.h"
 #include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */

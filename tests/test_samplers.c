@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
-#include "sample/walk.h"
+#include "sample/corrector.h"
+#include "sample/options.h"
+#include "sample/sample.h"
+#include "sample/time_grid.h"
 #include "sanitized.h"
 #include "targets.h"
 
@@ -184,30 +187,30 @@ static void give_unit_noise(void *user, uint64_t sample, uint64_t draw, size_t f
     for (size_t i = 0; i < count; i++) noise[i] = draw == unit->draw && (int)(first + i) == unit->variable;
 }
 
-static void propagate(psld_walk *walk, const psld_sampler *sampler, double t, double u, int draws, double *C)
+static void propagate(psld_reverse *reverse, const psld_sampler *sampler, double t, double u, int draws, double *C)
 {
-    int k = (int)walk->k;
+    int k = (int)reverse->k;
     double M[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE];
     unit_noise unit = {-1, 0};
-    psld_sample_options options = *walk->options;
+    psld_sample_options options = *reverse->options;
     void *table = malloc(sampler->table_size);
-    assert_int_equal(sampler->plan(walk->recipe, t, u, 0, table), PSLD_OK);
+    assert_int_equal(sampler->plan_step(reverse->recipe, t, u, 0, table), PSLD_OK);
     options.noise = give_unit_noise;
     options.noise_user = &unit;
-    walk->options = &options;
+    reverse->options = &options;
     for (int j = 0; j < k; j++) {
-        for (int i = 0; i < k; i++) walk->z[i] = i == j;
-        assert_int_equal(sampler->step(walk, 0, table), PSLD_OK);
-        for (int i = 0; i < k; i++) M[i * k + j] = walk->z[i];
+        for (int i = 0; i < k; i++) reverse->z[i] = i == j;
+        assert_int_equal(sampler->step(reverse, 0, table), PSLD_OK);
+        for (int i = 0; i < k; i++) M[i * k + j] = reverse->z[i];
     }
     psld_matrix_multiply(k, M, C, product);
     psld_matrix_multiply_t(k, product, M, next);
     for (unit.draw = 0; unit.draw < (uint64_t)draws; unit.draw++)
         for (unit.variable = 0; unit.variable < k; unit.variable++) {
-            memset(walk->z, 0, (size_t)k * sizeof(double));
-            assert_int_equal(sampler->step(walk, 0, table), PSLD_OK);
+            memset(reverse->z, 0, (size_t)k * sizeof(double));
+            assert_int_equal(sampler->step(reverse, 0, table), PSLD_OK);
             for (int a = 0; a < k; a++)
-                for (int b = 0; b < k; b++) next[a * k + b] += walk->z[a] * walk->z[b];
+                for (int b = 0; b < k; b++) next[a * k + b] += reverse->z[a] * reverse->z[b];
         }
     psld_matrix_copy(k, next, C);
     free(table);
@@ -228,20 +231,20 @@ static covariance_error error_after(const char *line, const psld_sampler *sample
     psld_gaussian start, end;
     psld_sample_options options;
     psld_sample_defaults(&options);
-    psld_walk walk = {.recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 1, .count = 1};
-    walk.predicted = (size_t)recipe->predicted;
-    walk.z = z;
-    walk.eps = eps;
-    walk.t = &time;
+    psld_reverse reverse = {.recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 1, .count = 1};
+    reverse.predicted = (size_t)recipe->predicted;
+    reverse.z = z;
+    reverse.eps = eps;
+    reverse.t = &time;
     assert_int_equal(psld_mixture_create(1, 1, &one, &zero, &scale, &gaussian), PSLD_OK);
-    assert_int_equal(psld_source_mixture(gaussian, recipe, &walk.source), PSLD_OK);
+    assert_int_equal(psld_source_mixture(gaussian, recipe, &reverse.source), PSLD_OK);
     psld_kernel(recipe, 1, PSLD_HSM, scale * scale, &start);
     psld_kernel(recipe, options.eps, PSLD_HSM, scale * scale, &end);
     double *times = malloc((size_t)(steps + 1) * sizeof *times);
     assert_int_equal(psld_grid_times(recipe, "uniform", 7, steps, options.eps, times), PSLD_OK);
     for (int i = 0; i < steps; i++) {
-        propagate(&walk, sampler, times[i], times[i + 1], draws, start.cov);
-        walk.options = &options;
+        propagate(&reverse, sampler, times[i], times[i + 1], draws, start.cov);
+        reverse.options = &options;
     }
     int k = recipe->spec.k;
     covariance_error error = {fabs(start.cov[0] / end.cov[0] - 1), 0};
@@ -250,7 +253,7 @@ static covariance_error error_after(const char *line, const psld_sampler *sample
         error.whole = fmax(error.whole, scaled);
     }
     free(times);
-    psld_source_free(walk.source);
+    psld_source_free(reverse.source);
     psld_mixture_free(gaussian);
     psld_recipe_free(recipe);
     return error;
@@ -261,17 +264,17 @@ static void weak_order_is_one(void **state)
     (void)state;
     for (int p = 0; p < PRESETS; p++) {
         const char *line = preset_lines[p];
-        covariance_error em = error_after(line, &psld_sampler_em, 1, 400),
-                         sscs = error_after(line, &psld_sampler_sscs, 2, 400);
-        double em_order = log(em.x / error_after(line, &psld_sampler_em, 1, 3200).x) / log(8);
-        double sscs_order = log(sscs.x / error_after(line, &psld_sampler_sscs, 2, 3200).x) / log(8);
+        covariance_error em = error_after(line, psld_sampler_row("em"), 1, 400),
+                         sscs = error_after(line, psld_sampler_row("sscs"), 2, 400);
+        double em_order = log(em.x / error_after(line, psld_sampler_row("em"), 1, 3200).x) / log(8);
+        double sscs_order = log(sscs.x / error_after(line, psld_sampler_row("sscs"), 2, 3200).x) / log(8);
         printf("%-16s weak order over N = 400..3200: em %.3f, sscs %.3f; errors of Var x at 400: %.2g, %.2g\n", line,
                em_order, sscs_order, em.x, sscs.x);
         assert_true(em_order > 0.9 && em_order < 1.1);
         assert_true(sscs_order > 0.9 && sscs_order < 1.1);
         for (int steps = 30; p > 0 && steps < 250; steps *= 2) /* with k = 1 there is no linear part to gain from */
-            assert_true(error_after(line, &psld_sampler_sscs, 2, steps).whole <
-                        error_after(line, &psld_sampler_em, 1, steps).whole);
+            assert_true(error_after(line, psld_sampler_row("sscs"), 2, steps).whole <
+                        error_after(line, psld_sampler_row("em"), 1, steps).whole);
     }
 }
 
@@ -459,24 +462,24 @@ static void corrector_keeps_the_law(void **state)
         size_t width = 2 * (size_t)recipe->spec.k;
         psld_sample_defaults(&options);
         options.batch = samples;
-        psld_walk walk = {
+        psld_reverse reverse = {
             .recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 2, .count = samples};
-        walk.predicted = (size_t)recipe->predicted;
-        walk.z = malloc(samples * width * sizeof(double));
-        walk.eps = malloc(samples * width * sizeof(double));
-        walk.t = malloc(samples * sizeof(double));
-        assert_int_equal(psld_source_mixture(mixture, recipe, &walk.source), PSLD_OK);
-        assert_int_equal(psld_mixture_draw(mixture, recipe, t, 5, 0, samples, walk.z), PSLD_OK);
+        reverse.predicted = (size_t)recipe->predicted;
+        reverse.z = malloc(samples * width * sizeof(double));
+        reverse.eps = malloc(samples * width * sizeof(double));
+        reverse.t = malloc(samples * sizeof(double));
+        assert_int_equal(psld_source_mixture(mixture, recipe, &reverse.source), PSLD_OK);
+        assert_int_equal(psld_mixture_draw(mixture, recipe, t, 5, 0, samples, reverse.z), PSLD_OK);
         assert_int_equal(psld_corrector_plan(recipe, t, 0.02, &step), PSLD_OK);
         for (uint64_t i = 0; i < 60; i++) {
-            assert_int_equal(psld_walk_predict(&walk, walk.z, t), PSLD_OK);
-            psld_walk_affine(&walk, &step, PSLD_FOR_CORRECTOR, i, NULL, walk.z, walk.z);
+            assert_int_equal(psld_reverse_predict(&reverse, reverse.z, t), PSLD_OK);
+            psld_affine_apply(&reverse, &step, PSLD_FOR_CORRECTOR, i, NULL, reverse.z, reverse.z);
         }
-        assert_true(moment_deviation(mixture, recipe, t, walk.z) < 4.5);
-        free(walk.z);
-        free(walk.eps);
-        free(walk.t);
-        psld_source_free(walk.source);
+        assert_true(moment_deviation(mixture, recipe, t, reverse.z) < 4.5);
+        free(reverse.z);
+        free(reverse.eps);
+        free(reverse.t);
+        psld_source_free(reverse.source);
         psld_recipe_free(recipe);
     }
     psld_mixture_free(mixture);
@@ -616,7 +619,7 @@ static void batches_of_whole_groups(void **state)
                 {1, 1, 16, 1},           {100, SIZE_MAX, 16, 100},
                 {100, 1, SIZE_MAX, 100}, {100, SIZE_MAX, SIZE_MAX, 100}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        assert_int_equal(psld_walk_batch(rows[r].count, rows[r].batch, rows[r].group), rows[r].expected);
+        assert_int_equal(psld_batch_size(rows[r].count, rows[r].batch, rows[r].group), rows[r].expected);
 }
 
 /* States wider than a chunk of the affine primitive: the noise of a coordinate must not depend on the chunking. */
@@ -788,11 +791,11 @@ static void options_are_checked(void **state)
     o.corrector = 1;
     expect_refused(&o, "corrector");
     for (int i = 0; i < SAMPLERS; i++) {
-        assert_string_equal(psld_sampler_name(i), sampler_names[i]);
-        assert_non_null(psld_sampler_summary(i));
+        assert_string_equal(psld_sampler_at(i)->name, sampler_names[i]);
+        assert_non_null(psld_sampler_at(i)->summary);
     }
-    assert_null(psld_sampler_name(SAMPLERS));
-    assert_null(psld_sampler_summary(-1));
+    assert_null(psld_sampler_at(SAMPLERS));
+    assert_null(psld_sampler_at(-1));
     assert_string_equal(psld_grid_name(1), "quadratic");
     assert_non_null(psld_grid_summary(0));
     assert_null(psld_grid_name(5));

@@ -67,7 +67,7 @@ static void make_sources(void)
     MUST(psld_source_guide(shared.exact, shared.recipe, shared.classifier, 1, 1.5, &shared.guided));
     MUST(psld_source_translate(shared.exact, shared.recipe, shared.other, &shared.translated));
     MUST(psld_source_clip(shared.exact, shared.recipe, 0.5, 0.9, &shared.clipped));
-    MUST(psld_source_contrast(shared.exact, shared.exact, shared.recipe, 1.5, &shared.contrast));
+    MUST(psld_source_autoguide(shared.exact, shared.exact, shared.recipe, 1.5, &shared.contrast));
     for (int m = 0; m < 4; m++) {
         psld_restore_options options;
         psld_restore_defaults(&options);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "recipes.h"
-#include "sample/source.h"
+#include "sample/sources/source.h"
 
 static psld_recipe *open_recipe(const char *line)
 {
@@ -179,7 +179,7 @@ static void contrast_of_mixtures(void **state)
         for (int s = 0; s < 4; s++) {
             const double z[2 * PSLD_MAX_K] = {0.3, -0.2, 0.1, 0.4, -0.3, 0.2}, t = 0.2;
             double eps[2 * PSLD_MAX_K], strong[2 * PSLD_MAX_K], poor[2 * PSLD_MAX_K];
-            assert_int_equal(psld_source_contrast(base, weak, recipe, scales[s], &source), PSLD_OK);
+            assert_int_equal(psld_source_autoguide(base, weak, recipe, scales[s], &source), PSLD_OK);
             assert_int_equal(psld_source_predict(base, 1, 2, z, &t, strong), PSLD_OK);
             assert_int_equal(psld_source_predict(weak, 1, 2, z, &t, poor), PSLD_OK);
             assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps), PSLD_OK);
@@ -190,7 +190,7 @@ static void contrast_of_mixtures(void **state)
             check_gradient(recipe, source, t);
             psld_source_free(source);
         }
-        assert_int_equal(psld_source_contrast(base, weak, recipe, (double)NAN, &source), PSLD_BAD_ARGUMENT);
+        assert_int_equal(psld_source_autoguide(base, weak, recipe, (double)NAN, &source), PSLD_BAD_ARGUMENT);
         assert_null(source);
         psld_source_free(base);
         psld_source_free(weak);
@@ -215,16 +215,16 @@ static psld_model *make_network(const char *text, uint64_t seed, const char *pat
 static psld_array *draw_from(const char *path, const char *weak, double scale)
 {
     psld_model_options options;
-    psld_sample_options walk;
+    psld_sample_options reverse;
     psld_model *model;
     psld_array *x;
     psld_model_defaults(&options);
-    psld_sample_defaults(&walk);
+    psld_sample_defaults(&reverse);
     options.weak = weak;
     options.weak_scale = scale;
-    walk.nfe = 4;
+    reverse.nfe = 4;
     if (psld_model_open(path, &options, &model) != PSLD_OK) fail_msg("%s", psld_error_text());
-    assert_int_equal(psld_model_sample(model, &walk, 0, 3, NULL, 0, &x, NULL), PSLD_OK);
+    assert_int_equal(psld_model_sample(model, &reverse, 0, 3, NULL, 0, &x, NULL), PSLD_OK);
     psld_model_free(model);
     return x;
 }

@@ -13,8 +13,8 @@
 #include "bytes.h"
 #include "comma.h"
 #include "golden.h"
-#include "io/torch_private.h"
-#include "io/zip.h"
+#include "io/files/zip.h"
+#include "io/tensors/torch_private.h"
 #include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */

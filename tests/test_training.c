@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "train/checkpoint.h"
 #include "train/perturb.h"
 #include "train/training.h"
@@ -626,7 +626,7 @@ static void schedules(void **state)
 {
     (void)state;
     static const struct {
-        psld_schedule schedule;
+        psld_rate_schedule schedule;
         double middle, end;
     } rows[] = {
         {PSLD_SCHEDULE_CONSTANT, 1, 1},

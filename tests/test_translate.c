@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "sample/denoiser.h"
-#include "sample/multistep.h"
+#include "sample/samplers/multistep.h"
+#include "sample/sources/denoiser.h"
 #include "targets.h"
 
 /* ---- One recipe as another --------------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static void data_come_back(void **state)
         for (size_t i = 0; i < N; i++) memcpy(x + 2 * i, data + i * 2 * k, 2 * sizeof *x);
         for (int s = 0; s < 3; s++) {
             psld_sample_options o;
-            psld_split split;
+            psld_collapsed_frame frame;
             uint64_t nfe;
             double worst = 0, square = 0;
             psld_sample_defaults(&o);
@@ -210,11 +210,11 @@ static void data_come_back(void **state)
             assert_int_equal(nfe, o.nfe);
             assert_int_equal(psld_sample(recipe, source, &o, 0, N, 2, noise, back, NULL), PSLD_OK);
             assert_int_equal(psld_sample_complete(recipe, &o), PSLD_OK);
-            assert_int_equal(psld_split_plan(recipe, 1, o.eps, &split), PSLD_OK);
+            assert_int_equal(psld_collapsed_frame_plan(recipe, 1, o.eps, &frame), PSLD_OK);
             for (size_t i = 0; i < N; i++)
                 for (size_t j = 0; j < 2; j++) {
                     double y = 0;
-                    for (size_t a = 0; a < k; a++) y += split.sigma * split.inverse[a] * back[(i * k + a) * 2 + j];
+                    for (size_t a = 0; a < k; a++) y += frame.sigma * frame.inverse[a] * back[(i * k + a) * 2 + j];
                     worst = fmax(worst, fabs(y - x[i * 2 + j]));
                     square += noise[i * k * 2 + j] * noise[i * k * 2 + j] / (2 * N);
                 }

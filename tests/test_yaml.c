@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */

@@ -152,11 +152,11 @@ static void shorten_exponent(char *text)
 
 const char *psld_text_shortest(double number, char text[PSLD_NUMBER_SIZE])
 {
-    enum { MOST_DIGITS = 17, LONGEST_WHOLE = 15 };
+    enum { MAX_DIGITS = 17, LONGEST_WHOLE = 15 };
     int digits = 0;
     double again = 0;
     do psld_text_print(text, PSLD_NUMBER_SIZE, "%.*e", digits, number);
-    while (psld_text_number(text, &again) && again != number && ++digits < MOST_DIGITS);
+    while (psld_text_number(text, &again) && again != number && ++digits < MAX_DIGITS);
     if (!isfinite(number)) return text;
     const char *e = strchr(text, 'e');
     int exponent = e ? atoi(e + 1) : 0, enough = digits + 1;
@@ -216,20 +216,20 @@ const char *psld_text_nearest(const char *word, const char *const *words, size_t
     return nearest;
 }
 
-static const char *say_meant(const char *word, size_t length, char text[PSLD_MEANT])
+static const char *say_meant(const char *word, size_t length, char text[PSLD_SUGGESTION_SIZE])
 {
     text[0] = 0;
-    if (word) snprintf(text, PSLD_MEANT, ": did you mean \"%.*s\"?", (int)length, word);
+    if (word) snprintf(text, PSLD_SUGGESTION_SIZE, ": did you mean \"%.*s\"?", (int)length, word);
     return text;
 }
 
-const char *psld_text_meant(const char *word, const char *const *words, size_t count, char text[PSLD_MEANT])
+const char *psld_text_suggest(const char *word, const char *const *words, size_t count, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *nearest = psld_text_nearest(word, words, count);
     return say_meant(nearest, nearest ? strlen(nearest) : 0, text);
 }
 
-const char *psld_text_meant_of(const char *word, const char *words, char text[PSLD_MEANT])
+const char *psld_text_suggest_from(const char *word, const char *words, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *nearest = NULL;
     size_t best = SIZE_MAX, length = 0;
@@ -238,6 +238,19 @@ const char *psld_text_meant_of(const char *word, const char *words, char text[PS
         if (far < best) best = far, nearest = at, length = n;
     }
     return say_meant(nearest, length, text);
+}
+
+psld_status psld_text_fail_choice(psld_status status, const char *what, const char *word, const char *const *words,
+                                  size_t count)
+{
+    char names[512] = "", suggestion[PSLD_SUGGESTION_SIZE];
+    if (!word) word = "";
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", words[i]);
+    }
+    return psld_fail(status, "%s: expected one of %s, found \"%s\"%s", what, names, word,
+                     psld_text_suggest(word, words, count, suggestion));
 }
 
 size_t psld_text_utf8(const char *text, unsigned long *code)

@@ -22,11 +22,15 @@ int psld_text_integer(const char *text, int64_t *integer);
 int psld_text_print(char *to, size_t size, const char *format, ...) PSLD_PRINTF(3, 4);
 
 /* ": did you mean "frog"?" after psld_text_nearest, or "" where nothing is near. Returns `text`. */
-enum { PSLD_MEANT = 96 };
-const char *psld_text_meant(const char *word, const char *const *words, size_t count, char text[PSLD_MEANT]);
+enum { PSLD_SUGGESTION_SIZE = 96 };
+const char *psld_text_suggest(const char *word, const char *const *words, size_t count,
+                              char text[PSLD_SUGGESTION_SIZE]);
 /* The same for words in one text, separated by '|'. */
-const char *psld_text_meant_of(const char *word, const char *words, char text[PSLD_MEANT]);
+const char *psld_text_suggest_from(const char *word, const char *words, char text[PSLD_SUGGESTION_SIZE]);
 
+/* Fails with "what: expected one of a, b, c, found "word": did you mean ...?". A `word` of NULL is shown as "". */
+psld_status psld_text_fail_choice(psld_status status, const char *what, const char *word, const char *const *words,
+                                  size_t count);
 /* Whether `text`, which may be NULL, is `word`. */
 int psld_text_is(const char *text, const char *word);
 /* Fails where a list that a caller gives has fewer texts than the `count` it says. */

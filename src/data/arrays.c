@@ -7,10 +7,10 @@
 #include "base/alloc.h"
 #include "data/kinds.h"
 #include "data/raw.h"
-#include "io/npy.h"
-#include "io/npz.h"
+#include "io/tensors/npy.h"
+#include "io/tensors/npz.h"
 
-enum { MOST_CLASSES = 1 << 20 };
+enum { MAX_CLASSES = 1 << 20 };
 
 /* The elements, and what owns them. */
 typedef struct owner {
@@ -97,7 +97,7 @@ static psld_status open_numbers(const psld_array *a, owner *o, psld_items **item
     set->items.shape[0] = 1;
     for (int i = 1; i < a->rank; i++) set->dim *= set->items.shape[i - 1] = a->shape[i];
     set->owner = *o;
-    psld_map_let_go(&set->owner.map);
+    psld_map_unmap(&set->owner.map);
     *o = (owner){0};
     *items = &set->items;
     return psld_items_set_kind(*items, "array of numbers");
@@ -130,7 +130,7 @@ static psld_status open_images(const psld_array *a, const char *path, owner *o, 
     *items = &raw->items;
     PSLD_TRY(psld_raw_add(raw, &part));
     *o = (owner){0};
-    psld_raw_let_go(raw);
+    psld_raw_unmap(raw);
     return psld_items_set_kind(*items, "array of images");
 }
 
@@ -148,9 +148,9 @@ static psld_status read_labels(const psld_array *a, const char *path, const char
     *classes = 0;
     for (size_t i = 0; i < a->count; i++) {
         int64_t value = integer_at(a, i);
-        if (value >= MOST_CLASSES)
+        if (value >= MAX_CLASSES)
             return psld_fail(PSLD_BAD_INPUT, "%s: %s: label %lld, expected less than %d", path, name, (long long)value,
-                             MOST_CLASSES);
+                             MAX_CLASSES);
         label[i] = value < 0 ? -1 : (int32_t)value;
         if (value >= 0 && (size_t)value >= *classes) *classes = (size_t)value + 1;
     }
@@ -174,7 +174,7 @@ static psld_status add_labels(psld_items *items, const psld_array *a, const char
  * is something else, or has fewer than there are labels. */
 static psld_status add_class_names(psld_items *items, const psld_array *a)
 {
-    if (a->type != PSLD_U8 || a->rank != 2 || a->shape[0] < items->class_count || a->shape[0] > MOST_CLASSES)
+    if (a->type != PSLD_U8 || a->rank != 2 || a->shape[0] < items->class_count || a->shape[0] > MAX_CLASSES)
         return PSLD_OK;
     for (size_t i = 0; i < items->class_count; i++) psld_release(items->classes[i]);
     items->class_count = 0;

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "io/scratch.h"
+#include "io/files/scratch.h"
 
 struct psld_cache {
     size_t size;
@@ -58,7 +58,7 @@ void psld_cache_free(psld_cache *cache)
     psld_release(cache);
 }
 
-psld_cache_state psld_cache_look(const psld_cache *cache, uint64_t index)
+psld_cache_state psld_cache_state_of(const psld_cache *cache, uint64_t index)
 {
     return (psld_cache_state)atomic_load_explicit(&cache->states[index], memory_order_acquire);
 }
@@ -70,10 +70,11 @@ static void set_state(psld_cache *cache, uint64_t index, psld_cache_state state)
 
 psld_cache_state psld_cache_begin(psld_cache *cache, uint64_t index)
 {
-    psld_cache_state state = psld_cache_look(cache, index);
+    psld_cache_state state = psld_cache_state_of(cache, index);
     if (state == PSLD_CACHE_KEPT || state == PSLD_CACHE_BROKEN) return state;
     pthread_mutex_lock(&cache->lock);
-    while ((state = psld_cache_look(cache, index)) == PSLD_CACHE_MAKING) pthread_cond_wait(&cache->made, &cache->lock);
+    while ((state = psld_cache_state_of(cache, index)) == PSLD_CACHE_MAKING)
+        pthread_cond_wait(&cache->made, &cache->lock);
     if (state == PSLD_CACHE_ABSENT) set_state(cache, index, PSLD_CACHE_MAKING);
     pthread_mutex_unlock(&cache->lock);
     return state;

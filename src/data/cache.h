@@ -26,7 +26,7 @@ psld_cache_state psld_cache_begin(psld_cache *cache, uint64_t index);
 /* What came of it: KEPT with its bytes, BROKEN, or ABSENT when it is to be tried again. */
 void psld_cache_end(psld_cache *cache, uint64_t index, psld_cache_state state, const void *bytes);
 /* What is known of an item now. Does not wait. */
-psld_cache_state psld_cache_look(const psld_cache *cache, uint64_t index);
+psld_cache_state psld_cache_state_of(const psld_cache *cache, uint64_t index);
 /* The bytes of an item that is KEPT. */
 psld_status psld_cache_get(psld_cache *cache, uint64_t index, void *bytes);
 

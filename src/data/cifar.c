@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "data/kinds.h"
 #include "data/raw.h"
-#include "io/pickle_numpy.h"
+#include "io/tensors/pickle_numpy.h"
 
 enum { SIDE = 32, CHANNELS = 3, PIXELS = SIDE * SIDE * CHANNELS, ORIGIN_SIZE = 1024, LARGEST_META = 1 << 20 };
 
@@ -216,7 +216,7 @@ static psld_status open_file(const variant *v, const char *path, psld_items **it
         if (raw) psld_items_free(&raw->items);
         return status;
     }
-    psld_raw_let_go(raw);
+    psld_raw_unmap(raw);
     *items = &raw->items;
     return PSLD_OK;
 }
@@ -324,7 +324,7 @@ psld_status psld_cifar_files_open(psld_files *files, const psld_data_options *op
         return status;
     }
     raw->files = files;
-    psld_raw_let_go(raw);
+    psld_raw_unmap(raw);
     *items = &raw->items;
     return PSLD_OK;
 }

@@ -188,13 +188,13 @@ int psld_data_is_costly(const psld_data *data)
 void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels)
 {
     int broken;
-    if (data->cache && psld_cache_look(data->cache, index) == PSLD_CACHE_ABSENT)
+    if (data->cache && psld_cache_state_of(data->cache, index) == PSLD_CACHE_ABSENT)
         (void)get_image(data, index, pixels, &broken);
 }
 
 int psld_data_is_prepared(const psld_data *data, uint64_t index)
 {
-    return !data->cache || psld_cache_look(data->cache, index) == PSLD_CACHE_KEPT;
+    return !data->cache || psld_cache_state_of(data->cache, index) == PSLD_CACHE_KEPT;
 }
 
 /* ---- Reading many ------------------------------------------------------------------------------------------------ */
@@ -527,7 +527,7 @@ const char *psld_data_name(const psld_data *data, uint64_t index)
 
 int psld_data_is_broken(const psld_data *data, uint64_t index)
 {
-    return data->cache && index < data->items->count && psld_cache_look(data->cache, index) == PSLD_CACHE_BROKEN;
+    return data->cache && index < data->items->count && psld_cache_state_of(data->cache, index) == PSLD_CACHE_BROKEN;
 }
 
 /* ---- What it is -------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "data/kinds.h"
 #include "data/raw.h"
-#include "io/idx.h"
+#include "io/tensors/idx.h"
 
 enum { NAME_SIZE = 4096 };
 
@@ -110,7 +110,7 @@ psld_status psld_idx_set_open(const char *path, const psld_data_options *options
     if (status == PSLD_OK) status = build(&images, path, &labels, name, items);
     psld_map_close(&images);
     psld_map_close(&labels);
-    if (status == PSLD_OK) psld_raw_let_go((psld_raw *)*items);
+    if (status == PSLD_OK) psld_raw_unmap((psld_raw *)*items);
     return status;
 }
 
@@ -181,6 +181,6 @@ psld_status psld_idx_files_open(psld_files *files, const psld_data_options *opti
     psld_map_close(&labels);
     if (status != PSLD_OK) return status;
     ((psld_raw *)*items)->files = files;
-    psld_raw_let_go((psld_raw *)*items);
+    psld_raw_unmap((psld_raw *)*items);
     return PSLD_OK;
 }

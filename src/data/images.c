@@ -26,7 +26,7 @@ static psld_status decode(const psld_items *items, uint64_t index, int look, psl
     *image = (psld_image){0};
     PSLD_TRY(psld_files_read(set->files, set->file[index], &bytes));
     psld_file_origin(set->files, set->file[index], origin, sizeof origin);
-    psld_status status = look ? psld_image_look(bytes.bytes, bytes.size, origin, image)
+    psld_status status = look ? psld_image_header(bytes.bytes, bytes.size, origin, image)
                               : psld_image_decode(bytes.bytes, bytes.size, origin, image);
     psld_map_close(&bytes);
     return status;
@@ -176,7 +176,7 @@ psld_status psld_images_open(psld_files *files, const psld_data_options *options
         psld_items_free(&set->items);
         return status;
     }
-    psld_files_let_go(files);
+    psld_files_unmap(files);
     *items = &set->items;
     return PSLD_OK;
 }

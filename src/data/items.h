@@ -3,7 +3,7 @@
 #ifndef PSLD_DATA_ITEMS_H
 #define PSLD_DATA_ITEMS_H
 
-#include "io/image.h"
+#include "io/images/image.h"
 
 typedef struct psld_items psld_items;
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "io/file.h"
-#include "io/gzip.h"
-#include "io/idx.h"
+#include "io/files/file.h"
+#include "io/files/gzip.h"
+#include "io/tensors/idx.h"
 
 enum { HEAD = 4096, INSIDE = 4 };
 

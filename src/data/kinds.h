@@ -3,7 +3,7 @@
 #define PSLD_DATA_KINDS_H
 
 #include "data/items.h"
-#include "io/files.h"
+#include "io/archives/files.h"
 
 /* By path. */
 psld_status psld_toy_open(const char *path, const psld_data_options *options, psld_items **items);

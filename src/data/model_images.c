@@ -1,7 +1,7 @@
 /* How images become what a model takes. */
 #include <string.h>
 
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "model/model.h"
 
 /* What the configuration says of images of another size; published ones say nothing. */

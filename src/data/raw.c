@@ -78,10 +78,10 @@ psld_status psld_raw_add(psld_raw *raw, const psld_raw_part *part)
     return PSLD_OK;
 }
 
-void psld_raw_let_go(psld_raw *raw)
+void psld_raw_unmap(psld_raw *raw)
 {
-    for (size_t i = 0; i < raw->part_count; i++) psld_map_let_go(&raw->parts[i].bytes);
-    if (raw->files) psld_files_let_go(raw->files);
+    for (size_t i = 0; i < raw->part_count; i++) psld_map_unmap(&raw->parts[i].bytes);
+    if (raw->files) psld_files_unmap(raw->files);
 }
 
 int32_t *psld_raw_labels(psld_raw *raw)

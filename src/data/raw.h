@@ -3,7 +3,7 @@
 #define PSLD_DATA_RAW_H
 
 #include "data/items.h"
-#include "io/files.h"
+#include "io/archives/files.h"
 
 typedef struct psld_raw_part {
     psld_map bytes;    /* owned, but for what it borrows from the files or the array */
@@ -30,7 +30,7 @@ psld_status psld_raw_create(size_t width, size_t height, int channels, int plana
 /* Adds images, of which the part's owners then belong to the set (they are left alone on failure). */
 psld_status psld_raw_add(psld_raw *raw, const psld_raw_part *part);
 /* All is opened: files are read from now on, not mapped. */
-void psld_raw_let_go(psld_raw *raw);
+void psld_raw_unmap(psld_raw *raw);
 /* Room for the labels of all images added so far, NULL when there is none. */
 int32_t *psld_raw_labels(psld_raw *raw);
 /* Classes that are called "0", "1", ... */

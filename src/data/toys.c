@@ -147,7 +147,7 @@ static const psld_items_ops toy_ops = {.numbers = draw_numbers, .label = draw_la
 
 static psld_status fail_name(const char *path)
 {
-    char names[256] = "", meant[PSLD_MEANT], name[64];
+    char names[256] = "", meant[PSLD_SUGGESTION_SIZE], name[64];
     const char *list[SET_COUNT], *given = path + strlen("toy:");
     for (int i = 0; i < SET_COUNT; i++) {
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", toys[i].name);
@@ -155,7 +155,7 @@ static psld_status fail_name(const char *path)
     }
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, ":"), given);
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: no such toy set, expected toy: and one of %s (toy:NAME:COUNT limits it)%s",
-                     path, names, psld_text_meant(name, list, SET_COUNT, meant));
+                     path, names, psld_text_suggest(name, list, SET_COUNT, meant));
 }
 
 /* "toy:NAME" or "toy:NAME:COUNT" */

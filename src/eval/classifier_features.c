@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "model/model.h"
-#include "model/ncsnpp.h"
+#include "model/networks/ncsnpp.h"
 #include "nn/exec.h"
 #include "nn/ops.h"
 

@@ -9,7 +9,7 @@
 #include "eval/inception_score.h"
 #include "eval/set.h"
 
-enum { PIECE = 64, KEEPS_ROWS = PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED };
+enum { BATCH = 64, KEEPS_ROWS = PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED };
 
 #define NETWORK_WANTED                                                                                          \
     "metrics of images need --weights: the FID network pt_inception-2015-12-05-6726825d.pth from the releases " \
@@ -59,54 +59,54 @@ void psld_compare_defaults(psld_compare_options *options)
 /* What is gathered of a set; NULL: not wanted. */
 typedef struct summary {
     psld_statistics *statistics;
-    psld_array *rows;                /* float32 [count, dim] */
-    psld_score *shuffled, *in_order; /* of its logits */
+    psld_array *rows;                     /* float32 [count, dim] */
+    psld_logit_sums *shuffled, *in_order; /* of its logits */
 } summary;
 
 static void free_summary(summary *s)
 {
     psld_statistics_free(s->statistics);
     psld_array_free(s->rows);
-    psld_score_free(s->shuffled);
-    psld_score_free(s->in_order);
+    psld_logit_sums_free(s->shuffled);
+    psld_logit_sums_free(s->in_order);
 }
 
 /* Progress over both sets, in thousandths of an item. */
 typedef struct tracker {
     psld_progress_fn progress;
     void *user;
-    uint64_t done, piece, total;
+    uint64_t done, batch, total;
 } tracker;
 
 static int report_drawing(void *user, uint64_t done, uint64_t total)
 {
     tracker *t = user;
-    return t->progress ? t->progress(t->user, t->done + t->piece * 900 * done / (total ? total : 1), t->total) : 0;
+    return t->progress ? t->progress(t->user, t->done + t->batch * 900 * done / (total ? total : 1), t->total) : 0;
 }
 
-typedef struct walk {
+typedef struct reading {
     psld_set *set;
     psld_features *features;
     size_t dim, classes;
     int rows_are_logits;
-    psld_array *images; /* u8 [PIECE, ...]; NULL: a set of rows */
+    psld_array *images; /* u8 [BATCH, ...]; NULL: a set of rows */
     float *out, *logits;
     summary *summary;
     tracker *tracker;
-} walk;
+} reading;
 
-static psld_status take(walk *w, uint64_t first, size_t n)
+static psld_status add_to_summary(reading *w, uint64_t first, size_t n)
 {
     summary *s = w->summary;
     const float *logits = w->rows_are_logits ? w->out : w->logits;
     if (s->statistics) PSLD_TRY(psld_statistics_add(s->statistics, n, w->out));
     if (s->rows) memcpy((float *)s->rows->data + first * w->dim, w->out, n * w->dim * sizeof(float));
-    if (s->shuffled) PSLD_TRY(psld_score_add(s->shuffled, n, logits));
-    if (s->in_order) PSLD_TRY(psld_score_add(s->in_order, n, logits));
+    if (s->shuffled) PSLD_TRY(psld_logit_sums_add(s->shuffled, n, logits));
+    if (s->in_order) PSLD_TRY(psld_logit_sums_add(s->in_order, n, logits));
     return PSLD_OK;
 }
 
-static psld_status read_piece(walk *w, uint64_t first, size_t n)
+static psld_status read_batch(reading *w, uint64_t first, size_t n)
 {
     if (!w->images) return psld_set_read_rows(w->set, first, n, w->out);
     PSLD_TRY(psld_set_read_images(w->set, first, n, w->images->data));
@@ -114,17 +114,17 @@ static psld_status read_piece(walk *w, uint64_t first, size_t n)
     return psld_features_extract(w->features, w->images, w->out, w->logits);
 }
 
-static psld_status walk_pieces(walk *w)
+static psld_status read_batches(reading *w)
 {
     tracker *t = w->tracker;
     w->set->progress = report_drawing;
     w->set->progress_user = t;
     psld_status status = PSLD_OK;
-    for (uint64_t first = 0; status == PSLD_OK && first < w->set->count; first += PIECE) {
-        size_t n = w->set->count - first < PIECE ? (size_t)(w->set->count - first) : PIECE;
-        t->piece = n;
-        status = read_piece(w, first, n);
-        if (status == PSLD_OK) status = take(w, first, n);
+    for (uint64_t first = 0; status == PSLD_OK && first < w->set->count; first += BATCH) {
+        size_t n = w->set->count - first < BATCH ? (size_t)(w->set->count - first) : BATCH;
+        t->batch = n;
+        status = read_batch(w, first, n);
+        if (status == PSLD_OK) status = add_to_summary(w, first, n);
         if (status == PSLD_BAD_INPUT && !strstr(psld_error_text(), w->set->name))
             psld_fail_in(status, "%s", w->set->name);
         t->done += 1000 * n;
@@ -134,14 +134,14 @@ static psld_status walk_pieces(walk *w)
     return status;
 }
 
-static psld_status prepare_walk(walk *w)
+static psld_status prepare_reading(reading *w)
 {
-    size_t shape[4] = {PIECE, w->set->shape[0], w->set->shape[1], w->set->shape[2]};
+    size_t shape[4] = {BATCH, w->set->shape[0], w->set->shape[1], w->set->shape[2]};
     int images = w->set->kind == PSLD_SET_IMAGES;
-    w->out = psld_alloc(PIECE, w->dim * sizeof(float));
+    w->out = psld_alloc(BATCH, w->dim * sizeof(float));
     if (!w->out) return PSLD_NO_MEMORY;
     if (images && w->summary->shuffled) {
-        w->logits = psld_alloc(PIECE, w->classes * sizeof(float));
+        w->logits = psld_alloc(BATCH, w->classes * sizeof(float));
         if (!w->logits) return PSLD_NO_MEMORY;
     }
     return images ? psld_array_create(PSLD_U8, 4, shape, &w->images) : PSLD_OK;
@@ -153,18 +153,18 @@ static size_t width_of(const psld_set *set, const psld_features *features)
     return set->kind == PSLD_SET_IMAGES ? psld_features_dim(features) : set->size;
 }
 
-static psld_status create_scores(walk *w, size_t splits)
+static psld_status create_scores(reading *w, size_t splits)
 {
     size_t classes = w->rows_are_logits ? w->dim : w->classes;
-    PSLD_TRY(psld_score_create((size_t)w->set->count, classes, splits, 1, &w->summary->shuffled));
-    return psld_score_create((size_t)w->set->count, classes, splits, 0, &w->summary->in_order);
+    PSLD_TRY(psld_logit_sums_create((size_t)w->set->count, classes, splits, 1, &w->summary->shuffled));
+    return psld_logit_sums_create((size_t)w->set->count, classes, splits, 0, &w->summary->in_order);
 }
 
 /* Gathers what `metrics` need of a set; statistics alone (files) are taken as they are by the caller. */
 static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *track,
                              summary *s)
 {
-    walk w = {.set = set, .features = features, .dim = width_of(set, features), .summary = s, .tracker = track};
+    reading w = {.set = set, .features = features, .dim = width_of(set, features), .summary = s, .tracker = track};
     const size_t shape[2] = {(size_t)set->count, w.dim};
     psld_status status = PSLD_OK;
     w.classes = features && set->kind == PSLD_SET_IMAGES ? psld_features_classes(features) : 0;
@@ -172,10 +172,10 @@ static psld_status summarise(psld_set *set, psld_features *features, unsigned me
     if (metrics & PSLD_FRECHET) status = psld_statistics_create(w.dim, &s->statistics);
     if (status == PSLD_OK && (metrics & KEEPS_ROWS)) status = psld_array_create(PSLD_F32, 2, shape, &s->rows);
     if (status == PSLD_OK && (metrics & PSLD_INCEPTION_SCORE)) status = create_scores(&w, splits);
-    if (status == PSLD_OK) status = prepare_walk(&w);
-    if (status == PSLD_OK) status = walk_pieces(&w);
+    if (status == PSLD_OK) status = prepare_reading(&w);
+    if (status == PSLD_OK) status = read_batches(&w);
     if (status == PSLD_OK && s->statistics) status = psld_statistics_finish(s->statistics);
-    if (w.images) w.images->shape[0] = PIECE;
+    if (w.images) w.images->shape[0] = BATCH;
     psld_array_free(w.images);
     psld_release(w.out);
     psld_release(w.logits);
@@ -264,8 +264,8 @@ static psld_status measure(const psld_set *sets[2], const summary *of, const psl
         moments[i] = sets[i] && sets[i]->kind == PSLD_SET_STATISTICS ? sets[i]->statistics : of[i].statistics;
     if (o->metrics & PSLD_FRECHET) PSLD_TRY(psld_frechet_distance(moments[0], moments[1], &c->frechet));
     if (o->metrics & PSLD_INCEPTION_SCORE) {
-        psld_score_finish(of[0].shuffled, &c->score, &c->score_deviation);
-        psld_score_finish(of[0].in_order, &c->score_in_order, &c->score_in_order_deviation);
+        psld_logit_sums_finish(of[0].shuffled, &c->score, &c->score_deviation);
+        psld_logit_sums_finish(of[0].in_order, &c->score_in_order, &c->score_in_order_deviation);
     }
     if (o->metrics & PSLD_KID) PSLD_TRY(psld_kid(of[0].rows, of[1].rows, &o->kid, &c->kid, &c->kid_deviation));
     if (o->metrics & PSLD_PRECISION_RECALL)

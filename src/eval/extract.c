@@ -5,10 +5,10 @@
 
 #include "base/alloc.h"
 #include "eval/classifier_features.h"
-#include "io/tensors.h"
+#include "io/tensors/tensors.h"
 #include "kernels/backend.h"
-#include "model/inception.h"
 #include "model/model.h"
+#include "model/networks/inception.h"
 
 enum { AT_ONCE = 32 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "io/files.h"
+#include "io/archives/files.h"
 
 enum { PATH_SIZE = 4096 };
 

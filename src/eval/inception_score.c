@@ -9,7 +9,7 @@
 
 enum { FIDELITY_SEED = 2020 };
 
-struct psld_score {
+struct psld_logit_sums {
     size_t count, classes, splits, arrived;
     uint32_t *split_of; /* [count] */
     double *p;          /* [splits][classes]: sums of probabilities, */
@@ -18,7 +18,7 @@ struct psld_score {
 };
 
 /* Split s is made of places s n / splits ... (s + 1) n / splits - 1; order[place] is the image there. */
-static void assign_splits(psld_score *score, const uint32_t *order)
+static void assign_splits(psld_logit_sums *score, const uint32_t *order)
 {
     for (size_t s = 0; s < score->splits; s++) {
         size_t begin = s * score->count / score->splits, end = (s + 1) * score->count / score->splits;
@@ -26,7 +26,7 @@ static void assign_splits(psld_score *score, const uint32_t *order)
     }
 }
 
-static psld_status allocate(psld_score *score, int shuffle)
+static psld_status allocate(psld_logit_sums *score, int shuffle)
 {
     score->split_of = psld_alloc(score->count, sizeof *score->split_of);
     score->p = score->split_of ? psld_alloc(score->splits * score->classes, sizeof *score->p) : NULL;
@@ -44,25 +44,25 @@ static psld_status allocate(psld_score *score, int shuffle)
     return PSLD_OK;
 }
 
-psld_status psld_score_create(size_t count, size_t classes, size_t splits, int shuffle, psld_score **score)
+psld_status psld_logit_sums_create(size_t count, size_t classes, size_t splits, int shuffle, psld_logit_sums **score)
 {
     *score = NULL;
     if (splits < 1 || count < splits || count > UINT32_MAX)
         return psld_fail(PSLD_BAD_INPUT, "inception score: needs at least %zu images, one for each split, found %zu",
                          splits, count);
     if (classes < 2) return psld_fail(PSLD_BAD_INPUT, "inception score: needs logits of at least 2 classes");
-    psld_score *made = psld_alloc(1, sizeof *made);
+    psld_logit_sums *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    *made = (psld_score){.count = count, .classes = classes, .splits = splits};
+    *made = (psld_logit_sums){.count = count, .classes = classes, .splits = splits};
     psld_status status = allocate(made, shuffle);
     if (status != PSLD_OK)
-        psld_score_free(made);
+        psld_logit_sums_free(made);
     else
         *score = made;
     return status;
 }
 
-void psld_score_free(psld_score *score)
+void psld_logit_sums_free(psld_logit_sums *score)
 {
     if (!score) return;
     psld_release(score->split_of);
@@ -72,7 +72,7 @@ void psld_score_free(psld_score *score)
     psld_release(score);
 }
 
-static psld_status add_row(psld_score *score, const float *logits)
+static psld_status add_row(psld_logit_sums *score, const float *logits)
 {
     size_t split = score->split_of[score->arrived];
     double largest = -INFINITY, sum = 0, information = 0;
@@ -92,14 +92,14 @@ static psld_status add_row(psld_score *score, const float *logits)
     return PSLD_OK;
 }
 
-psld_status psld_score_add(psld_score *score, size_t n, const float *logits)
+psld_status psld_logit_sums_add(psld_logit_sums *score, size_t n, const float *logits)
 {
     assert(score->arrived + n <= score->count);
     for (size_t i = 0; i < n; i++) PSLD_TRY(add_row(score, logits + i * score->classes));
     return PSLD_OK;
 }
 
-static double split_score(const psld_score *score, size_t split)
+static double split_score(const psld_logit_sums *score, size_t split)
 {
     double n = (double)((split + 1) * score->count / score->splits - split * score->count / score->splits);
     double divergence = score->p_log_p[split] / n;
@@ -110,7 +110,7 @@ static double split_score(const psld_score *score, size_t split)
     return exp(divergence);
 }
 
-void psld_score_finish(const psld_score *score, double *mean, double *deviation)
+void psld_logit_sums_finish(const psld_logit_sums *score, double *mean, double *deviation)
 {
     double sum = 0, square = 0, splits = (double)score->splits;
     assert(score->arrived == score->count);
@@ -123,15 +123,15 @@ void psld_score_finish(const psld_score *score, double *mean, double *deviation)
 psld_status psld_inception_score(const psld_array *logits, size_t splits, int shuffle, double *mean, double *deviation)
 {
     psld_array *rows;
-    psld_score *score;
+    psld_logit_sums *score;
     PSLD_TRY(psld_rows_check(logits, "inception score"));
-    PSLD_TRY(psld_score_create(logits->shape[0], logits->shape[1], splits, shuffle, &score));
+    PSLD_TRY(psld_logit_sums_create(logits->shape[0], logits->shape[1], splits, shuffle, &score));
     psld_status status = psld_array_convert(logits, PSLD_F32, &rows);
     if (status == PSLD_OK) {
-        status = psld_score_add(score, rows->shape[0], rows->data);
+        status = psld_logit_sums_add(score, rows->shape[0], rows->data);
         psld_array_free(rows);
     }
-    if (status == PSLD_OK) psld_score_finish(score, mean, deviation);
-    psld_score_free(score);
+    if (status == PSLD_OK) psld_logit_sums_finish(score, mean, deviation);
+    psld_logit_sums_free(score);
     return status;
 }

@@ -6,16 +6,16 @@
 
 #include "base/status.h"
 
-typedef struct psld_score psld_score;
+typedef struct psld_logit_sums psld_logit_sums;
 
 /* For `count` images in all. `shuffle`: the splits are of a permutation, that of NumPy's RandomState(2020), as
  * torch-fidelity has them; otherwise of the order of arrival. */
-psld_status psld_score_create(size_t count, size_t classes, size_t splits, int shuffle, psld_score **score);
-void psld_score_free(psld_score *score);
+psld_status psld_logit_sums_create(size_t count, size_t classes, size_t splits, int shuffle, psld_logit_sums **score);
+void psld_logit_sums_free(psld_logit_sums *score);
 
 /* The next n images: logits [n][classes]. */
-psld_status psld_score_add(psld_score *score, size_t n, const float *logits);
+psld_status psld_logit_sums_add(psld_logit_sums *score, size_t n, const float *logits);
 /* When all have come. */
-void psld_score_finish(const psld_score *score, double *mean, double *deviation);
+void psld_logit_sums_finish(const psld_logit_sums *score, double *mean, double *deviation);
 
 #endif

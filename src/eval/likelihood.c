@@ -12,7 +12,7 @@
  *     log p(x) >= E_q [log p(x, m) - log q(m)] = E_q [log p(x, m)] + H(q)
  * by Jensen. The first form is used: where the score is exact p(x, m) = p(x) q(m), so that it has no variance.
  *
- * State and integral are solved together, forward in time (sample/dormand_prince.h): a row of numbers y = (z, integral)
+ * State and integral are solved together, forward in time (sample/samplers/dormand_prince.h): a row of numbers y = (z, integral)
  * for each sample. Groups of samples share their steps. */
 #include "eval/likelihood.h"
 
@@ -22,10 +22,10 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "sample/dormand_prince.h"
-#include "sample/walk.h"
+#include "sample/sample.h"
+#include "sample/samplers/dormand_prince.h"
 
-enum { CHEAP_PRODUCTS = 16, MOST_PROBES = 1 << 20 };
+enum { CHEAP_PRODUCTS = 16, MAX_PROBES = 1 << 20 };
 
 typedef struct flow {
     const psld_recipe *recipe;
@@ -273,8 +273,8 @@ static psld_status check(const psld_recipe *recipe, const psld_source *source, c
         return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1), found %g", options->tolerance);
     if (!(options->eps > 0 && options->eps < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", options->eps);
-    if (options->probes < 1 || options->probes > MOST_PROBES)
-        return psld_fail(PSLD_BAD_ARGUMENT, "probes: expected 1 to %d, found %zu", MOST_PROBES, options->probes);
+    if (options->probes < 1 || options->probes > MAX_PROBES)
+        return psld_fail(PSLD_BAD_ARGUMENT, "probes: expected 1 to %d, found %zu", MAX_PROBES, options->probes);
     if (options->ode_group < 1 || options->batch < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: expected batches and groups of at least 1");
     if (!psld_source_has_gradient(source))
@@ -307,7 +307,7 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     f.width = f.k * dim + 1;
     f.exact = psld_likelihood_is_exact(recipe, options, dim);
     f.probes = f.exact ? f.predicted * dim : options->probes;
-    size_t batch = psld_walk_batch(count, options->batch / f.probes, options->ode_group);
+    size_t batch = psld_batch_size(count, options->batch / f.probes, options->ode_group);
     psld_status status = allocate(&f, batch);
     for (size_t done = 0; status == PSLD_OK && done < count; done += f.count) {
         status = run_batch(&f, first + done, count - done < batch ? count - done : batch, x + done * dim, log_p + done);

@@ -9,7 +9,7 @@
 #include "eval/likelihood.h"
 #include "eval/set.h"
 #include "model/model.h"
-#include "sample/walk.h"
+#include "sample/sample.h"
 
 enum { PIECE = 1024 };
 
@@ -63,8 +63,8 @@ static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_
         uint64_t nfe;
         if (options->progress) now.progress = report_share, now.progress_user = &part;
         PSLD_TRY(read_points(set, first, n, options->seed, room, x));
-        PSLD_TRY(
-            psld_likelihood(psld_model_recipe(model), psld_model_alone(model), &now, first, n, dim, x, log_p, &nfe));
+        PSLD_TRY(psld_likelihood(psld_model_recipe(model), psld_model_unguided_source(model), &now, first, n, dim, x,
+                                 log_p, &nfe));
         for (size_t i = 0; i < n; i++) {
             t->sum -= log_p[i];
             t->square += log_p[i] * log_p[i];
@@ -100,7 +100,7 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     if (!options) options = &defaults;
     memset(nll, 0, sizeof *nll);
     PSLD_TRY(check(model, set));
-    size_t piece = psld_walk_batch((size_t)set->count, PIECE, options->ode_group);
+    size_t piece = psld_batch_size((size_t)set->count, PIECE, options->ode_group);
     double *memory = psld_alloc(piece, (2 * set->size + 1) * sizeof *memory);
     if (!memory) return PSLD_NO_MEMORY;
     totals t = {0};

@@ -6,8 +6,9 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "data/data.h"
-#include "io/npz.h"
-#include "sample/walk.h"
+#include "io/tensors/npz.h"
+#include "sample/options.h"
+#include "sample/sample.h"
 
 enum { ENDLESS_COUNT = 10000, DRAW_AT_ONCE = 64 };
 
@@ -231,16 +232,16 @@ static psld_status keep_samples(psld_set *set, const psld_array *x, size_t n)
     return PSLD_OK;
 }
 
-size_t psld_set_piece(const psld_set *set)
+size_t psld_set_batch(const psld_set *set)
 {
     size_t about = set->kind == PSLD_SET_ROWS ? 64 * DRAW_AT_ONCE : DRAW_AT_ONCE;
-    return psld_walk_batch((size_t)set->count, about, set->sampling.ode_group);
+    return psld_batch_size((size_t)set->count, about, set->sampling.ode_group);
 }
 
 /* Draws what is missing up to `end`. */
 static psld_status draw_until(psld_set *set, uint64_t end)
 {
-    size_t piece = psld_set_piece(set);
+    size_t piece = psld_set_batch(set);
     psld_inpainting inpainting;
     while (set->drawn < end) {
         size_t n = set->count - set->drawn < piece ? (size_t)(set->count - set->drawn) : piece;
@@ -250,7 +251,7 @@ static psld_status draw_until(psld_set *set, uint64_t end)
         sampling.progress = set->progress;
         sampling.progress_user = set->progress_user;
         if (set->known) {
-            PSLD_TRY(psld_set_show(set, n, &inpainting));
+            PSLD_TRY(psld_set_next_inpainting(set, n, &inpainting));
             sampling.inpainting = &inpainting;
         }
         PSLD_TRY(psld_model_sample(set->model, &sampling, set->drawn, n, NULL, 0, &x, &nfe));

@@ -35,9 +35,9 @@ struct psld_set {
 };
 
 /* Samples that are drawn at a time: whole groups of adaptive samplers, so that it does not matter who asks. */
-size_t psld_set_piece(const psld_set *set);
+size_t psld_set_batch(const psld_set *set);
 /* What the next n samples of a set that continues images are told of them. */
-psld_status psld_set_show(psld_set *set, size_t n, psld_inpainting *inpainting);
+psld_status psld_set_next_inpainting(psld_set *set, size_t n, psld_inpainting *inpainting);
 
 /* A set of what is at hand; takes it over, on failure, too. */
 psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set);

@@ -20,7 +20,7 @@ static psld_status hide_part(psld_set *set, const char *hide)
     while (part < known && strcmp(parts[part].name, hide) != 0) part++;
     if (part == known)
         return psld_fail(PSLD_BAD_INPUT, "hide: expected left, right, upper, lower or centre, found \"%s\"", hide);
-    for (size_t i = 0; i < psld_set_piece(set) * set->size; i++) {
+    for (size_t i = 0; i < psld_set_batch(set) * set->size; i++) {
         double y = ((double)(i / width % height) + 0.5) / (double)height,
                x = ((double)(i % width) + 0.5) / (double)width;
         set->visible[i] =
@@ -85,8 +85,8 @@ static psld_status make_inpainted(psld_set *set, psld_set *images, const psld_hi
                          (unsigned long long)images->count, (unsigned long long)set->count);
     set->known = images;
     set->lagging = hiding->lagging;
-    set->visible = psld_alloc(psld_set_piece(set), set->size);
-    set->x = set->visible ? psld_alloc(psld_set_piece(set) * set->size, sizeof *set->x) : NULL;
+    set->visible = psld_alloc(psld_set_batch(set), set->size);
+    set->x = set->visible ? psld_alloc(psld_set_batch(set) * set->size, sizeof *set->x) : NULL;
     if (!set->x) return PSLD_NO_MEMORY;
     return hiding->masks ? take_masks(set, hiding->masks) : hide_part(set, hiding->part);
 }
@@ -109,7 +109,7 @@ psld_status psld_set_inpainted(psld_model *model, const psld_sample_options *opt
     return psld_set_inpainted_as(model, options, count, floor, images, &hiding, set);
 }
 
-psld_status psld_set_show(psld_set *set, size_t n, psld_inpainting *inpainting)
+psld_status psld_set_next_inpainting(psld_set *set, size_t n, psld_inpainting *inpainting)
 {
     uint8_t *pixels = psld_alloc(n, set->size);
     if (!pixels) return PSLD_NO_MEMORY;
@@ -118,7 +118,7 @@ psld_status psld_set_show(psld_set *set, size_t n, psld_inpainting *inpainting)
     psld_release(pixels);
     if (status == PSLD_OK && set->masks) status = show_masks(set, n);
     psld_inpainting_defaults(inpainting);
-    inpainting->images = psld_set_piece(set); /* sample s continues image s modulo this: pieces begin at multiples */
+    inpainting->images = psld_set_batch(set); /* sample s continues image s modulo this: pieces begin at multiples */
     inpainting->x = set->x;
     inpainting->known = set->visible;
     inpainting->lagging = set->lagging;

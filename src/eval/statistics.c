@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "eval/linear.h"
-#include "io/npz.h"
+#include "io/tensors/npz.h"
 
 enum { BLOCK = 512 };
 

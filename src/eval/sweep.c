@@ -30,8 +30,9 @@
 #include "base/text.h"
 #include "eval/identity.h"
 #include "eval/set.h"
-#include "io/yaml.h"
-#include "sample/walk.h"
+#include "io/yaml/yaml.h"
+#include "sample/options.h"
+#include "sample/sample.h"
 
 enum { MAX_LIST = 64, ADAPTIVE_GUESS = 100, ESTIMATE_NFE = 3 };
 
@@ -220,10 +221,10 @@ static psld_status add_sampler(psld_sweep *s, size_t model, const char *process,
                                psld_sweep_cell *cells)
 {
     psld_sample_options said = {0};
-    if (psld_sample_words(text, &said) != PSLD_OK) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
-    const psld_sampler *sampler = psld_sampler_find(said.sampler);
+    if (psld_sample_options_parse(text, &said) != PSLD_OK) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
+    const psld_sampler_info *sampler = psld_sampler_find(said.sampler);
     const texts alone = {1, {said.grid ? said.grid : sampler->grid}};
-    int adaptive = sampler->run != NULL;
+    int adaptive = sampler->adaptive;
     const texts *grids = adaptive || said.grid || s->grids.count == 0 ? &alone : &s->grids;
     const numbers own = {1, {said.nfe}}, *budgets = adaptive ? &s->tolerances : said.nfe ? &own : &s->nfe;
     if (budgets->count == 0)
@@ -276,7 +277,7 @@ static psld_status open_model(psld_sweep *s, size_t index)
 static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
 {
     psld_sample_defaults(sampling);
-    PSLD_TRY(psld_sample_words(cell->sampler, sampling));
+    PSLD_TRY(psld_sample_options_parse(cell->sampler, sampling));
     if (cell->grid) sampling->grid = cell->grid;
     if (cell->nfe) sampling->nfe = cell->nfe;
     if (cell->tolerance > 0) sampling->tolerance = cell->tolerance;

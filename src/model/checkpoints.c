@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "io/file.h"
+#include "io/files/file.h"
 
 psld_status psld_checkpoints_path(const char *folder, long step, char path[PSLD_CHECKPOINT_PATH])
 {

@@ -4,7 +4,7 @@
 #ifndef PSLD_MODEL_CHECKSUM_H
 #define PSLD_MODEL_CHECKSUM_H
 
-#include "io/tensors.h"
+#include "io/tensors/tensors.h"
 
 enum { PSLD_CHECKSUM_SIZE = 16 };
 

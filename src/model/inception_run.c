@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "io/tensors.h"
+#include "io/tensors/tensors.h"
 #include "model/checksum.h"
-#include "model/inception.h"
+#include "model/networks/inception.h"
 #include "nn/exec.h"
 #include "nn/ops.h"
 

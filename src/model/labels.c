@@ -31,7 +31,7 @@ static psld_status find_name(const psld_node *names, const char *text, size_t cl
 static psld_status fail_name(const psld_node *names, size_t classes, const char *text)
 {
     enum { LISTED = 400 };
-    char list[LISTED + 64] = "", meant[PSLD_MEANT];
+    char list[LISTED + 64] = "", meant[PSLD_SUGGESTION_SIZE];
     size_t count = psld_node_size(names) < classes ? psld_node_size(names) : classes, used = 0;
     const char **all = psld_alloc(count ? count : 1, sizeof *all);
     if (!all) return PSLD_NO_MEMORY;
@@ -43,7 +43,7 @@ static psld_status fail_name(const psld_node *names, size_t classes, const char 
         else if (used < sizeof list - 8 && list[used - 1] != '.')
             used += (size_t)snprintf(list + used, sizeof list - used, ", ...");
     }
-    psld_text_meant(text, all, count, meant);
+    psld_text_suggest(text, all, count, meant);
     psld_release(all);
     return psld_fail(PSLD_BAD_ARGUMENT, "label: there is no class named \"%.64s\"%s there are %s", text,
                      *meant ? meant : ";", list);

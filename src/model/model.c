@@ -26,7 +26,7 @@ static psld_status open_exact(const char *path, const char *process, psld_model 
 }
 
 /* Guides a model by its weak one, which it has taken over. */
-static psld_status contrast(psld_model *model)
+static psld_status autoguide(psld_model *model)
 {
     const psld_model *weak = model->weak;
     if (!model->source || !weak->source)
@@ -40,7 +40,7 @@ static psld_status contrast(psld_model *model)
                          weak->recipe->spec.name, model->recipe->spec.name, what);
     }
     psld_source *guided;
-    PSLD_TRY(psld_source_contrast(model->source, weak->source, model->recipe, model->weak_scale, &guided));
+    PSLD_TRY(psld_source_autoguide(model->source, weak->source, model->recipe, model->weak_scale, &guided));
     model->alone = model->source;
     model->source = guided;
     return PSLD_OK;
@@ -58,7 +58,7 @@ static psld_status find_weak(const char *path, const psld_model_options *options
         PSLD_TRY(psld_model_read_weak(path, model->file, &its, &model->weak, &model->weak_scale));
     if (!model->weak) return PSLD_OK;
     if (options->weak_scale != 0) model->weak_scale = options->weak_scale;
-    psld_status status = contrast(model);
+    psld_status status = autoguide(model);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", options->weak ? options->weak : path) : status;
 }
 
@@ -169,7 +169,7 @@ const psld_recipe *psld_model_recipe(const psld_model *model)
     return model->recipe;
 }
 
-psld_source *psld_model_alone(psld_model *model)
+psld_source *psld_model_unguided_source(psld_model *model)
 {
     return model->alone ? model->alone : model->source;
 }

@@ -5,16 +5,16 @@
 #include "model/network.h"
 #include "model/precondition.h"
 #include "process/recipe.h"
-#include "sample/classifier.h"
-#include "sample/source.h"
+#include "sample/sources/classifier.h"
+#include "sample/sources/source.h"
 
 /* One batch of the score source in the network's precision. */
-typedef struct psld_rows {
+typedef struct psld_eval_buffers {
     size_t capacity, weight_capacity; /* states that there is room for; the latter for the last two */
     float *z, *t, *eps;
     float *weight, *grad_z;
     psld_precondition *plans; /* networks of clean data */
-} psld_rows;
+} psld_eval_buffers;
 
 struct psld_model {
     psld_model_kind kind;
@@ -37,7 +37,7 @@ struct psld_model {
     const psld_backend *backend;
     psld_runner *runners[2]; /* without and with gradients; made when first used, */
     size_t runner_batch[2];  /* for batches up to this */
-    psld_rows rows;
+    psld_eval_buffers rows;
 };
 
 enum { PSLD_LARGEST_BATCH = 4096 };
@@ -77,7 +77,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 psld_status psld_model_read_weak(const char *path, const psld_tensors *file, const psld_model_options *options,
                                  psld_model **weak, double *scale);
 /* The source without guidance by a weak model. */
-psld_source *psld_model_alone(psld_model *model);
+psld_source *psld_model_unguided_source(psld_model *model);
 
 /* The network of a configuration with initial weights of `seed`. */
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);

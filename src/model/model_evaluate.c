@@ -45,7 +45,7 @@ static psld_status grow_row(float **row, size_t n, size_t width)
     return *row ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-static psld_status grow_rows(psld_rows *rows, int gradient, size_t n, size_t in, size_t out)
+static psld_status grow_rows(psld_eval_buffers *rows, int gradient, size_t n, size_t in, size_t out)
 {
     if (n > rows->capacity) {
         rows->capacity = 0;
@@ -85,7 +85,7 @@ int psld_model_predicts_data(const psld_model *model)
 
 /* A batch on its way to the network and back; weight and grad_z NULL: no gradient. */
 typedef struct score_call {
-    psld_rows *rows;
+    psld_eval_buffers *rows;
     size_t dim, k, predicted; /* of states */
     const double *z, *t, *weight;
     double *eps, *grad_z;
@@ -158,7 +158,7 @@ psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const dou
                                      const double *weight, double *eps, double *grad_z)
 {
     psld_model *model = user;
-    psld_rows *rows = &model->rows;
+    psld_eval_buffers *rows = &model->rows;
     score_call call = {.rows = rows,
                        .dim = dim,
                        .k = (size_t)model->learned->spec.k,
@@ -207,7 +207,7 @@ psld_status psld_model_classify(void *user, size_t n, size_t dim, const double *
                                 const int32_t *label, double *log_p, double *grad_z)
 {
     psld_model *model = user;
-    psld_rows *rows = &model->rows;
+    psld_eval_buffers *rows = &model->rows;
     const psld_network_config *config = &model->network->config;
     size_t classes = (size_t)config->out_ch,
            in = (size_t)config->in_ch * (size_t)config->image_size * (size_t)config->image_size;

@@ -6,7 +6,8 @@
 
 #include "base/alloc.h"
 #include "model/model.h"
-#include "sample/walk.h"
+#include "sample/options.h"
+#include "sample/sample.h"
 
 typedef struct drawing {
     psld_model *model;
@@ -57,7 +58,7 @@ static psld_status prepare(drawing *d, const psld_array *start, int state)
     d->dim = psld_model_size(d->model);
     d->k = (size_t)d->model->recipe->spec.k;
     if (d->options.batch == 0) d->options.batch = psld_model_batch(d->model);
-    d->batch = psld_walk_batch(d->count, d->options.batch, d->options.ode_group);
+    d->batch = psld_batch_size(d->count, d->options.batch, d->options.ode_group);
     if (d->asked->progress) d->options.progress = report_whole, d->options.progress_user = d;
     if (start) PSLD_TRY(take_start(d, start));
     PSLD_TRY(create_samples(d->model, d->batch, state ? d->k : 1, &d->piece));

@@ -7,15 +7,15 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "model/ncsnpp.h"
+#include "model/networks/ncsnpp.h"
 
 psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)
 {
-    return psld_network_build_told(config, graph, z, t, PSLD_NONE, out);
+    return psld_network_build_augmented(config, graph, z, t, PSLD_NONE, out);
 }
 
-psld_status psld_network_build_told(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                                    psld_id augment, psld_id *out)
+psld_status psld_network_build_augmented(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                                         psld_id augment, psld_id *out)
 {
     switch (config->kind) {
     case PSLD_NET_CLASSIFIER:

@@ -5,8 +5,8 @@
 #ifndef PSLD_MODEL_NETWORK_H
 #define PSLD_MODEL_NETWORK_H
 
-#include "io/tensors.h"
-#include "io/yaml.h"
+#include "io/tensors/tensors.h"
+#include "io/yaml/yaml.h"
 #include "nn/graph.h"
 
 enum {
@@ -68,7 +68,7 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
 int psld_network_key(int index, psld_key *key);
 
 /* Whether a key of `model` has an effect on networks of this kind; 0 for what is no key, too. */
-int psld_network_heeds(psld_network_kind kind, const char *key);
+int psld_network_uses_key(psld_network_kind kind, const char *key);
 /* Fails with the first key of a configuration of ours that has no effect on its network. Not asked of model files, which
  * earlier versions may have written with such keys. */
 psld_status psld_network_config_check(const psld_node *root);
@@ -80,8 +80,8 @@ psld_status psld_network_build(const psld_network_config *config, psld_graph *gr
 
 /* The same with `augment`, [PSLD_AUGMENT_INPUTS] a sample, for a network that is told what was done to its data.
  * PSLD_NONE: nothing, as in sampling; the weights are there all the same. */
-psld_status psld_network_build_told(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                                    psld_id augment, psld_id *out);
+psld_status psld_network_build_augmented(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
+                                         psld_id augment, psld_id *out);
 
 /* A network with its weights, float: either all in one buffer, in the order and at the offsets of graph->parameters, or
  * borrowed from where they were found, to be read only. */

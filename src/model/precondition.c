@@ -3,22 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "sample/multistep.h"
+#include "sample/samplers/multistep.h"
 
 psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, double t, psld_precondition *p)
 {
-    psld_split split;
+    psld_collapsed_frame frame;
     psld_denoiser denoiser;
-    PSLD_TRY(psld_split_plan(recipe, 0, t, &split));
+    PSLD_TRY(psld_collapsed_frame_plan(recipe, 0, t, &frame));
     PSLD_TRY(psld_denoiser_plan(recipe, 0, t, &denoiser));
-    double sigma = split.sigma, whole = hypot(sigma, deviation);
+    double sigma = frame.sigma, whole = hypot(sigma, deviation);
     memset(p, 0, sizeof *p);
     p->k = denoiser.k;
     p->predicted = denoiser.predicted;
     p->time = sigma / (sigma + deviation);
     p->keep = deviation * deviation / whole;
     p->scale = sigma * deviation / whole;
-    for (int a = 0; a < p->k; a++) p->input[a] = sigma * split.inverse[a] / whole;
+    for (int a = 0; a < p->k; a++) p->input[a] = sigma * frame.inverse[a] / whole;
     for (int i = 0; i < p->predicted; i++) {
         p->gain[i] = -denoiser.pull[i] * p->scale;
         for (int a = 0; a < p->k; a++)

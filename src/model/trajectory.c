@@ -1,4 +1,4 @@
-/* What a model believes along the way: the clean data that its predictions stand for, at a few moments of each walk.
+/* What a model believes along the way: the clean data that its predictions stand for, at a few moments of each reverse.
  *
  * Moments lie evenly in sqrt(t), as the steps of the quadratic grid do. A sampler evaluates where it likes; each moment
  * keeps what was predicted nearest to it, whatever the sampler and whatever the order. */
@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/model.h"
-#include "sample/denoiser.h"
+#include "sample/sources/denoiser.h"
 
 struct psld_trajectory {
     const psld_model *model;

@@ -25,7 +25,7 @@ struct psld_exec {
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 
-static psld_operand operand_at(const psld_exec *exec, const psld_place *place, int n)
+static psld_operand operand_at(const psld_exec *exec, const psld_location *place, int n)
 {
     psld_operand operand = {.shape = place->shape, .pixel = place->pixel};
     size_t bytes = place->offset * exec->plan->element;
@@ -106,7 +106,7 @@ static void fill_nan(psld_exec *exec, size_t offset, size_t count)
 }
 
 /* Lanes behind the channels that are not zero. */
-static size_t count_faults(const psld_exec *exec, const psld_place *place, int n)
+static size_t count_faults(const psld_exec *exec, const psld_location *place, int n)
 {
     psld_operand o = operand_at(exec, place, n);
     size_t faults = 0, pixels = (size_t)o.shape.n * (size_t)o.shape.h * (size_t)o.shape.w;
@@ -169,7 +169,7 @@ size_t psld_exec_faults(const psld_exec *exec)
 
 void psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data)
 {
-    const psld_place *place = &exec->plan->places[input];
+    const psld_location *place = &exec->plan->places[input];
     if (exec->plan->region_of[input] == PSLD_NONE) return; /* nothing asked for depends on it */
     psld_operand o = operand_at(exec, place, n);
     psld_type own = exec->plan->backend->type;

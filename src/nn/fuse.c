@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "nn/work.h"
 
-void psld_work_mark(psld_work *work, size_t count)
+void psld_plan_nodes_mark(psld_plan_node *work, size_t count)
 {
     for (size_t i = 0; i < count; i++) work[i].live = work[i].pinned;
     for (size_t i = count; i-- > 0;)
@@ -16,7 +16,7 @@ void psld_work_mark(psld_work *work, size_t count)
 }
 
 /* The only reader of each node; PSLD_NONE: there is none, or several, or it is an output. */
-static void find_readers(const psld_work *work, size_t count, psld_id *reader)
+static void find_readers(const psld_plan_node *work, size_t count, psld_id *reader)
 {
     enum { MANY = -2 };
     for (size_t i = 0; i < count; i++) reader[i] = work[i].pinned ? MANY : PSLD_NONE;
@@ -31,7 +31,7 @@ static void find_readers(const psld_work *work, size_t count, psld_id *reader)
 
 /* What node `next`, the reader of `tail`, would add to the convolution; 0: it is nothing of the kind. *operand is
  * what it adds. */
-static unsigned finish_of(const psld_graph *graph, const psld_work *next, psld_id tail, psld_id *operand)
+static unsigned finish_of(const psld_graph *graph, const psld_plan_node *next, psld_id tail, psld_id *operand)
 {
     *operand = PSLD_NONE;
     if (next->op == PSLD_OP_BIAS && next->from[0] == tail) {
@@ -47,7 +47,8 @@ static unsigned finish_of(const psld_graph *graph, const psld_work *next, psld_i
 }
 
 /* Takes `next` into the convolution, if it can: each thing once, after the scale ReLU alone, and nothing after that. */
-static int take_in(const psld_graph *graph, unsigned able, psld_work *conv, const psld_work *next, psld_id tail)
+static int take_in(const psld_graph *graph, unsigned able, psld_plan_node *conv, const psld_plan_node *next,
+                   psld_id tail)
 {
     static const unsigned of_input[PSLD_FINISH_INPUTS] = {0, 0, PSLD_FINISH_BIAS, PSLD_FINISH_VECTOR,
                                                           PSLD_FINISH_RESIDUAL};
@@ -62,9 +63,10 @@ static int take_in(const psld_graph *graph, unsigned able, psld_work *conv, cons
     return 1;
 }
 
-static void fuse_chain(const psld_graph *graph, unsigned able, const psld_id *reader, psld_work *work, psld_id first)
+static void fuse_chain(const psld_graph *graph, unsigned able, const psld_id *reader, psld_plan_node *work,
+                       psld_id first)
 {
-    psld_work conv = work[first];
+    psld_plan_node conv = work[first];
     psld_id tail = first;
     conv.inputs = PSLD_FINISH_INPUTS;
     for (int i = 2; i < PSLD_FINISH_INPUTS; i++) conv.from[i] = PSLD_NONE;
@@ -74,7 +76,7 @@ static void fuse_chain(const psld_graph *graph, unsigned able, const psld_id *re
     work[tail] = conv;
 }
 
-psld_status psld_work_fuse(const psld_graph *graph, const psld_backend *backend, psld_work *work)
+psld_status psld_plan_nodes_fuse(const psld_graph *graph, const psld_backend *backend, psld_plan_node *work)
 {
     psld_id *reader = psld_alloc(graph->count, sizeof *reader);
     if (!reader) return PSLD_NO_MEMORY;
@@ -84,7 +86,7 @@ psld_status psld_work_fuse(const psld_graph *graph, const psld_backend *backend,
         if (work[i].live && is_conv && !work[i].attributes.conv.finish)
             fuse_chain(graph, backend->kernel[work[i].op].finish, reader, work, (psld_id)i);
     }
-    psld_work_mark(work, graph->count);
+    psld_plan_nodes_mark(work, graph->count);
     psld_release(reader);
     return PSLD_OK;
 }

@@ -22,9 +22,9 @@ typedef struct maker {
     const psld_plan_output *outputs;
     size_t output_count;
     psld_plan *plan;
-    psld_work *work; /* [node_count] */
-    int *step_of;    /* [node_count]: -1 for inputs and parameters */
-    int *last;       /* [node_count]: step that reads it last; outputs: one past the last step */
+    psld_plan_node *work; /* [node_count] */
+    int *step_of;         /* [node_count]: -1 for inputs and parameters */
+    int *last;            /* [node_count]: step that reads it last; outputs: one past the last step */
 } maker;
 
 static int is_leaf(psld_op op)
@@ -37,7 +37,7 @@ static size_t round_up(size_t count)
     return (count + REGION_ALIGNMENT - 1) / REGION_ALIGNMENT * REGION_ALIGNMENT;
 }
 
-static size_t place_size(const psld_place *place, int batch)
+static size_t place_size(const psld_location *place, int batch)
 {
     psld_shape s = place->shape;
     if (s.n > 0) return round_up(psld_shape_count(s));
@@ -51,19 +51,19 @@ static psld_status make_work(maker *m, unsigned passes)
     size_t count = m->plan->node_count;
     for (size_t i = 0; i < count; i++) {
         const psld_graph_node *node = &m->graph->nodes[i];
-        m->work[i] = (psld_work){.op = node->op, .inputs = node->inputs, .attributes = node->attributes};
+        m->work[i] = (psld_plan_node){.op = node->op, .inputs = node->inputs, .attributes = node->attributes};
         memcpy(m->work[i].from, node->in, sizeof node->in);
     }
     for (size_t i = 0; i < m->output_count; i++) m->work[m->outputs[i].id].pinned = 1;
-    psld_work_mark(m->work, count);
-    return passes & PSLD_PASS_FUSE ? psld_work_fuse(m->graph, m->plan->backend, m->work) : PSLD_OK;
+    psld_plan_nodes_mark(m->work, count);
+    return passes & PSLD_PASS_FUSE ? psld_plan_nodes_fuse(m->graph, m->plan->backend, m->work) : PSLD_OK;
 }
 
 static void find_lifetimes(maker *m)
 {
     size_t steps = 0;
     for (size_t i = 0; i < m->plan->node_count; i++) {
-        const psld_work *work = &m->work[i];
+        const psld_plan_node *work = &m->work[i];
         m->step_of[i] = -1;
         m->last[i] = -1;
         if (!work->live || is_leaf(work->op)) continue;
@@ -81,7 +81,7 @@ static psld_status lay_out(maker *m)
     psld_plan *plan = m->plan;
     for (size_t i = 0; i < plan->node_count; i++) {
         const psld_graph_node *node = &m->graph->nodes[i];
-        psld_place *place = &plan->places[i];
+        psld_location *place = &plan->places[i];
         plan->region_of[i] = PSLD_NONE;
         place->shape = node->shape;
         place->pixel = node->shape.n > 0 ? 0 : psld_lanes(node->shape.c);
@@ -92,7 +92,7 @@ static psld_status lay_out(maker *m)
     }
     for (size_t i = 0; i < m->output_count; i++) {
         const psld_plan_output *output = &m->outputs[i];
-        psld_place *place = &plan->places[output->id];
+        psld_location *place = &plan->places[output->id];
         if (output->gradient_of == PSLD_NONE) continue;
         const psld_parameter *parameter = &m->graph->parameters[output->gradient_of];
         if (place->buffer != PSLD_IN_ARENA || psld_shape_count(place->shape) != parameter->count || place->pixel)
@@ -105,7 +105,7 @@ static psld_status lay_out(maker *m)
 }
 
 /* Whether what lies there changes only with the parameters. */
-static int lasts(const psld_place *place)
+static int lasts(const psld_location *place)
 {
     return place->buffer == PSLD_IN_PARAMETERS || place->buffer == PSLD_IN_KEPT;
 }
@@ -113,7 +113,7 @@ static int lasts(const psld_place *place)
 /* Whether parameters alone decide a node. */
 static int is_constant(const maker *m, psld_id id)
 {
-    const psld_work *work = &m->work[id];
+    const psld_plan_node *work = &m->work[id];
     if (!work->live || work->pinned || !work->inputs || m->graph->nodes[id].shape.n == 0) return 0;
     for (int i = 0; i < work->inputs; i++)
         if (work->from[i] != PSLD_NONE && !lasts(&m->plan->places[work->from[i]])) return 0;
@@ -125,7 +125,7 @@ static void keep_constants(maker *m, size_t *left)
 {
     psld_plan *plan = m->plan;
     for (size_t i = 0; i < plan->node_count; i++) {
-        psld_place *place = &plan->places[i];
+        psld_location *place = &plan->places[i];
         size_t size = place_size(place, plan->batch);
         if (!is_constant(m, (psld_id)i) || size * plan->element > *left) continue;
         *left -= size * plan->element;
@@ -136,7 +136,7 @@ static void keep_constants(maker *m, size_t *left)
 }
 
 /* Whether a step may write over its input `at`: nor may it need what lies there in another way. */
-static int may_overlay(const maker *m, const psld_work *work, int at)
+static int may_overlay(const maker *m, const psld_plan_node *work, int at)
 {
     unsigned in_place = m->plan->backend->kernel[work->op].in_place;
     for (int i = 0; i < work->inputs; i++)
@@ -147,7 +147,7 @@ static int may_overlay(const maker *m, const psld_work *work, int at)
 /* The region of an input that the result of a node can take over; PSLD_NONE: none. */
 static int region_to_take(const maker *m, psld_id id)
 {
-    const psld_work *work = &m->work[id];
+    const psld_plan_node *work = &m->work[id];
     for (int i = 0; i < work->inputs; i++) {
         psld_id from = work->from[i];
         if (from == PSLD_NONE || m->plan->region_of[from] == PSLD_NONE || !may_overlay(m, work, i)) continue;
@@ -181,7 +181,7 @@ static psld_call shape_call(const psld_step *step, int batch)
 {
     psld_call call = {.attributes = &step->attributes, .inputs = step->inputs};
     for (int i = 0; i <= step->inputs; i++) {
-        const psld_place *place = i < step->inputs ? &step->in[i] : &step->out;
+        const psld_location *place = i < step->inputs ? &step->in[i] : &step->out;
         psld_operand *operand = i < step->inputs ? &call.in[i] : &call.out;
         operand->shape = place->shape;
         operand->pixel = place->pixel;
@@ -197,7 +197,7 @@ static size_t elements_of(const psld_plan *plan, size_t bytes)
 
 static void fill_step(maker *m, psld_id id)
 {
-    const psld_work *work = &m->work[id];
+    const psld_plan_node *work = &m->work[id];
     psld_step *step = &m->plan->steps[m->step_of[id]];
     step->op = work->op;
     step->id = id;
@@ -215,7 +215,7 @@ static void fill_step(maker *m, psld_id id)
 }
 
 /* Memory in the arena for the time of one step. */
-static void make_extra(psld_plan *plan, int step, psld_extra *extra)
+static void make_extra(psld_plan *plan, int step, psld_step_memory *extra)
 {
     extra->region = PSLD_NONE;
     if (!extra->size) return;
@@ -405,7 +405,7 @@ void psld_plan_free(psld_plan *plan)
 
 /* ---- Checking ---------------------------------------------------------------------------------------------------- */
 
-static psld_status check_extra(const psld_plan *plan, size_t step, const psld_extra *extra)
+static psld_status check_extra(const psld_plan *plan, size_t step, const psld_step_memory *extra)
 {
     const psld_region *region = extra->region == PSLD_NONE ? NULL : &plan->regions[extra->region];
     if (!extra->size || (!region && extra->offset + extra->size <= plan->kept)) return PSLD_OK;
@@ -415,7 +415,7 @@ static psld_status check_extra(const psld_plan *plan, size_t step, const psld_ex
     return psld_fail(PSLD_BAD_ARGUMENT, "plan: the scratch of step %zu lies outside its region", step);
 }
 
-static psld_status check_place(const psld_plan *plan, size_t step, psld_id id, const psld_place *place)
+static psld_status check_place(const psld_plan *plan, size_t step, psld_id id, const psld_location *place)
 {
     if (place->buffer != PSLD_IN_ARENA) return PSLD_OK;
     const psld_region *region = plan->region_of[id] == PSLD_NONE ? NULL : &plan->regions[plan->region_of[id]];

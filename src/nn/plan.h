@@ -15,19 +15,19 @@ typedef enum psld_buffer {
     PSLD_IN_KEPT,       /* what parameters alone decide: made when they change, and kept */
 } psld_buffer;
 
-typedef struct psld_place {
+typedef struct psld_location {
     psld_buffer buffer;
     size_t offset; /* elements */
     int parameter; /* in the buffer of parameters: its number */
     psld_shape shape;
     size_t pixel; /* elements from a pixel to the next; 0: dense */
-} psld_place;
+} psld_location;
 
 /* Memory that belongs to a step alone. */
-typedef struct psld_extra {
+typedef struct psld_step_memory {
     size_t size, offset; /* elements; 0: none */
     int region;          /* in the arena; PSLD_NONE: in the buffer of what is kept */
-} psld_extra;
+} psld_step_memory;
 
 typedef struct psld_step {
     psld_op op;
@@ -36,8 +36,8 @@ typedef struct psld_step {
     psld_attributes attributes;
     int inputs;
     psld_id from[PSLD_MAX_INPUTS]; /* the nodes that it reads; PSLD_NONE: an input that is not there */
-    psld_place in[PSLD_MAX_INPUTS], out;
-    psld_extra scratch, packed; /* memory of the step's own */
+    psld_location in[PSLD_MAX_INPUTS], out;
+    psld_step_memory scratch, packed; /* memory of the step's own */
 } psld_step;
 
 /* A piece of the arena, from the step that writes it to the last that reads it. Input tensors are written before step
@@ -60,8 +60,8 @@ typedef struct psld_plan {
     size_t step_count;
     psld_region *regions;
     size_t region_count;
-    int *region_of;     /* [node_count]: PSLD_NONE where a node has none */
-    psld_place *places; /* [node_count]: where each node that takes part lies */
+    int *region_of;        /* [node_count]: PSLD_NONE where a node has none */
+    psld_location *places; /* [node_count]: where each node that takes part lies */
     size_t node_count;
     size_t arena;      /* elements */
     size_t bound;      /* elements: the most that is alive at one step; no arrangement needs less */

@@ -57,7 +57,7 @@ static const char *shape_text(psld_shape s, char *text, size_t size)
     return text;
 }
 
-static void put_place(writer *w, const psld_plan *plan, const psld_place *place)
+static void put_place(writer *w, const psld_plan *plan, const psld_location *place)
 {
     static const char *const buffers[] = {"arena", "parameters", "gradients", "kept"};
     put(w, "%s+%zu", buffers[place->buffer], place->offset * plan->element);

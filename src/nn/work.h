@@ -5,18 +5,18 @@
 #include "nn/plan.h"
 
 /* One for each node, under its id. Passes leave shapes alone: a node's result is what it was. */
-typedef struct psld_work {
+typedef struct psld_plan_node {
     psld_op op;
     int inputs;
     psld_id from[PSLD_MAX_INPUTS]; /* PSLD_NONE: an input that is not there */
     psld_attributes attributes;
     char live;   /* an output depends on it */
     char pinned; /* it is an output */
-} psld_work;
+} psld_plan_node;
 
 /* Marks what the pinned ones depend on. */
-void psld_work_mark(psld_work *work, size_t count);
+void psld_plan_nodes_mark(psld_plan_node *work, size_t count);
 
-psld_status psld_work_fuse(const psld_graph *graph, const psld_backend *backend, psld_work *work);
+psld_status psld_plan_nodes_fuse(const psld_graph *graph, const psld_backend *backend, psld_plan_node *work);
 
 #endif

@@ -79,7 +79,7 @@ psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma
     return PSLD_OK;
 }
 
-enum { MOST_TRIALS = 200 };
+enum { MAX_TRIALS = 200 };
 
 /* log sigma grows with log t, almost straight on most of its way: secants between two bounds, of which one that stays is
  * given half its weight (the Illinois rule), close in quickly and always. */
@@ -95,7 +95,7 @@ psld_status psld_recipe_time(const psld_recipe *recipe, double sigma, double *t)
     f_high = log(top / sigma);
     *t = 1;
     if (f_high == 0) return PSLD_OK;
-    for (int side = 0, i = 0; i < MOST_TRIALS && high - low > 1e-15; i++) {
+    for (int side = 0, i = 0; i < MAX_TRIALS && high - low > 1e-15; i++) {
         double middle = (f_high * low - f_low * high) / (f_high - f_low);
         PSLD_TRY(psld_recipe_sigma(recipe, exp(middle), &value));
         double f = log(value / sigma);
@@ -126,7 +126,7 @@ psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, doubl
     double linear[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k;
     PSLD_TRY(kernel_at(recipe, t, &kernel));
-    psld_reverse_linear(recipe, linear);
+    psld_recipe_reverse_drift(recipe, linear);
     for (int a = 0; a < k; a++) {
         row[a] = 2 * (psld_wide)recipe->spec.D[a];
         for (int b = 0; b < k; b++) square[a] += 4 * (psld_wide)linear[b] * recipe->spec.D[b * k + a];

@@ -184,7 +184,7 @@ void psld_kernel(const psld_recipe *recipe, double t, psld_mode mode, double x_v
     psld_transition(recipe, PSLD_FORWARD, psld_beta_integral(recipe, 0, t), start, out);
 }
 
-void psld_reverse_linear(const psld_recipe *recipe, double *linear)
+void psld_recipe_reverse_drift(const psld_recipe *recipe, double *linear)
 {
     const psld_recipe_spec *spec = &recipe->spec;
     for (int i = 0; i < spec->k; i++)

@@ -107,16 +107,16 @@ static psld_status read_row(const struct preset *row, const psld_node *overrides
     return psld_recipe_read_common(overrides, spec);
 }
 
-static const char *meant(const char *name, char text[PSLD_MEANT])
+static const char *meant(const char *name, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *names[ROWS];
     for (int i = 0; i < ROWS; i++) names[i] = table[i].name;
-    return psld_text_meant(name, names, ROWS, text);
+    return psld_text_suggest(name, names, ROWS, text);
 }
 
 psld_status psld_preset_unknown(const char *name)
 {
-    char text[PSLD_MEANT];
+    char text[PSLD_SUGGESTION_SIZE];
     return psld_fail(PSLD_BAD_INPUT, "%s: neither a preset (%s) nor a recipe file%s", name, psld_preset_names(),
                      meant(name, text));
 }
@@ -124,7 +124,7 @@ psld_status psld_preset_unknown(const char *name)
 psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe)
 {
     psld_recipe_spec spec;
-    char text[PSLD_MEANT];
+    char text[PSLD_SUGGESTION_SIZE];
     *recipe = NULL;
     const struct preset *row = find(name);
     if (!row)

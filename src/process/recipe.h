@@ -6,7 +6,7 @@
 #define PSLD_PROCESS_RECIPE_H
 
 #include "base/status.h"
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "process/matrix.h"
 #include "process/wide.h"
 
@@ -79,6 +79,6 @@ psld_status psld_fail_singular(const psld_recipe *recipe, double t);
 
 /* Reverse process: drift of z is beta (linear z + score_weight s). linear = (D + Q) P; stochastic: score_weight = 2
  * D, flow: D. */
-void psld_reverse_linear(const psld_recipe *recipe, double *linear);
+void psld_recipe_reverse_drift(const psld_recipe *recipe, double *linear);
 
 #endif

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sample/walk.h"
+#include "sample/corrector.h"
 
 psld_status psld_corrector_plan(const psld_recipe *recipe, double t, double size, psld_affine *affine)
 {

@@ -1,30 +1,53 @@
-/* From data to noise: states for given data at the end of a walk, to be taken up to t = 1.
+/* Encoding: states at t = 1 from which a reversible sampler returns to given data.
  *
- * A state is put together of y = x, as if the data had been seen through the effective noise there, and of a rest xi that
- * tells nothing of them (psld_split), drawn by address. A walk back down returns to y = x. */
+ * A state at the end of the reverse process is put together of y = x, as if the data had been seen through the effective
+ * noise there, and of xi, which says nothing of the data (collapsed_frame.h) and is drawn by address. The sampler takes
+ * it up to t = 1; going down again returns to y = x. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "sample/multistep.h"
+#include "sample/collapsed_frame.h"
+#include "sample/options.h"
+#include "sample/sample.h"
 
-psld_status psld_encode_start(const psld_recipe *recipe, int exact, double t, uint64_t seed, uint64_t first,
-                              size_t count, size_t dim, const double *x, double *z)
+/* States z at time t for data x. */
+static psld_status draw_encoding(const psld_recipe *recipe, int exact, double t, uint64_t seed, uint64_t first,
+                                 size_t count, size_t dim, const double *x, double *z)
 {
-    psld_split split;
+    psld_collapsed_frame frame;
     size_t k = (size_t)recipe->spec.k;
-    PSLD_TRY(psld_split_plan(recipe, exact, t, &split));
+    PSLD_TRY(psld_collapsed_frame_plan(recipe, exact, t, &frame));
     double *xi = psld_alloc(k * dim, sizeof *xi);
     if (!xi) return PSLD_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
         double *state = z + i * k * dim;
         psld_random_normal(seed, PSLD_FOR_REST, first + i, 1, 0, k * dim, xi);
-        for (size_t j = 0; j < dim; j++) xi[j] = x[i * dim + j] / split.sigma;
+        for (size_t j = 0; j < dim; j++) xi[j] = x[i * dim + j] / frame.sigma;
         memset(state, 0, k * dim * sizeof *state);
         for (size_t a = 0; a < k; a++)
             for (size_t b = 0; b < k; b++)
-                for (size_t j = 0; j < dim; j++) state[a * dim + j] += split.frame[a * k + b] * xi[b * dim + j];
+                for (size_t j = 0; j < dim; j++) state[a * dim + j] += frame.frame[a * k + b] * xi[b * dim + j];
     }
     psld_release(xi);
+    return PSLD_OK;
+}
+
+psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                        uint64_t first, size_t count, size_t dim, const double *x, double *z, uint64_t *nfe)
+{
+    psld_sample_options upwards = *options, resolved;
+    psld_sample_cost cost = {0};
+    psld_schedule schedule = {.upward = 1};
+    upwards.denoise = 0;
+    upwards.corrector = 0;
+    upwards.inpainting = NULL;
+    PSLD_TRY(psld_sample_resolve(recipe, &upwards, &schedule.sampler, &resolved));
+    if (!schedule.sampler->info.reversible)
+        return psld_fail(PSLD_BAD_ARGUMENT, "sampler: %s cannot go from data to noise", schedule.sampler->info.name);
+    PSLD_TRY(psld_sample_check_call(recipe, source, &resolved, count, dim));
+    PSLD_TRY(draw_encoding(recipe, source->exact, resolved.eps, resolved.seed, first, count, dim, x, z));
+    PSLD_TRY(psld_sample_along(recipe, source, &resolved, &schedule, first, count, dim, z, z, &cost));
+    if (nfe) *nfe = psld_sample_nfe(&resolved, &cost);
     return PSLD_OK;
 }

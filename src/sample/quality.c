@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "sample/walk.h"
+#include "sample/options.h"
+#include "sample/time_grid.h"
 
 static const struct quality {
     const char *name, *summary;
@@ -18,10 +19,10 @@ static const struct quality {
 };
 enum { ROWS = sizeof table / sizeof *table };
 
-#define SAMPLER     "ancestral"
-#define GRID        "log"
-#define LEAST_SIGMA 0.01
-#define LAST_TIME   1e-3
+#define SAMPLER   "ancestral"
+#define GRID      "log"
+#define MIN_SIGMA 0.01
+#define LAST_TIME 1e-3
 
 const char *psld_quality_name(int index)
 {
@@ -38,20 +39,20 @@ const char *psld_quality_sampler(void)
     return SAMPLER;
 }
 
-/* The earlier end, as the walk meets them: t = LAST_TIME, or the noise LEAST_SIGMA. */
+/* The earlier end, as the walk meets them: t = LAST_TIME, or the noise MIN_SIGMA. */
 static psld_status choose_end(const psld_recipe *recipe, double *eps)
 {
     double sigma;
     *eps = LAST_TIME;
     PSLD_TRY(psld_recipe_sigma(recipe, LAST_TIME, &sigma));
-    if (sigma >= LEAST_SIGMA) return PSLD_OK;
+    if (sigma >= MIN_SIGMA) return PSLD_OK;
     PSLD_TRY(psld_recipe_sigma(recipe, 1, &sigma));
-    return sigma > LEAST_SIGMA ? psld_recipe_time(recipe, LEAST_SIGMA, eps) : PSLD_OK;
+    return sigma > MIN_SIGMA ? psld_recipe_time(recipe, MIN_SIGMA, eps) : PSLD_OK;
 }
 
 psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options)
 {
-    char names[64] = "", meant[PSLD_MEANT];
+    char names[64] = "", meant[PSLD_SUGGESTION_SIZE];
     const char *all[ROWS];
     for (int i = 0; i < ROWS; i++) {
         const struct quality *q = &table[i];
@@ -68,5 +69,5 @@ psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, 
     }
     if (!quality) quality = "";
     return psld_fail(PSLD_BAD_ARGUMENT, "quality: expected one of %s, found \"%s\"%s", names, quality,
-                     psld_text_meant(quality, all, ROWS, meant));
+                     psld_text_suggest(quality, all, ROWS, meant));
 }

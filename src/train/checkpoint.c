@@ -63,7 +63,7 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_ITEMS, items));
     PSLD_TRY(add_all(s->network, "", s->prefix, s->network->weights, tensors));
     PSLD_TRY(add_all(s->network, "ema_", s->prefix, s->state.average, tensors));
-    for (size_t i = 0; i < PSLD_MOST_AVERAGES && s->state.more[i]; i++) {
+    for (size_t i = 0; i < PSLD_MAX_AVERAGES && s->state.more[i]; i++) {
         char before[AVERAGE_NAME];
         PSLD_TRY(add_all(s->network, name_average(i, before), s->prefix, s->state.more[i], tensors));
     }
@@ -184,7 +184,7 @@ static psld_status take_state(psld_snapshot *s, const psld_tensors *tensors, con
     PSLD_TRY(check_config(s, tensors, path));
     PSLD_TRY(take_all(s->network, "", s->prefix, tensors, path, s->network->weights));
     PSLD_TRY(take_all(s->network, "ema_", s->prefix, tensors, path, s->state.average));
-    for (size_t i = 0; i < PSLD_MOST_AVERAGES && s->state.more[i]; i++) {
+    for (size_t i = 0; i < PSLD_MAX_AVERAGES && s->state.more[i]; i++) {
         char before[AVERAGE_NAME];
         PSLD_TRY(take_all(s->network, name_average(i, before), s->prefix, tensors, path, s->state.more[i]));
     }

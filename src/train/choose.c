@@ -87,10 +87,10 @@ static const network_row classifiers[] = {
 };
 
 /* What training teaches no more, however much time there is: passes over the data, and samples in all. */
-enum { MOST_PASSES = 1000 };
-#define MOST_VECTORS 1.024e7
-#define MOST_LABELS  5e6 /* of classifiers */
-#define MOST_IMAGES  1e9
+enum { MAX_PASSES = 1000 };
+#define MAX_VECTORS 1.024e7
+#define MAX_LABELS  5e6 /* of classifiers */
+#define MAX_IMAGES  1e9
 
 /* The share of the time that steps get; pictures, measurements and checkpoints take the rest. */
 #define SHARE_OF_STEPS 0.93
@@ -185,8 +185,8 @@ static psld_status measure_as_is(const psld_yaml *yaml, const psld_choice *choic
 
 static double most_samples(const psld_choice *choice)
 {
-    if (choice->rank == 1) return MOST_VECTORS;
-    return fmin(choice->classes ? MOST_LABELS : MOST_IMAGES, MOST_PASSES * (double)choice->items);
+    if (choice->rank == 1) return MAX_VECTORS;
+    return fmin(choice->classes ? MAX_LABELS : MAX_IMAGES, MAX_PASSES * (double)choice->items);
 }
 
 /* As many steps as the time has room for and training has use for, in round numbers. */

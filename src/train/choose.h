@@ -2,7 +2,7 @@
 #ifndef PSLD_TRAIN_CHOOSE_H
 #define PSLD_TRAIN_CHOOSE_H
 
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 
 /* Room for what a choice says of itself. */
 enum { PSLD_REASONS = 1024 };

@@ -6,9 +6,9 @@
 #include <limits.h>
 #include <mpi.h>
 
-enum { MOST_SUMS = 256 };
+enum { MAX_SUMS = 256 };
 
-static MPI_Request requests[MOST_SUMS];
+static MPI_Request requests[MAX_SUMS];
 static int request_count;
 
 static void wait_for_all(void)
@@ -21,7 +21,7 @@ static void begin_sum(float *numbers, size_t count)
 {
     for (size_t done = 0; done < count;) {
         int part = count - done < INT_MAX ? (int)(count - done) : INT_MAX;
-        if (request_count == MOST_SUMS) wait_for_all();
+        if (request_count == MAX_SUMS) wait_for_all();
         MPI_Iallreduce(MPI_IN_PLACE, numbers + done, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
                        &requests[request_count++]);
         done += (size_t)part;

@@ -14,10 +14,10 @@ typedef struct psld_minibatch {
     int32_t *label;       /* -1: none */
     double *t;            /* times ... */
     float *time;          /* ... as the network sees them */
-    float *z, *target;    /* see psld_piece */
+    float *z, *target;    /* see psld_microbatch */
     float *metric;        /* NULL where the loss has none */
-    float *augment;       /* see psld_piece; NULL where the network is not told */
-    float *weight, *loss; /* see psld_piece */
+    float *augment;       /* see psld_microbatch; NULL where the network is not told */
+    float *weight, *loss; /* see psld_microbatch */
     float *out;           /* what the network says; NULL where nobody looks */
     unsigned char *hit;   /* classifiers: the label was the likeliest */
 } psld_minibatch;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/plot.h"
+#include "plot/figure.h"
 #include "train/training.h"
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
@@ -53,7 +53,8 @@ static psld_sample_options picture_options(const psld_training *t)
     psld_sample_options options;
     psld_sample_defaults(&options);
     options.sampler = t->settings.train.sampler;
-    if (!psld_sampler_is_adaptive(options.sampler)) options.nfe = (int)t->settings.train.sample_nfe;
+    const psld_sampler_info *sampler = psld_sampler_find(options.sampler);
+    if (!sampler || !sampler->adaptive) options.nfe = (int)t->settings.train.sample_nfe;
     options.seed = (uint64_t)t->settings.seed;
     return options;
 }

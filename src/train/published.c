@@ -48,7 +48,7 @@ static const psld_node *find_part(const psld_node *root, int classifier, const c
     return NULL;
 }
 
-int psld_published_is(const psld_node *root)
+int psld_published_matches(const psld_node *root)
 {
     const char *section;
     return find_part(root, 0, &section) || find_part(root, 1, &section);
@@ -236,8 +236,8 @@ static psld_status take_network(adoption *a, const char *path, const char *key, 
     char ours[LONGEST_PATH];
     psld_network_kind kind = a->classifier ? PSLD_NET_CLASSIFIER : PSLD_NET_UNET;
     if (strcmp(key, "in_ch") == 0 || strcmp(key, "out_ch") == 0) return PSLD_OK;
-    if (!psld_network_heeds(kind, key) || !is_given(node)) {
-        if (!psld_network_heeds(PSLD_NET_UNET, key) || !is_given(node)) pass_over(a, path, node);
+    if (!psld_network_uses_key(kind, key) || !is_given(node)) {
+        if (!psld_network_uses_key(PSLD_NET_UNET, key) || !is_given(node)) pass_over(a, path, node);
         return PSLD_OK;
     }
     snprintf(ours, sizeof ours, "model.%s", key);

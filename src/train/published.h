@@ -6,7 +6,7 @@
 #ifndef PSLD_TRAIN_PUBLISHED_H
 #define PSLD_TRAIN_PUBLISHED_H
 
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "process/recipe.h"
 
 typedef struct psld_published {
@@ -16,7 +16,7 @@ typedef struct psld_published {
 } psld_published;
 
 /* Whether a configuration has this layout. */
-int psld_published_is(const psld_node *root);
+int psld_published_matches(const psld_node *root);
 
 /* Makes one into ours: its score network, or with `classifier`, or where it has no other, its classifier. One line of the
  * log names the keys that mean nothing here; `name` is that of the file. */

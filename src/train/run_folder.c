@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "io/file.h"
+#include "io/files/file.h"
 
 enum { LONGEST_PATH = 4096, LONGEST_NAME = 256, LONGEST_LINE = 1 << 16 };
 

@@ -3,7 +3,7 @@
 #ifndef PSLD_TRAIN_RUN_FOLDER_H
 #define PSLD_TRAIN_RUN_FOLDER_H
 
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 
 typedef struct psld_run_folder psld_run_folder;
 

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "io/file.h"
+#include "io/files/file.h"
 #include "train/training.h"
 
 enum {
@@ -263,7 +263,7 @@ psld_status psld_training_page(psld_training *t, const char *stopped)
     psld_run_info run;
     psld_writer *page;
     if (!t->run) return PSLD_OK;
-    PSLD_TRY(psld_run_look(psld_run_folder_path(t->run), &run));
+    PSLD_TRY(psld_run_inspect(psld_run_folder_path(t->run), &run));
     PSLD_TRY(psld_writer_open(psld_run_folder_file(t->run, "index.html"), &page));
     psld_status status = fill_page(page, t, &run, stopped);
     if (status == PSLD_OK) return psld_writer_commit(page);

@@ -169,7 +169,7 @@ static int settings_key(int index, psld_key *key)
     return 1;
 }
 
-int psld_training_key_look(int index, psld_key *key)
+int psld_training_key_info(int index, psld_key *key)
 {
     if (index < 0) return 0;
     return look_in(process_key, "", &index, key) || look_in(psld_recipe_key, "process", &index, key) ||
@@ -179,7 +179,7 @@ int psld_training_key_look(int index, psld_key *key)
 int psld_training_key(int index, const char **name, const char **initial, const char **help)
 {
     psld_key key;
-    if (!psld_training_key_look(index, &key)) return 0;
+    if (!psld_training_key_info(index, &key)) return 0;
     *name = key.name;
     *initial = key.initial;
     *help = key.help;
@@ -263,9 +263,9 @@ static psld_status read_word(const psld_node *node, const key_row *row, int *pos
         if (strncmp(word, text, length) == 0 && (word[length] == '|' || word[length] == 0)) return PSLD_OK;
         word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
     }
-    char meant[PSLD_MEANT];
+    char meant[PSLD_SUGGESTION_SIZE];
     return psld_node_fail(node, "expected %s, found \"%s\"%s", row->words, text,
-                          psld_text_meant_of(text, row->words, meant));
+                          psld_text_suggest_from(text, row->words, meant));
 }
 
 static psld_status read_number(const psld_node *node, const key_row *row, double *number)
@@ -281,7 +281,7 @@ static psld_status read_number(const psld_node *node, const key_row *row, double
 }
 
 /* A list has different numbers, none of them 0, which stands for none at all. */
-static psld_status read_numbers(const psld_node *node, const key_row *row, psld_numbers *numbers)
+static psld_status read_numbers(const psld_node *node, const key_row *row, psld_number_list *numbers)
 {
     size_t most = sizeof numbers->value / sizeof *numbers->value;
     numbers->count = 1;
@@ -353,7 +353,7 @@ static psld_status check_top(const psld_node *root)
         psld_key key;
         size_t j = 0;
         while (top[j] && strcmp(top[j], name) != 0) j++;
-        for (int k = 0; !top[j] && psld_training_key_look(k, &key); k++) {
+        for (int k = 0; !top[j] && psld_training_key_info(k, &key); k++) {
             const char *dot = strchr(key.name, '.');
             if (dot && strcmp(dot + 1, name) == 0)
                 return psld_fail(PSLD_BAD_INPUT, "unknown key \"%s\": did you mean \"%s\"?", name, key.name);

@@ -6,16 +6,16 @@
 #include <stdint.h>
 
 #include "data/augment.h"
-#include "io/yaml.h"
+#include "io/yaml/yaml.h"
 #include "train/trainer.h"
 
 typedef enum psld_loss_kind { PSLD_LOSS_HSM, PSLD_LOSS_DSM, PSLD_LOSS_ENTROPY } psld_loss_kind;
 
 /* One number or a list of them. */
-typedef struct psld_numbers {
-    double value[PSLD_MOST_AVERAGES];
+typedef struct psld_number_list {
+    double value[PSLD_MAX_AVERAGES];
     size_t count;
-} psld_numbers;
+} psld_number_list;
 
 /* Fields have the names of their keys; docs/training.md says what each means. */
 typedef struct psld_settings {
@@ -38,9 +38,9 @@ typedef struct psld_settings {
         int by_noise;  /* times: uniform or noise */
         double noise_part, noise_middle, noise_spread;
         int clean, adamw, ema_warmup;
-        int schedule; /* psld_schedule */
+        int schedule; /* psld_rate_schedule */
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, checkpoint_minutes;
-        psld_numbers ema;
+        psld_number_list ema;
         int64_t batch, accumulate, steps, warmup, keep;
         int64_t checkpoint_every, sample_every, evaluate_every, evaluate_count, sample_count, sample_nfe;
         int64_t metric_every, metric_count;

@@ -34,8 +34,8 @@ struct psld_trainer {
     float *gradients, *m, *v; /* [parameter_elements] each */
     float *sum;               /* of the gradients of pieces; NULL: there is but one piece */
     float *average, *own_average;
-    double more_decays[PSLD_MOST_AVERAGES];
-    float *more[PSLD_MOST_AVERAGES]; /* further averages, [parameter_elements] each; NULL behind the last */
+    double more_decays[PSLD_MAX_AVERAGES];
+    float *more[PSLD_MAX_AVERAGES]; /* further averages, [parameter_elements] each; NULL behind the last */
     run_of_weights *runs;
     size_t run_count;
     bucket *buckets; /* the last parameters first; NULL: this process is alone */
@@ -86,7 +86,7 @@ static psld_status make_plan(psld_trainer *r)
     r->t = psld_graph_input(r->graph, 1, 1, 1);
     r->augment = PSLD_NONE;
     if (r->network->config.augment) r->augment = psld_graph_input(r->graph, PSLD_AUGMENT_INPUTS, 1, 1);
-    PSLD_TRY(psld_network_build_told(&r->network->config, r->graph, r->z, r->t, r->augment, &r->out));
+    PSLD_TRY(psld_network_build_augmented(&r->network->config, r->graph, r->z, r->t, r->augment, &r->out));
     add_loss(r);
     PSLD_TRY(psld_graph_status(r->graph));
     size_t limit = r->graph->parameter_count, count = 0;
@@ -158,7 +158,7 @@ static psld_status make_buckets(psld_trainer *r)
 
 static psld_status make_more_averages(psld_trainer *r, size_t count)
 {
-    assert(r->options.more_count < PSLD_MOST_AVERAGES);
+    assert(r->options.more_count < PSLD_MAX_AVERAGES);
     for (size_t i = 0; i < r->options.more_count; i++) {
         r->more_decays[i] = r->options.more[i];
         r->more[i] = psld_alloc(count, sizeof(float));
@@ -222,7 +222,7 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->v);
     psld_release(trainer->sum);
     psld_release(trainer->own_average);
-    for (int i = 0; i < PSLD_MOST_AVERAGES; i++) psld_release(trainer->more[i]);
+    for (int i = 0; i < PSLD_MAX_AVERAGES; i++) psld_release(trainer->more[i]);
     psld_release(trainer->runs);
     psld_release(trainer->buckets);
     psld_release(trainer->chunks);
@@ -295,7 +295,7 @@ const float *psld_trainer_gradient(psld_trainer *r)
     return r->sum ? r->sum : r->gradients;
 }
 
-void psld_trainer_add(psld_trainer *r, const psld_piece *piece)
+void psld_trainer_add(psld_trainer *r, const psld_microbatch *piece)
 {
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = piece->first, .training = 1};
     int shared = r->buckets && piece->last;
@@ -330,7 +330,7 @@ static void average_range(void *context, size_t begin, size_t end)
 /* The averages beside the first, which Adam's pass over memory takes along. */
 static void update_more_averages(psld_trainer *r)
 {
-    for (int i = 0; i < PSLD_MOST_AVERAGES && r->more[i]; i++)
+    for (int i = 0; i < PSLD_MAX_AVERAGES && r->more[i]; i++)
         for (size_t j = 0; j < r->run_count; j++) {
             size_t at = r->runs[j].first;
             average_job job = {(float)psld_trainer_decay(&r->options, r->more_decays[i], r->steps), r->more[i] + at,
@@ -372,7 +372,7 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
 psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, const float *z, const float *t,
                               const float *target, double *loss, double *norm)
 {
-    psld_piece piece = {
+    psld_microbatch piece = {
         .n = n, .first = first, .z = z, .t = t, .target = target, .weight = r->seeds, .loss = r->losses, .last = 1};
     int ranks = r->buckets ? r->options.ranks->count : 1;
     for (int i = 0; i < n; i++) r->seeds[i] = 1 / (float)(n * ranks);

@@ -9,14 +9,14 @@
 #include "train/distribution.h"
 
 /* The rate after warm-up: the same, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */
-typedef enum psld_schedule {
+typedef enum psld_rate_schedule {
     PSLD_SCHEDULE_CONSTANT,
     PSLD_SCHEDULE_COSINE,
     PSLD_SCHEDULE_LINEAR,
     PSLD_SCHEDULE_INVERSE_SQRT
-} psld_schedule;
+} psld_rate_schedule;
 
-enum { PSLD_MOST_AVERAGES = 8 }; /* of the weights, with different decays */
+enum { PSLD_MAX_AVERAGES = 8 }; /* of the weights, with different decays */
 
 typedef struct psld_trainer_options {
     const psld_backend *backend;
@@ -28,7 +28,7 @@ typedef struct psld_trainer_options {
     double rate, beta1, beta2, epsilon, decay; /* Adam; decay of weights */
     int adamw;                                 /* decay shrinks the weights instead of joining the gradient */
     long warmup;                               /* steps over which the rate rises from 0 */
-    psld_schedule schedule;                    /* of the rate after that */
+    psld_rate_schedule schedule;               /* of the rate after that */
     long total;                                /* steps in all: where cosine and linear reach 0 */
     double clip;                               /* largest norm of the gradient; 0: any */
     double ema;                                /* of the moving average; 0: none is kept */
@@ -50,7 +50,7 @@ psld_status psld_trainer_create(psld_network *network, const psld_trainer_option
 void psld_trainer_free(psld_trainer *trainer);
 
 /* Samples of a step and what is known of them. */
-typedef struct psld_piece {
+typedef struct psld_microbatch {
     int n;               /* <= batch */
     uint64_t first;      /* number of the first in the step, for dropout */
     const float *z, *t;  /* [n][in_ch][size][size], [n] */
@@ -62,10 +62,10 @@ typedef struct psld_piece {
     float *loss;         /* [n]: filled, each without its weight */
     float *out;          /* what the network says, or NULL: not wanted */
     int last;            /* of this rank in the step: sums over ranks begin as soon as gradients are final */
-} psld_piece;
+} psld_microbatch;
 
 /* Adds the gradient of sum(weight loss) over the piece to what the step has so far. */
-void psld_trainer_add(psld_trainer *trainer, const psld_piece *piece);
+void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *piece);
 /* What the pieces since the last update add up to, on all ranks, at the offsets of the network's weights. */
 const float *psld_trainer_gradient(psld_trainer *trainer);
 /* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
@@ -85,7 +85,7 @@ psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, cons
 typedef struct psld_trainer_state {
     size_t count;
     float *m, *v, *average;
-    float *more[PSLD_MOST_AVERAGES]; /* further averages; NULL behind the last */
+    float *more[PSLD_MAX_AVERAGES]; /* further averages; NULL behind the last */
     long *steps;
 } psld_trainer_state;
 psld_trainer_state psld_trainer_state_of(psld_trainer *trainer);

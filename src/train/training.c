@@ -16,7 +16,7 @@
 
 _Static_assert((int)PSLD_AUGMENT_NUMBERS == (int)PSLD_AUGMENT_INPUTS, "networks are told all of it");
 
-#define MOST_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
+#define MAX_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
 
 void psld_training_defaults(psld_training_options *options)
 {
@@ -130,7 +130,7 @@ static psld_status make_trainer(psld_training *t)
     o.decay = s->train.weight_decay;
     o.adamw = s->train.adamw;
     o.warmup = (long)s->train.warmup;
-    o.schedule = (psld_schedule)s->train.schedule;
+    o.schedule = (psld_rate_schedule)s->train.schedule;
     o.total = (long)s->train.steps;
     o.clip = s->train.clip;
     o.ema = s->train.ema.value[0];
@@ -221,7 +221,7 @@ static psld_status resume(psld_training *t)
  * twentieth, whichever is less. */
 static uint64_t held_out_count(double part, uint64_t count)
 {
-    uint64_t most = count / 2 < MOST_HELD_OUT ? count / 2 : MOST_HELD_OUT;
+    uint64_t most = count / 2 < MAX_HELD_OUT ? count / 2 : MAX_HELD_OUT;
     double n = (double)count, wanted = part >= 0 ? ceil(part * n) : fmax(ceil(0.01 * n), fmin(64, ceil(0.05 * n)));
     return wanted < (double)most ? (uint64_t)wanted : most;
 }
@@ -294,7 +294,7 @@ static void share_state(psld_training *t)
     t->ranks->broadcast(s.m, s.count * sizeof(float));
     t->ranks->broadcast(s.v, s.count * sizeof(float));
     if (s.average) t->ranks->broadcast(s.average, s.count * sizeof(float));
-    for (int i = 0; i < PSLD_MOST_AVERAGES && s.more[i]; i++) t->ranks->broadcast(s.more[i], s.count * sizeof(float));
+    for (int i = 0; i < PSLD_MAX_AVERAGES && s.more[i]; i++) t->ranks->broadcast(s.more[i], s.count * sizeof(float));
     t->ranks->broadcast(&t->bins, sizeof t->bins);
 }
 
@@ -387,17 +387,17 @@ static psld_status add_pieces(psld_training *t, uint64_t step, step_sums *sums)
     while (done < end && (status == PSLD_OK || t->ranks->count > 1)) {
         size_t n = end - done < b->capacity ? (size_t)(end - done) : b->capacity;
         if (status == PSLD_OK) status = prepare(t, step * batch + done, n);
-        psld_piece piece = {.n = (int)n,
-                            .first = done,
-                            .z = b->z,
-                            .t = b->time,
-                            .target = b->target,
-                            .metric = b->metric,
-                            .augment = b->augment,
-                            .weight = b->weight,
-                            .loss = b->loss,
-                            .out = t->objective->looks_at_output ? b->out : NULL,
-                            .last = done + n == end};
+        psld_microbatch piece = {.n = (int)n,
+                                 .first = done,
+                                 .z = b->z,
+                                 .t = b->time,
+                                 .target = b->target,
+                                 .metric = b->metric,
+                                 .augment = b->augment,
+                                 .weight = b->weight,
+                                 .loss = b->loss,
+                                 .out = t->objective->looks_at_output ? b->out : NULL,
+                                 .last = done + n == end};
         psld_trainer_add(t->trainer, &piece);
         for (size_t i = 0; i < n; i++) sums->loss += t->scale * (double)b->loss[i] / (double)batch;
         if (t->objective->looks_at_output) t->objective->judge(&t->settings, t->model, n, b);

@@ -53,7 +53,7 @@ static psld_status adopt(psld_training *t, const psld_training_options *options)
 {
     psld_published published;
     const char *theirs;
-    if (!psld_published_is(psld_yaml_root(t->yaml))) return PSLD_OK;
+    if (!psld_published_matches(psld_yaml_root(t->yaml))) return PSLD_OK;
     t->published = 1;
     PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
     for (size_t i = 0; i < options->override_count; i++)

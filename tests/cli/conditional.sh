@@ -152,7 +152,7 @@ refuses 1 "nothing to do" inpaint m.yaml --image x.npy --mask empty.npy -o s2.np
 refuses 1 "expected a mask of 1 x 3, found 1 x 2" inpaint m.yaml --image x.npy --mask short.npy -o s2.npy
 refuses 1 "expected vectors of 3, one or [n, ...], found 1 x 2" inpaint m.yaml --image short.npy --mask mask.npy -o s2.npy
 refuses 1 "reaches beyond 8 x 8" inpaint net.safetensors --image pictures --rect 4,4,5,5 -o s2.png
-refuses 2 "cannot walk them again" inpaint m.yaml --image x.npy --mask mask.npy --method resample --sampler ode -o s2.npy
+refuses 2 "cannot repeat them" inpaint m.yaml --image x.npy --mask mask.npy --method resample --sampler ode -o s2.npy
 refuses 2 "are for --method resample" inpaint m.yaml --image x.npy --mask mask.npy --method replace --jump 3 -o s2.npy
 quietly convert net.yaml large.safetensors data.size=16
 quietly sample large.safetensors -n 1 --nfe 2 -o large

@@ -87,9 +87,9 @@ static const float *source_of(const grid *g, const position *at, ptrdiff_t tap)
 static int is_inside(const grid *g, const position *at)
 {
     const ptrdiff_t last = g->taps.taps - 1, y = at->a * g->from_y, x = at->b * g->from_x;
-    return last >= 0 && psld_least(y + g->dy[0], y + g->dy[last]) >= 0 &&
-           psld_most(y + g->dy[0], y + g->dy[last]) < g->in_height && psld_least(x + g->dx[0], x + g->dx[last]) >= 0 &&
-           psld_most(x + g->dx[0], x + g->dx[last]) < g->in_width;
+    return last >= 0 && psld_min(y + g->dy[0], y + g->dy[last]) >= 0 &&
+           psld_max(y + g->dy[0], y + g->dy[last]) < g->in_height && psld_min(x + g->dx[0], x + g->dx[last]) >= 0 &&
+           psld_max(x + g->dx[0], x + g->dx[last]) < g->in_width;
 }
 
 /* The pointers of one pixel, at every sixth place. */
@@ -145,13 +145,13 @@ static void pixels_task(void *context, int slot, ptrdiff_t task)
 {
     const grid *g = context;
     const ptrdiff_t all = g->images * g->rows * g->columns, step = 6 * g->taps.taps;
-    const ptrdiff_t begin = task * BLOCK_PIXELS, end = psld_least(all, begin + BLOCK_PIXELS);
+    const ptrdiff_t begin = task * BLOCK_PIXELS, end = psld_min(all, begin + BLOCK_PIXELS);
     const float **table = g->tables + slot * g->table_size;
     position at = position_of(g, begin);
     for (ptrdiff_t p = 0; p < end - begin; p++, advance(g, &at)) point_pixel(g, &at, table + p / 6 * step + p % 6);
     for (ptrdiff_t panel = 0; 16 * panel < g->outputs; panel++)
         for (ptrdiff_t p = begin; p < end; p += 6)
-            multiply_group(g, p, psld_least(6, end - p), table + (p - begin) / 6 * step, panel);
+            multiply_group(g, p, psld_min(6, end - p), table + (p - begin) / 6 * step, panel);
     finish_pixels(g, begin, end);
 }
 
@@ -180,7 +180,7 @@ static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t chan
 static ptrdiff_t grid_scratch(const psld_conv_shape_avx2 *s)
 {
     const ptrdiff_t taps = tap_count(s);
-    return psld_round16(psld_most(s->inputs, s->outputs)) + words(TAP_NUMBERS * taps) +
+    return psld_round16(psld_max(s->inputs, s->outputs)) + words(TAP_NUMBERS * taps) +
            s->slots * words(BLOCK_PIXELS * taps);
 }
 
@@ -270,8 +270,8 @@ enum { PACK_PIXELS = 32, CHUNK_FLOATS = 1 << 18 };
 static ptrdiff_t chunk_pixels(const psld_conv_shape_avx2 *s)
 {
     const ptrdiff_t width = tap_count(s) * psld_round16(s->inputs) + psld_round16(s->outputs);
-    const ptrdiff_t fit = psld_most(64, psld_least(512, CHUNK_FLOATS / width / PACK_PIXELS * PACK_PIXELS));
-    return psld_least(fit, s->images * s->out_height * s->out_width);
+    const ptrdiff_t fit = psld_max(64, psld_min(512, CHUNK_FLOATS / width / PACK_PIXELS * PACK_PIXELS));
+    return psld_min(fit, s->images * s->out_height * s->out_width);
 }
 
 static ptrdiff_t pack_size(const psld_conv_shape_avx2 *s)
@@ -283,7 +283,7 @@ ptrdiff_t psld_conv_scratch_avx2(const psld_conv_shape_avx2 *shape)
 {
     const ptrdiff_t gradient =
         psld_conv_is_thin_avx2(shape) ? psld_conv_thin_scratch_avx2(shape) : grid_scratch(shape) + pack_size(shape);
-    return psld_most(grid_scratch(shape), gradient);
+    return psld_max(grid_scratch(shape), gradient);
 }
 
 /* One pixel's channels to its place in every strip of 16. */
@@ -303,7 +303,7 @@ static void pack_task(void *context, int slot, ptrdiff_t task)
     const grid *g = &w->g;
     const ptrdiff_t tap = task % (g->taps.taps + 1), strip = w->chunk * 16;
     const ptrdiff_t first = w->begin + task / (g->taps.taps + 1) * PACK_PIXELS;
-    const ptrdiff_t last = psld_least(w->end, first + PACK_PIXELS);
+    const ptrdiff_t last = psld_min(w->end, first + PACK_PIXELS);
     position at = position_of(g, first);
     for (ptrdiff_t p = first; p < last; p++, advance(g, &at)) {
         const ptrdiff_t place = (p - w->begin) * 16;
@@ -321,7 +321,7 @@ static void product_task(void *context, int slot, ptrdiff_t task)
     const ptrdiff_t taps = w->g.taps.taps, tap = task % taps, j = task / taps, strip = w->chunk * 16;
     const int continues = w->accumulate || w->begin > 0;
     for (ptrdiff_t i = 0; i < w->in_blocks; i++) {
-        const ptrdiff_t rows = psld_least(16, w->shape->inputs - 16 * i);
+        const ptrdiff_t rows = psld_min(16, w->shape->inputs - 16 * i);
         float *dw = w->dw + ((j * w->in_blocks + i) * taps + tap) * 256;
         if (!continues) memset(dw + 16 * rows, 0, (size_t)(16 - rows) * 16 * sizeof *dw);
         psld_gemm_tn_avx2_6x16(rows, w->end - w->begin, w->x_pack + (tap * w->in_blocks + i) * strip, 16,
@@ -351,7 +351,7 @@ void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
     w.dy_pack = w.x_pack + w.chunk * g->taps.taps * w.in_blocks * 16;
     const ptrdiff_t pixels = shape->images * shape->out_height * shape->out_width;
     for (w.begin = 0; w.begin < pixels; w.begin = w.end) {
-        w.end = psld_least(pixels, w.begin + w.chunk);
+        w.end = psld_min(pixels, w.begin + w.chunk);
         const ptrdiff_t parts = (w.end - w.begin + PACK_PIXELS - 1) / PACK_PIXELS;
         psld_tasks_avx2(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
         psld_tasks_avx2(shape->slots, w.out_blocks * g->taps.taps, product_task, &w);

@@ -14,7 +14,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { CHUNK = 512, MOST_ROWS = 6, FEWEST_ROWS = 4 };
+enum { CHUNK = 512, MAX_ROWS = 6, FEWEST_ROWS = 4 };
 
 typedef struct {
     const psld_conv_shape_avx2 *shape;
@@ -48,7 +48,7 @@ static thin_gradient thin_of(const psld_conv_shape_avx2 *s)
     g.rows = s->kernel_height * s->kernel_width * g.thin;
     g.height = g.adjoint ? s->height : s->out_height, g.width = g.adjoint ? s->width : s->out_width;
     g.thin_height = g.adjoint ? s->out_height : s->height, g.thin_width = g.adjoint ? s->out_width : s->width;
-    const ptrdiff_t groups = (g.rows + MOST_ROWS - 1) / MOST_ROWS, even = (groups + s->slots - 1) / s->slots * s->slots;
+    const ptrdiff_t groups = (g.rows + MAX_ROWS - 1) / MAX_ROWS, even = (groups + s->slots - 1) / s->slots * s->slots;
     g.groups = even * FEWEST_ROWS <= g.rows ? even : groups;
     return g;
 }
@@ -56,7 +56,7 @@ static thin_gradient thin_of(const psld_conv_shape_avx2 *s)
 ptrdiff_t psld_conv_thin_scratch_avx2(const psld_conv_shape_avx2 *s)
 {
     const thin_gradient g = thin_of(s);
-    return s->slots * CHUNK * MOST_ROWS + g.blocks * g.rows * 16;
+    return s->slots * CHUNK * MAX_ROWS + g.blocks * g.rows * 16;
 }
 
 /* ---- Patches ----------------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static void pack_row(const thin_gradient *g, ptrdiff_t row, ptrdiff_t begin, ptr
     const ptrdiff_t tap = row / g->thin, ky = tap / s->kernel_width, kx = tap % s->kernel_width;
     for (ptrdiff_t p = begin, next = 0; p < end; p = next) {
         const ptrdiff_t line = p / g->width, first = p - line * g->width;
-        next = psld_least(end, (line + 1) * g->width);
+        next = psld_min(end, (line + 1) * g->width);
         const ptrdiff_t y = source(g->adjoint, line % g->height, ky, s->stride_y, s->pad_top, g->thin_height);
         const ptrdiff_t from = (line / g->height * g->thin_height + y) * g->thin_width;
         for (ptrdiff_t b = first; b < first + next - p; b++, to += stride) {
@@ -92,9 +92,9 @@ static void rows_task(void *context, int slot, ptrdiff_t task)
     const thin_gradient *g = context;
     const ptrdiff_t first = g->rows * task / g->groups, rows = g->rows * (task + 1) / g->groups - first;
     const ptrdiff_t pixels = g->shape->images * g->height * g->width;
-    float *patches = g->patches + slot * CHUNK * MOST_ROWS;
+    float *patches = g->patches + slot * CHUNK * MAX_ROWS;
     for (ptrdiff_t begin = 0; begin < pixels; begin += CHUNK) {
-        const ptrdiff_t end = psld_least(pixels, begin + CHUNK);
+        const ptrdiff_t end = psld_min(pixels, begin + CHUNK);
         for (ptrdiff_t row = 0; row < rows; row++) pack_row(g, first + row, begin, end, patches + row, rows);
         for (ptrdiff_t block = 0; block < g->blocks; block++)
             psld_gemm_tn_avx2_6x16(rows, end - begin, patches, rows, g->wide.data + begin * g->wide.stride + 16 * block,

@@ -56,8 +56,8 @@ typedef struct {
 static block_view view_block(const psld_conv_shape_avx2 *s, ptrdiff_t j, ptrdiff_t i)
 {
     const ptrdiff_t taps = count_taps(s), row = s->inputs * taps;
-    return (block_view){16 * j * row + 16 * i * taps, row, psld_least(16, s->outputs - 16 * j),
-                        psld_least(16, s->inputs - 16 * i), taps};
+    return (block_view){16 * j * row + 16 * i * taps, row, psld_min(16, s->outputs - 16 * j),
+                        psld_min(16, s->inputs - 16 * i), taps};
 }
 
 static ptrdiff_t block_number(ptrdiff_t input, ptrdiff_t tap, ptrdiff_t output)

@@ -106,7 +106,7 @@ V8_INLINE void tile_rows(int rows, const sum_range *sum, float *c, ptrdiff_t ldc
     EACH_ROW(DECLARE_ROW)
     const char *next = (const char *)sum->next;
     for (ptrdiff_t start = 0, piece = 0; start < sum->channels; start += sum->piece, piece++) {
-        const ptrdiff_t length = psld_least(sum->piece, sum->channels - start);
+        const ptrdiff_t length = psld_min(sum->piece, sum->channels - start);
         const float *const *from = sum->from;
         for (ptrdiff_t tap = 0; tap < sum->taps; tap++, from += 6) {
             const float *b = sum->panel + piece * sum->piece_stride + sum->where[tap] * 256;
@@ -227,7 +227,7 @@ static void product_task(void *context, int slot, ptrdiff_t task)
     (void)slot;
     const product *p = context;
     const psld_gemm_avx2 *g = p->gemm;
-    const ptrdiff_t begin = task / p->groups * p->block_rows, end = psld_least(g->rows, begin + p->block_rows);
+    const ptrdiff_t begin = task / p->groups * p->block_rows, end = psld_min(g->rows, begin + p->block_rows);
     const ptrdiff_t group = task % p->groups;
     const ptrdiff_t first = p->panels * group / p->groups, last = p->panels * (group + 1) / p->groups;
     const ptrdiff_t columns = psld_round8(g->columns);
@@ -240,7 +240,7 @@ static void product_task(void *context, int slot, ptrdiff_t task)
     }
     if (g->finish)
         psld_finish_rows_avx2(g->finish, p->bias_in_tile, g->c, g->ldc, begin, end, g->pixels, 16 * first,
-                              psld_least(columns, 16 * last) - 16 * first);
+                              psld_min(columns, 16 * last) - 16 * first);
 }
 
 void psld_gemm_avx2_6x16(const psld_gemm_avx2 *gemm)
@@ -250,9 +250,9 @@ void psld_gemm_avx2_6x16(const psld_gemm_avx2 *gemm)
     const ptrdiff_t most = gemm->k > 256 ? 48 : 96;
     /* At least two tasks a slot, in multiples of six rows. */
     const ptrdiff_t share = (gemm->rows / (2 * gemm->slots) + 5) / 6 * 6;
-    p.block_rows = psld_least(most, psld_most(share, 24));
+    p.block_rows = psld_min(most, psld_max(share, 24));
     const ptrdiff_t blocks = (gemm->rows + p.block_rows - 1) / p.block_rows;
-    p.groups = psld_most(1, psld_least(p.panels, (2 * gemm->slots + blocks - 1) / blocks));
+    p.groups = psld_max(1, psld_min(p.panels, (2 * gemm->slots + blocks - 1) / blocks));
     if (gemm->slots == 1) p.groups = 1;
     if (blocks > 0 && p.panels > 0) psld_tasks_avx2(gemm->slots, blocks * p.groups, product_task, &p);
 }
@@ -280,7 +280,7 @@ void psld_gemm_pack_transposed_avx2(ptrdiff_t k, ptrdiff_t columns, const float 
 {
     for (ptrdiff_t first = 0; first < psld_round16(columns); first += 8) {
         float *panel = panels + first / 16 * panel_stride + first % 16;
-        const ptrdiff_t rows = psld_most(0, psld_least(8, columns - first));
+        const ptrdiff_t rows = psld_max(0, psld_min(8, columns - first));
         const float *from = rows ? b + first * ldb : b;
         ptrdiff_t i = 0;
         if (rows == 8)

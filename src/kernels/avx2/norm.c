@@ -79,7 +79,7 @@ static void moments_strip(const norm_job *job, ptrdiff_t image, ptrdiff_t first,
     const psld_norm_avx2 *norm = job->norm;
     const int vectors = (int)(last - first) / 8;
     for (ptrdiff_t p = 0; p < norm->pixels; p += CHUNK) {
-        const ptrdiff_t count = psld_least(CHUNK, norm->pixels - p), row = image * norm->stride + first;
+        const ptrdiff_t count = psld_min(CHUNK, norm->pixels - p), row = image * norm->stride + first;
         const float *x = job->x + (image * norm->pixels + p) * job->x_stride + first;
         v8 mean[VECTORS], square[VECTORS];
         if (vectors == VECTORS)
@@ -95,7 +95,7 @@ static void moments_range(void *context, size_t begin, size_t end)
     const norm_job *job = context;
     const ptrdiff_t count = strips(job->norm), width = psld_round8(job->norm->channels);
     for (ptrdiff_t i = (ptrdiff_t)begin; i < (ptrdiff_t)end; i++)
-        moments_strip(job, i / count, i % count * STRIP, psld_least(width, (i % count + 1) * STRIP));
+        moments_strip(job, i / count, i % count * STRIP, psld_min(width, (i % count + 1) * STRIP));
 }
 
 void psld_moments_avx2(const psld_norm_avx2 *norm, const float *x, ptrdiff_t x_stride, float *mean, float *square)
@@ -195,7 +195,7 @@ static void sums_strip(const norm_job *job, ptrdiff_t image, ptrdiff_t first, pt
     __m256d sums[VECTORS][2], products[VECTORS][2];
     for (int i = 0; i < VECTORS; i++) sums[i][0] = sums[i][1] = products[i][0] = products[i][1] = _mm256_setzero_pd();
     for (ptrdiff_t p = 0; p < norm->pixels; p += CHUNK) {
-        const ptrdiff_t pixel = image * norm->pixels + p, count = psld_least(CHUNK, norm->pixels - p);
+        const ptrdiff_t pixel = image * norm->pixels + p, count = psld_min(CHUNK, norm->pixels - p);
         for (int i = 0; i < vectors; i++) {
             v8 sum, product;
             if (norm->silu)
@@ -219,7 +219,7 @@ static void sums_range(void *context, size_t begin, size_t end)
     const norm_job *job = context;
     const ptrdiff_t count = strips(job->norm), width = psld_round8(job->norm->channels);
     for (ptrdiff_t i = (ptrdiff_t)begin; i < (ptrdiff_t)end; i++)
-        sums_strip(job, i / count, i % count * STRIP, psld_least(width, (i % count + 1) * STRIP));
+        sums_strip(job, i / count, i % count * STRIP, psld_min(width, (i % count + 1) * STRIP));
 }
 
 void psld_norm_sums_avx2(const psld_norm_avx2 *norm, const psld_norm_gradient_avx2 *gradient, float *sums)

@@ -90,7 +90,7 @@ static void affine_range(void *context, size_t begin, size_t end)
     const elementwise *e = context;
     for (ptrdiff_t p = (ptrdiff_t)begin, stop = (ptrdiff_t)end, next = 0; p < stop; p = next) {
         const ptrdiff_t image = p / e->pixels;
-        next = psld_least(stop, (image + 1) * e->pixels);
+        next = psld_min(stop, (image + 1) * e->pixels);
         fill_pixels(e->fill, image, next - p, e->channels, e->a + p * e->a_stride, e->a_stride, e->y + p * e->y_stride,
                     e->y_stride);
     }
@@ -173,7 +173,7 @@ static void sum_strip(const elementwise *e, ptrdiff_t first, int vectors)
         v8 sum[VECTORS];
         for (int i = 0; i < vectors; i++) sum[i] = v8_zero();
         const float *a = e->a + p * e->a_stride + first;
-        for (ptrdiff_t n = psld_least(CHUNK, e->pixels - p); n > 0; n--, a += e->a_stride)
+        for (ptrdiff_t n = psld_min(CHUNK, e->pixels - p); n > 0; n--, a += e->a_stride)
             for (int i = 0; i < vectors; i++) sum[i] = v8_add(sum[i], v8_load(a + 8 * i));
         for (int i = 0; i < vectors; i++) {
             low[i] = _mm256_add_pd(low[i], _mm256_cvtps_pd(_mm256_castps256_ps128(sum[i])));
@@ -191,8 +191,8 @@ static void sum_range(void *context, size_t begin, size_t end)
 {
     const elementwise *e = context;
     const ptrdiff_t width = psld_round8(e->channels);
-    for (ptrdiff_t c = (ptrdiff_t)begin * STRIP; c < psld_least(width, (ptrdiff_t)end * STRIP); c += STRIP)
-        sum_strip(e, c, (int)psld_least(STRIP, width - c) / 8);
+    for (ptrdiff_t c = (ptrdiff_t)begin * STRIP; c < psld_min(width, (ptrdiff_t)end * STRIP); c += STRIP)
+        sum_strip(e, c, (int)psld_min(STRIP, width - c) / 8);
 }
 
 void psld_sum_pixels_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *y, ptrdiff_t y_stride, float *sum,

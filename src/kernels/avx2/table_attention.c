@@ -34,7 +34,7 @@ static size_t tasks_of_rows(const psld_call *call)
 static size_t most_tasks(const psld_call *call)
 {
     ptrdiff_t images = call->out.shape.n;
-    return (size_t)psld_most(images, 4 * psld_least(images, FEW_IMAGES - 1));
+    return (size_t)psld_max(images, 4 * psld_min(images, FEW_IMAGES - 1));
 }
 
 typedef struct part {
@@ -44,8 +44,8 @@ typedef struct part {
 static part part_of(const psld_call *call, size_t task)
 {
     ptrdiff_t rows = area_of(&call->out), parts = parts_of(call), length = psld_round8((rows + parts - 1) / parts);
-    ptrdiff_t first = psld_least((ptrdiff_t)task % parts * length, rows);
-    return (part){(ptrdiff_t)task / parts, first, psld_least(length, rows - first)};
+    ptrdiff_t first = psld_min((ptrdiff_t)task % parts * length, rows);
+    return (part){(ptrdiff_t)task / parts, first, psld_min(length, rows - first)};
 }
 
 /* Rows of the result from rows of in[0], `k` numbers long, and panels for all its columns. */
@@ -148,7 +148,7 @@ static void run_apply_t(const psld_call *call, size_t begin, size_t end)
         psld_gemm_pack_avx2(length, out->shape.c, image_of(y, p.image), (ptrdiff_t)y->pixel, b, stride);
         for (ptrdiff_t row = 0; row < p.count; row += 16)
             for (ptrdiff_t column = 0; column < lanes; column += 16)
-                psld_gemm_tn_avx2_6x16(psld_least(16, p.count - row), length, a + row * length, 16, b + column * length,
+                psld_gemm_tn_avx2_6x16(psld_min(16, p.count - row), length, a + row * length, 16, b + column * length,
                                        16, c + row * (ptrdiff_t)out->pixel + column, (ptrdiff_t)out->pixel,
                                        lanes - column > 8 ? 16 : 8, 0);
         if (by != 1)

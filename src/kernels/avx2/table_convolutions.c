@@ -16,7 +16,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { LEAST_WINOGRAD_CHANNELS = 16, MOST_TILES_IN_TIME = 64 };
+enum { MIN_WINOGRAD_CHANNELS = 16, MAX_TILES_IN_TIME = 64 };
 
 typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_INDIRECTION } algorithm;
 
@@ -45,7 +45,7 @@ static algorithm algorithm_for(const psld_conv_shape_avx2 *s)
         s->height == s->out_height && s->width == s->out_width)
         return BY_PRODUCT;
     if (s->kernel_height == 3 && s->kernel_width == 3 && s->pad_top <= 2 && s->pad_left <= 2 &&
-        s->inputs >= LEAST_WINOGRAD_CHANNELS && s->outputs >= LEAST_WINOGRAD_CHANNELS)
+        s->inputs >= MIN_WINOGRAD_CHANNELS && s->outputs >= MIN_WINOGRAD_CHANNELS)
         return BY_WINOGRAD;
     return BY_INDIRECTION;
 }
@@ -142,7 +142,7 @@ static void transpose_logical(const psld_conv_shape_avx2 *s, const float *logica
 static int is_in_time(const psld_call *call, const psld_conv_shape_avx2 *s)
 {
     if (algorithm_for(s) != BY_WINOGRAD || call->attributes->conv.transposed) return 0;
-    return s->images * ((s->out_height + 3) / 4) * ((s->out_width + 3) / 4) <= MOST_TILES_IN_TIME;
+    return s->images * ((s->out_height + 3) / 4) * ((s->out_width + 3) / 4) <= MAX_TILES_IN_TIME;
 }
 
 /* ---- What a product is finished with ----------------------------------------------------------------------------- */
@@ -237,8 +237,8 @@ static size_t scratch_of(const psld_call *call, const psld_conv_shape_avx2 *s, c
     ptrdiff_t run = how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(tiled)
                     : how == BY_INDIRECTION ? psld_conv_scratch_avx2(s)
                                             : 0;
-    if (is_in_time(call, s)) run = psld_most(run, psld_winograd_in_time_scratch_avx2(tiled));
-    return (size_t)psld_most(psld_round16(table_size(call)) + run, psld_conv_weights_avx2(s)) * sizeof(float);
+    if (is_in_time(call, s)) run = psld_max(run, psld_winograd_in_time_scratch_avx2(tiled));
+    return (size_t)psld_max(psld_round16(table_size(call)) + run, psld_conv_weights_avx2(s)) * sizeof(float);
 }
 
 typedef void (*indirect_fn)(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *weights,

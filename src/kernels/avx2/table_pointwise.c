@@ -138,7 +138,7 @@ static void run_dropout(const psld_call *call, size_t begin, size_t end)
     uint16_t drawn[PIECE];
     for (ptrdiff_t p = (ptrdiff_t)begin * out->shape.w; p < (ptrdiff_t)end * out->shape.w; p++)
         for (ptrdiff_t c = 0; c < channels; c += PIECE) {
-            const ptrdiff_t count = psld_round8(psld_least(PIECE, channels - c));
+            const ptrdiff_t count = psld_round8(psld_min(PIECE, channels - c));
             psld_random_short(run->seed, PSLD_FOR_DROPOUT, run->first + (uint64_t)(p / area), address,
                               (uint64_t)(p % area * channels + c), (size_t)count, drawn);
             drop(count, drawn, dropped, (float)(1 / (1 - rate)), (const float *)in->data + p * stride_of(in) + c,

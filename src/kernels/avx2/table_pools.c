@@ -25,7 +25,7 @@ typedef struct span {
 static span span_of(const psld_attributes *a, int axis, ptrdiff_t j, ptrdiff_t size)
 {
     ptrdiff_t begin = j * a->pool.stride[axis] - a->pool.pad[axis];
-    return (span){psld_most(0, begin), psld_least(size, begin + a->pool.kernel[axis])};
+    return (span){psld_max(0, begin), psld_min(size, begin + a->pool.kernel[axis])};
 }
 
 static void largest_of(const psld_operand *x, ptrdiff_t n, span rows, span columns, ptrdiff_t lanes, float *out)
@@ -78,7 +78,7 @@ static between between_of(ptrdiff_t j, ptrdiff_t in, ptrdiff_t out)
 {
     double at = (double)j * (double)in / (double)out;
     ptrdiff_t first = (ptrdiff_t)at;
-    return (between){first, psld_least(first + 1, in - 1), (float)(at - (double)first)};
+    return (between){first, psld_min(first + 1, in - 1), (float)(at - (double)first)};
 }
 
 static v8 mix(const float *a, const float *b, v8 share)

@@ -7,7 +7,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-enum { MOST_SLOTS = 256 };
+enum { MAX_SLOTS = 256 };
 
 /* What is left of a slot's own tasks, next ... end - 1. */
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
     psld_task_fn body;
     void *context;
     size_t slots;
-    task_share shares[MOST_SLOTS];
+    task_share shares[MAX_SLOTS];
 } task_list;
 
 /* The slot's own tasks first, then what others have left. */
@@ -39,8 +39,8 @@ void psld_tasks_avx2(int slots, ptrdiff_t count, psld_task_fn body, void *contex
     task_list list;
     list.body = body;
     list.context = context;
-    list.slots = (size_t)psld_least(slots, count);
-    assert(slots <= MOST_SLOTS);
+    list.slots = (size_t)psld_min(slots, count);
+    assert(slots <= MAX_SLOTS);
     for (ptrdiff_t slot = 0; slot < (ptrdiff_t)list.slots; slot++) {
         atomic_init(&list.shares[slot].next, count * slot / (ptrdiff_t)list.slots);
         list.shares[slot].end = count * (slot + 1) / (ptrdiff_t)list.slots;

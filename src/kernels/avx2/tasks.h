@@ -31,12 +31,12 @@ static inline ptrdiff_t psld_odd_lines(ptrdiff_t n)
     return psld_round16(n) | 16;
 }
 
-static inline ptrdiff_t psld_least(ptrdiff_t a, ptrdiff_t b)
+static inline ptrdiff_t psld_min(ptrdiff_t a, ptrdiff_t b)
 {
     return a < b ? a : b;
 }
 
-static inline ptrdiff_t psld_most(ptrdiff_t a, ptrdiff_t b)
+static inline ptrdiff_t psld_max(ptrdiff_t a, ptrdiff_t b)
 {
     return a > b ? a : b;
 }

@@ -38,7 +38,7 @@ static void square_range(void *context, size_t begin, size_t end)
 {
     const square_job *job = context;
     for (ptrdiff_t chunk = (ptrdiff_t)begin; chunk < (ptrdiff_t)end; chunk++)
-        job->sums[chunk] = sum_squares(job->x + chunk * CHUNK, psld_least(CHUNK, job->count - chunk * CHUNK));
+        job->sums[chunk] = sum_squares(job->x + chunk * CHUNK, psld_min(CHUNK, job->count - chunk * CHUNK));
 }
 
 ptrdiff_t psld_sum_squares_chunks_avx2(ptrdiff_t count)
@@ -97,7 +97,7 @@ static void adam_rest(const adam_job *a, ptrdiff_t start, ptrdiff_t count)
 static void adam_range(void *context, size_t begin, size_t end)
 {
     const adam_job *a = context;
-    const ptrdiff_t last = psld_least(a->count, (ptrdiff_t)end * CHUNK);
+    const ptrdiff_t last = psld_min(a->count, (ptrdiff_t)end * CHUNK);
     ptrdiff_t i = (ptrdiff_t)begin * CHUNK;
     for (; i + 8 <= last; i += 8) adam8(a, a->g + i, a->w + i, a->m + i, a->v + i, a->average ? a->average + i : NULL);
     if (i < last) adam_rest(a, i, last - i);

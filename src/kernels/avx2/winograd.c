@@ -35,8 +35,8 @@ typedef struct {
 
 static ptrdiff_t count_blocks(const winograd_tiles *tiles, ptrdiff_t block_tiles)
 {
-    const ptrdiff_t rows = psld_most(1, block_tiles / psld_most(1, tiles->across));
-    return psld_most(1, (tiles->rows + rows - 1) / rows);
+    const ptrdiff_t rows = psld_max(1, block_tiles / psld_max(1, tiles->across));
+    return psld_max(1, (tiles->rows + rows - 1) / rows);
 }
 
 /* Schedule and layout of the scratch, whose size it returns. */
@@ -51,7 +51,7 @@ static ptrdiff_t arrange(convolution *c, const psld_conv_shape_avx2 *shape, int 
     c->blocks = count_blocks(t, c->shared ? PANEL_TILES : BLOCK_TILES);
     /* Even shares: a multiple of the number of slots while blocks are few. */
     if (!c->shared && c->blocks < 4 * slots) c->blocks = (c->blocks + slots - 1) / slots * slots;
-    c->blocks = psld_most(1, psld_least(c->blocks, t->rows));
+    c->blocks = psld_max(1, psld_min(c->blocks, t->rows));
     c->most = (t->rows + c->blocks - 1) / c->blocks * t->across;
     c->v_plane = psld_odd_lines((c->shared ? all : c->most) * t->channels);
     c->m_plane = psld_odd_lines(c->most * 16);
@@ -69,7 +69,7 @@ static ptrdiff_t largest_scratch(const psld_conv_shape_avx2 *shape, int in_time)
     convolution c = {0};
     ptrdiff_t largest = 0;
     for (fewer.images = 1; fewer.images <= shape->images; fewer.images++)
-        largest = psld_most(largest, arrange(&c, &fewer, in_time));
+        largest = psld_max(largest, arrange(&c, &fewer, in_time));
     return largest;
 }
 
@@ -127,7 +127,7 @@ V8_INLINE void inverse_row(int size, const convolution *c, const float *m, const
     const ptrdiff_t pixel = c->y.stride, width = c->shape->out_width;
     for (ptrdiff_t tile = 0; tile < c->tiles.across; tile++, m += 16, y += size * pixel)
         inverse_tile(size, m, c->m_plane, bias, lanes, y, width * pixel, pixel, rows,
-                     psld_least(size, width - size * tile));
+                     psld_min(size, width - size * tile));
 }
 
 /* Outputs 16 panel ... + 15 of tile rows begin ... end - 1, whose first tile has its V at v; u is the panel's part of
@@ -144,7 +144,7 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
                                   u + u_plane);
     for (ptrdiff_t row = begin; row < end; row++, m += 16 * across) {
         const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * c->tiles.size;
-        const ptrdiff_t rows = psld_least(c->tiles.size, s->out_height - top);
+        const ptrdiff_t rows = psld_min(c->tiles.size, s->out_height - top);
         float *y = c->y.data + (image * s->out_height + top) * line + 16 * panel;
         const float *bias = NULL;
         if (c->finish && c->finish->bias) bias = c->finish->bias + image * c->finish->bias_stride + 16 * panel;
@@ -173,7 +173,7 @@ static void finish_tile_rows(const convolution *c, ptrdiff_t begin, ptrdiff_t en
     const psld_conv_shape_avx2 *s = c->shape;
     for (ptrdiff_t row = begin; row < end; row++) {
         const ptrdiff_t first = row / c->tiles.down * s->out_height, top = row % c->tiles.down * c->tiles.size;
-        const ptrdiff_t last = first + psld_least(s->out_height, top + c->tiles.size);
+        const ptrdiff_t last = first + psld_min(s->out_height, top + c->tiles.size);
         psld_finish_rows_avx2(c->finish, 1, c->y.data, c->y.stride, (first + top) * s->out_width, last * s->out_width,
                               s->out_height * s->out_width, 0, psld_round8(s->outputs));
     }
@@ -200,7 +200,7 @@ static float *shared_v(const convolution *c, ptrdiff_t row)
 static void shared_rows_task(void *context, int slot, ptrdiff_t task)
 {
     const convolution *c = context;
-    const ptrdiff_t parts = psld_least(c->tiles.rows, 4 * c->shape->slots);
+    const ptrdiff_t parts = psld_min(c->tiles.rows, 4 * c->shape->slots);
     const ptrdiff_t begin = c->tiles.rows * task / parts, end = c->tiles.rows * (task + 1) / parts;
     transform_rows(c, slot, begin, end, shared_v(c, begin));
 }
@@ -229,7 +229,7 @@ static void finish_task(void *context, int slot, ptrdiff_t row)
 static void run_shared(convolution *c)
 {
     const int slots = c->shape->slots;
-    psld_tasks_avx2(slots, psld_least(c->tiles.rows, 4 * slots), shared_rows_task, c);
+    psld_tasks_avx2(slots, psld_min(c->tiles.rows, 4 * slots), shared_rows_task, c);
     psld_tasks_avx2(slots, c->panels, shared_panel_task, c);
     if (c->finish && (c->finish->residual || c->finish->relu || c->finish->scale < 1 || c->finish->scale > 1))
         psld_tasks_avx2(slots, c->tiles.rows, finish_task, c);

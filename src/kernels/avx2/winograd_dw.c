@@ -34,7 +34,7 @@ static ptrdiff_t arrange(gradient *g, const psld_conv_shape_avx2 *shape, float *
     g->shape = shape;
     g->tiles = psld_winograd_tiles_avx2(shape);
     const winograd_tiles *t = &g->tiles;
-    g->block_rows = psld_least(t->rows, psld_most(1, BLOCK_TILES / psld_most(1, t->across)));
+    g->block_rows = psld_min(t->rows, psld_max(1, BLOCK_TILES / psld_max(1, t->across)));
     g->blocks = (t->rows + g->block_rows - 1) / g->block_rows;
     g->most = g->block_rows * t->across;
     g->in_blocks = (shape->inputs + 15) / 16;
@@ -42,7 +42,7 @@ static ptrdiff_t arrange(gradient *g, const psld_conv_shape_avx2 *shape, float *
     g->v_plane = psld_odd_lines(g->in_blocks * g->most * 16);
     g->z_plane = psld_odd_lines(g->out_blocks * g->most * 16);
     g->du_plane = psld_odd_lines(g->in_blocks * g->out_blocks * 256);
-    g->slot_size = psld_most(winograd_ring_size(t), t->points * LOCAL_PLANE);
+    g->slot_size = psld_max(winograd_ring_size(t), t->points * LOCAL_PLANE);
     g->slots = scratch;
     g->v = scratch + g->slot_size * shape->slots;
     g->z = g->v + t->points * g->v_plane;
@@ -101,7 +101,7 @@ V8_INLINE void gradient_tile(int size, const gradient *g, const float *dy, ptrdi
 V8_INLINE void gradient_row(int size, const gradient *g, const float *dy, ptrdiff_t rows, float *z)
 {
     for (ptrdiff_t i = 0; i < g->tiles.across; i++)
-        gradient_tile(size, g, dy + size * i * g->dy.stride, rows, psld_least(size, g->shape->out_width - size * i),
+        gradient_tile(size, g, dy + size * i * g->dy.stride, rows, psld_min(size, g->shape->out_width - size * i),
                       z + i * 16);
 }
 
@@ -110,13 +110,13 @@ static void tile_rows_task(void *context, int slot, ptrdiff_t task)
     const gradient *g = context;
     const psld_conv_shape_avx2 *s = g->shape;
     winograd_ring ring = {.data = g->slots + slot * g->slot_size, .image = -1};
-    const ptrdiff_t first = g->begin + task * g->stretch, last = psld_least(g->end, first + g->stretch);
+    const ptrdiff_t first = g->begin + task * g->stretch, last = psld_min(g->end, first + g->stretch);
     for (ptrdiff_t row = first; row < last; row++) {
         const ptrdiff_t tile = (row - g->begin) * g->tiles.across;
         const winograd_target target = {g->v + tile * 16, g->v_plane, 16, g->most * 16, g->in_blocks * 16};
         psld_winograd_tile_row_avx2(s, &g->tiles, g->x, &ring, row, &target);
         const ptrdiff_t image = row / g->tiles.down, top = row % g->tiles.down * g->tiles.size;
-        const ptrdiff_t rows = psld_least(g->tiles.size, s->out_height - top);
+        const ptrdiff_t rows = psld_min(g->tiles.size, s->out_height - top);
         const float *dy = g->dy.data + (image * s->out_height + top) * s->out_width * g->dy.stride;
         if (g->tiles.size == 4)
             gradient_row(4, g, dy, rows, g->z + tile * 16);
@@ -202,7 +202,7 @@ void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_
     arrange(&g, shape, scratch);
     const ptrdiff_t blocks = g.in_blocks * g.out_blocks;
     for (g.begin = 0; g.begin < g.tiles.rows; g.begin = g.end) {
-        g.end = psld_least(g.tiles.rows, g.begin + g.block_rows);
+        g.end = psld_min(g.tiles.rows, g.begin + g.block_rows);
         g.stretch = (g.end - g.begin + shape->slots - 1) / shape->slots;
         psld_tasks_avx2(shape->slots, (g.end - g.begin + g.stretch - 1) / g.stretch, tile_rows_task, &g);
         if (g.blocks > 1)

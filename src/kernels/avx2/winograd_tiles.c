@@ -32,7 +32,7 @@ static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t
         clear(to, t->columns * t->pixel);
         return;
     }
-    const ptrdiff_t count = psld_least(s->width, t->columns - s->pad_left);
+    const ptrdiff_t count = psld_min(s->width, t->columns - s->pad_left);
     float *first = to + s->pad_left * t->pixel, *rest = first + count * t->pixel;
     clear(to, s->pad_left * t->pixel);
     psld_copy_avx2(count, s->inputs, x.data + (image * s->height + y) * s->width * x.stride, x.stride, first, t->pixel);

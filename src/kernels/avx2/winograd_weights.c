@@ -86,9 +86,9 @@ static void make_panel(const weight_job *job, ptrdiff_t panel, float *u)
     for (ptrdiff_t row = 0; row < k; row += 16) {
         read_weights(job, panel, row / 16, block);
         if (winograd_size(job->shape) == 4)
-            transform_rows(4, psld_least(16, k - row), block, u + row * 16, plane);
+            transform_rows(4, psld_min(16, k - row), block, u + row * 16, plane);
         else
-            transform_rows(2, psld_least(16, k - row), block, u + row * 16, plane);
+            transform_rows(2, psld_min(16, k - row), block, u + row * 16, plane);
     }
 }
 

@@ -1,0 +1,292 @@
+#include "model/networks/network_keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { MAX_CHANNELS = PSLD_MAX_CHANNELS, MAX_IMAGE = PSLD_MAX_IMAGE };
+
+/* ---- The table of keys ------------------------------------------------------------------------------------------- */
+
+typedef enum key_kind { WHOLE, NUMBER, FLAG, WORD, WHOLES, NUMBERS } key_kind;
+
+typedef struct key_row {
+    const char *name;
+    int networks; /* the kinds on which it has an effect */
+    key_kind kind;
+    size_t offset;
+    size_t count;        /* lists: where their length is; words: the value of the first one */
+    double min, max;     /* of numbers; of lists, max is that of each */
+    const char *initial; /* its default, as YAML; "": from the data and the process */
+    const char *words;   /* WORD: one of these, separated by '|', in any case */
+    const char *help;
+} key_row;
+
+enum {
+    UNET = 1 << PSLD_NET_UNET,
+    CLASSIFIER = 1 << PSLD_NET_CLASSIFIER,
+    MLP = 1 << PSLD_NET_MLP,
+    IMAGES = UNET | CLASSIFIER,
+    ALL = IMAGES | MLP
+};
+
+#define AT(field) offsetof(psld_network_config, field)
+
+/* The name comes first: it decides what n_cls means. */
+static const key_row table[] = {
+    {"name", ALL, WORD, AT(kind), 0, 0, 0, "ncsnpp", "ncsnpp|ncsnpp_clf|mlp",
+     "U-Net (NCSN++, DDPM++), classifier on its encoder, or network for vectors"},
+    {"in_ch", ALL, WHOLE, AT(in_ch), 0, 1, MAX_CHANNELS, "", NULL,
+     "channels of the state; they follow from data and process"},
+    {"out_ch", UNET | MLP, WHOLE, AT(out_ch), 0, 1, MAX_CHANNELS, "", NULL,
+     "channels predicted; they follow from data and process"},
+    {"n_cls", CLASSIFIER, WHOLE, AT(out_ch), 0, 2, MAX_CHANNELS, "", NULL, "classes of a classifier"},
+    {"predicts", UNET | MLP, WORD, AT(predicts), 0, 0, 0, "eps", "eps|data",
+     "the noise, as published networks do, or the clean data"},
+    {"data_deviation", UNET | MLP, NUMBER, AT(data_deviation), 0, 1e-3, 1e3, "0.5", NULL,
+     "with predicts: data, the root mean square of the data; training measures it"},
+    {"nf", ALL, WHOLE, AT(nf), 0, 4, MAX_CHANNELS, "128", NULL,
+     "channels: level i has nf times ch_mult[i]; width of an mlp"},
+    {"ch_mult", IMAGES, WHOLES, AT(ch_mult), AT(levels), 1, 64, "[1]", NULL,
+     "channels of each level in units of nf; every level halves the image"},
+    {"num_res_blocks", ALL, WHOLE, AT(num_res_blocks), 0, 1, PSLD_MAX_BLOCKS, "2", NULL,
+     "residual blocks per level; blocks of an mlp"},
+    {"attn_resolutions", IMAGES, WHOLES, AT(attn_resolutions), AT(attn_count), 1, MAX_IMAGE, "[]", NULL,
+     "levels of these heights get attention"},
+    {"patch", IMAGES, WHOLE, AT(patch), 0, 1, 64, "1", NULL,
+     "squares of so many pixels each way are one place: cheaper"},
+    {"augment", UNET, FLAG, AT(augment), 0, 0, 0, "false", NULL,
+     "the network is told how each image was augmented (keys of data)"},
+    {"dropout", ALL, NUMBER, AT(dropout), 0, 0, 0.99, "0", NULL, "part of the activations dropped in training"},
+    {"nonlinearity", ALL, WORD, AT(nonlinearity), PSLD_SILU, 0, 0, "swish", "swish|relu|elu|lrelu",
+     "activation function"},
+    {"resblock_type", IMAGES, WORD, AT(resblock_type), 0, 0, 0, "biggan", "ddpm|biggan", "form of the residual blocks"},
+    {"resamp_with_conv", IMAGES, FLAG, AT(resamp_with_conv), 0, 0, 0, "true", NULL,
+     "ddpm blocks change the size by a convolution"},
+    {"noise_cond", ALL, FLAG, AT(noise_cond), 0, 0, 0, "true", NULL, "the network sees the time t"},
+    {"embedding_type", ALL, WORD, AT(embedding_type), 0, 0, 0, "positional", "positional|fourier", "how it sees t"},
+    {"fourier_scale", ALL, NUMBER, AT(fourier_scale), 0, 0, 1e6, "16", NULL,
+     "deviation of the random fourier frequencies"},
+    {"fir", IMAGES, FLAG, AT(fir), 0, 0, 0, "false", NULL, "change the size with the filter fir_kernel"},
+    {"fir_kernel", IMAGES, NUMBERS, AT(fir_kernel), AT(fir_taps), 0, 0, "[1, 3, 3, 1]", NULL, "taps of that filter"},
+    {"skip_rescale", IMAGES, FLAG, AT(skip_rescale), 0, 0, 0, "true", NULL, "divide sums of two branches by sqrt 2"},
+    {"progressive", UNET, WORD, AT(progressive), 0, 0, 0, "none", "none|output_skip|residual",
+     "how levels add to the output"},
+    {"progressive_input", IMAGES, WORD, AT(progressive_input), 0, 0, 0, "none", "none|input_skip|residual",
+     "how levels see the input"},
+    {"progressive_combine", IMAGES, WORD, AT(progressive_combine), 0, 0, 0, "sum", "sum|cat",
+     "how that input is joined"},
+    {"init_scale", ALL, NUMBER, AT(init_scale), 0, 0, 1e6, "0", NULL,
+     "initial weights of the last convolution of each branch; 0 means 1e-10"},
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+void psld_network_keys_default(psld_network_config *c)
+{
+    static const double fir[4] = {1, 3, 3, 1};
+    memset(c, 0, sizeof *c);
+    c->nonlinearity = PSLD_SILU;
+    c->nf = 128;
+    c->patch = 1;
+    c->levels = 1;
+    c->ch_mult[0] = 1;
+    c->num_res_blocks = 2;
+    c->resamp_with_conv = c->noise_cond = c->skip_rescale = 1;
+    c->fir_taps = 4;
+    memcpy(c->fir_kernel, fir, sizeof fir);
+    c->resblock_type = PSLD_BLOCK_BIGGAN;
+    c->fourier_scale = 16;
+    c->data_deviation = 0.5;
+}
+
+int psld_network_key(int index, psld_key *key)
+{
+    static const char *const types[] = {"whole number",          "number",         "yes or no", "word",
+                                        "list of whole numbers", "list of numbers"};
+    if (index < 0 || index >= ROWS) return 0;
+    const key_row *row = &table[index];
+    *key = (psld_key){.name = row->name,
+                      .type = types[row->kind],
+                      .initial = row->initial,
+                      .choices = row->words,
+                      .min = row->min,
+                      .max = row->max,
+                      .help = row->help};
+    return 1;
+}
+
+int psld_network_key_kinds(const char *key)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(table[i].name, key) == 0) return table[i].networks;
+    return 0;
+}
+
+int psld_network_uses_key(psld_network_kind kind, const char *key)
+{
+    return psld_network_key_kinds(key) >> kind & 1;
+}
+
+psld_status psld_network_keys_check(const psld_node *map)
+{
+    const char *known[ROWS + 1];
+    for (int i = 0; i < ROWS; i++) known[i] = table[i].name;
+    known[ROWS] = NULL;
+    return psld_node_check_keys(map, known);
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+/* NULL where there is nothing, or "???": a value to be given later. */
+static const psld_node *present(const psld_node *map, const char *key)
+{
+    const psld_node *node = psld_node_get(map, key);
+    const char *text = "";
+    if (!node || psld_node_kind_of(node) != PSLD_NODE_SCALAR) return node;
+    return psld_node_text(node, &text) == PSLD_OK && *text && strcmp(text, "???") != 0 && !psld_text_same(text, "null")
+               ? node
+               : NULL;
+}
+
+static psld_status read_whole(const psld_node *node, int min, int max, int *value)
+{
+    int64_t number = 0;
+    PSLD_TRY(psld_node_integer(node, min, max, &number));
+    *value = (int)number;
+    return PSLD_OK;
+}
+
+psld_status psld_network_read_int(const psld_node *map, const char *key, int min, int max, int *value)
+{
+    const psld_node *node = present(map, key);
+    return node ? read_whole(node, min, max, value) : PSLD_OK;
+}
+
+static psld_status read_number(const psld_node *node, const key_row *row, double *value)
+{
+    double number = 0;
+    PSLD_TRY(psld_node_number(node, &number));
+    if (!(number >= row->min && number <= row->max))
+        return psld_node_fail(node, "expected a number from %g to %g, found %g", row->min, row->max, number);
+    *value = number;
+    return PSLD_OK;
+}
+
+/* "a|b|c" as "a, b or c". */
+static const char *in_words(const char *words, char text[160])
+{
+    text[0] = 0;
+    for (const char *at = words, *next; at; at = next) {
+        size_t used = strlen(text);
+        next = strchr(at, '|');
+        const char *between = at == words ? "" : next ? ", " : " or ";
+        snprintf(text + used, 160 - used, "%s%.*s", between, (int)strcspn(at, "|"), at);
+        if (next) next++;
+    }
+    return text;
+}
+
+/* In any case of letters, as published configurations have them. */
+static psld_status read_word(const psld_node *node, const key_row *row, int *which)
+{
+    const char *text;
+    char word[32], meant[PSLD_SUGGESTION_SIZE], expected[160];
+    int position = (int)row->count;
+    PSLD_TRY(psld_node_text(node, &text));
+    for (const char *at = row->words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL, position++) {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "|"), at);
+        if (!psld_text_same(text, word)) continue;
+        *which = position;
+        return PSLD_OK;
+    }
+    return psld_node_fail(node, "expected %s, found \"%s\"%s", in_words(row->words, expected), text,
+                          psld_text_suggest_from(text, row->words, meant));
+}
+
+/* Numbers written as text with commas, "1,2,2,", as some published configurations have them. */
+static psld_status read_comma_list(const psld_node *node, int limit, double *numbers, int *count)
+{
+    const char *text;
+    PSLD_TRY(psld_node_text(node, &text));
+    *count = 0;
+    while (*text) {
+        char word[32];
+        size_t length = strcspn(text, ", ");
+        snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, text);
+        if (*count == limit || !psld_text_number(word, &numbers[*count]))
+            return psld_node_fail(node, "expected a list of at most %d numbers", limit);
+        (*count)++;
+        text += length;
+        text += strspn(text, ", ");
+    }
+    return PSLD_OK;
+}
+
+static psld_status read_numbers(const psld_node *node, int limit, double *numbers, int *count)
+{
+    if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) return read_comma_list(node, limit, numbers, count);
+    size_t size = psld_node_size(node);
+    if (psld_node_kind_of(node) != PSLD_NODE_LIST || size > (size_t)limit)
+        return psld_node_fail(node, "expected a list of at most %d numbers", limit);
+    PSLD_TRY(psld_node_numbers(node, size, numbers));
+    *count = (int)size;
+    return PSLD_OK;
+}
+
+static psld_status read_wholes(const psld_node *node, int max, int *values, int *count)
+{
+    double numbers[PSLD_MAX_LEVELS];
+    int found = 0;
+    PSLD_TRY(read_numbers(node, PSLD_MAX_LEVELS, numbers, &found));
+    for (int i = 0; i < found; i++) {
+        if (!(numbers[i] >= 1 && numbers[i] <= max && numbers[i] == (int)numbers[i]))
+            return psld_node_fail(node, "expected whole numbers from 1 to %d, found %g", max, numbers[i]);
+        values[i] = (int)numbers[i];
+    }
+    *count = found;
+    return PSLD_OK;
+}
+
+static psld_status read_row(const psld_node *node, const key_row *row, psld_network_config *c)
+{
+    void *field = (char *)c + row->offset, *count = (char *)c + row->count;
+    switch (row->kind) {
+    case WHOLE:
+        return read_whole(node, (int)row->min, (int)row->max, field);
+    case NUMBER:
+        return read_number(node, row, field);
+    case FLAG:
+        return psld_node_flag(node, field);
+    case WORD:
+        return read_word(node, row, field); /* enumerations are as large as an int */
+    case WHOLES:
+        return read_wholes(node, (int)row->max, field, count);
+    case NUMBERS:
+        break;
+    }
+    return read_numbers(node, PSLD_MAX_TAPS, field, count);
+}
+
+psld_status psld_network_keys_kind(const psld_node *map, psld_network_kind *kind)
+{
+    psld_network_config config = {.kind = *kind};
+    const psld_node *name = present(map, table[0].name);
+    if (name) PSLD_TRY(read_row(name, &table[0], &config));
+    *kind = config.kind;
+    return PSLD_OK;
+}
+
+psld_status psld_network_keys_read(const psld_node *map, psld_network_config *config)
+{
+    _Static_assert(sizeof config->kind == sizeof(int) && sizeof config->nonlinearity == sizeof(int) &&
+                       sizeof config->progressive == sizeof(int),
+                   "words are read as ints");
+    for (int i = 0; i < ROWS; i++) {
+        const psld_node *node = present(map, table[i].name);
+        int is_for_classifiers = strcmp(table[i].name, "n_cls") == 0;
+        if (!node || (is_for_classifiers && config->kind != PSLD_NET_CLASSIFIER)) continue;
+        PSLD_TRY(read_row(node, &table[i], config));
+    }
+    return PSLD_OK;
+}

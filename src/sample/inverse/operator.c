@@ -1,0 +1,445 @@
+#include "sample/inverse/operator.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "process/matrix.h"
+
+typedef void (*linear_fn)(const psld_operator *op, const double *in, double *work, double *out);
+
+struct psld_task_row {
+    const char *name, *summary;
+    psld_status (*prepare)(psld_operator *op, const psld_task *task);
+    linear_fn forward, adjoint;
+    void (*turn)(const psld_operator *op, int back, const double *y, double *work, double *out); /* NULL: 1 */
+};
+
+/* ---- Denoising: A = 1 -------------------------------------------------------------------------------------------- */
+
+static void set_size(psld_operator *op, size_t channels, size_t height, size_t width)
+{
+    size_t image[3] = {channels, height, width}, vector = height * width;
+    int is_image = op->rank == 3;
+    op->size = channels * height * width;
+    memcpy(op->shape, is_image ? image : &vector, (size_t)op->rank * sizeof *op->shape);
+}
+
+static psld_status fill_squares(psld_operator *op, double square)
+{
+    op->squares = psld_alloc(op->size, sizeof *op->squares);
+    if (!op->squares) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < op->size; i++) op->squares[i] = square;
+    return PSLD_OK;
+}
+
+static psld_status prepare_identity(psld_operator *op, const psld_task *task)
+{
+    (void)task;
+    set_size(op, op->channels, op->height, op->width);
+    return fill_squares(op, 1);
+}
+
+static void copy_forward(const psld_operator *op, const double *x, double *work, double *y)
+{
+    (void)work;
+    memcpy(y, x, op->dim * sizeof *x);
+}
+
+static void copy_back(const psld_operator *op, const double *y, double *work, double *x)
+{
+    (void)work;
+    memcpy(x, y, op->dim * sizeof *x);
+}
+
+/* ---- Inpainting: A picks what is known, A A' = 1 ----------------------------------------------------------------- */
+
+static psld_status prepare_places(psld_operator *op, const psld_task *task)
+{
+    if (!task->known) return psld_fail(PSLD_BAD_ARGUMENT, "inpaint: what is known is not given");
+    op->places = psld_alloc(op->dim, sizeof *op->places);
+    if (!op->places) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < op->dim; i++)
+        if (task->known[i]) op->places[op->size++] = i;
+    if (op->size == 0) return psld_fail(PSLD_BAD_ARGUMENT, "inpaint: nothing is known");
+    op->rank = 1;
+    op->shape[0] = op->size;
+    return fill_squares(op, 1);
+}
+
+static void pick_places(const psld_operator *op, const double *x, double *work, double *y)
+{
+    (void)work;
+    for (size_t i = 0; i < op->size; i++) y[i] = x[op->places[i]];
+}
+
+static void put_places(const psld_operator *op, const double *y, double *work, double *x)
+{
+    (void)work;
+    memset(x, 0, op->dim * sizeof *x);
+    for (size_t i = 0; i < op->size; i++) x[op->places[i]] = y[i];
+}
+
+/* ---- Super-resolution: A takes means of blocks, A A' = 1 / numbers in a block ------------------------------------ */
+
+static psld_status prepare_blocks(psld_operator *op, const psld_task *task)
+{
+    op->factor[0] = op->height == 1 ? 1 : task->factor;
+    op->factor[1] = task->factor;
+    if (task->factor < 1 || op->height % op->factor[0] != 0 || op->width % op->factor[1] != 0)
+        return psld_fail(PSLD_BAD_ARGUMENT, "super-resolution: %zu x %zu is not divisible by a factor of %zu",
+                         op->height, op->width, task->factor);
+    set_size(op, op->channels, op->height / op->factor[0], op->width / op->factor[1]);
+    return fill_squares(op, 1.0 / (double)(op->factor[0] * op->factor[1]));
+}
+
+static size_t block_of(const psld_operator *op, size_t row, size_t column)
+{
+    return row / op->factor[0] * (op->width / op->factor[1]) + column / op->factor[1];
+}
+
+static void average_blocks(const psld_operator *op, const double *x, double *work, double *y)
+{
+    (void)work;
+    double share = 1.0 / (double)(op->factor[0] * op->factor[1]);
+    memset(y, 0, op->size * sizeof *y);
+    for (size_t row = 0; row < op->channels * op->height; row++)
+        for (size_t column = 0; column < op->width; column++)
+            y[block_of(op, row, column)] += share * x[row * op->width + column];
+}
+
+static void spread_blocks(const psld_operator *op, const double *y, double *work, double *x)
+{
+    (void)work;
+    double share = 1.0 / (double)(op->factor[0] * op->factor[1]);
+    for (size_t row = 0; row < op->channels * op->height; row++)
+        for (size_t column = 0; column < op->width; column++)
+            x[row * op->width + column] = share * y[block_of(op, row, column)];
+}
+
+/* ---- Colouring: A is the luma of a colour, A A' = sum of its squared weights ------------------------------------- */
+
+static psld_status prepare_grey(psld_operator *op, const psld_task *task)
+{
+    static const double luma[3] = {0.299, 0.587, 0.114};
+    (void)task;
+    if (op->rank != 3 || op->channels != 3)
+        return psld_fail(PSLD_BAD_ARGUMENT, "colorize: expected a model of images with 3 channels, found %zu",
+                         op->channels);
+    memcpy(op->weight, luma, sizeof luma);
+    set_size(op, 1, op->height, op->width);
+    return fill_squares(op, luma[0] * luma[0] + luma[1] * luma[1] + luma[2] * luma[2]);
+}
+
+static void mix_channels(const psld_operator *op, const double *x, double *work, double *y)
+{
+    (void)work;
+    for (size_t i = 0; i < op->size; i++)
+        y[i] = op->weight[0] * x[i] + op->weight[1] * x[op->size + i] + op->weight[2] * x[2 * op->size + i];
+}
+
+static void share_channels(const psld_operator *op, const double *y, double *work, double *x)
+{
+    (void)work;
+    for (size_t c = 0; c < 3; c++)
+        for (size_t i = 0; i < op->size; i++) x[c * op->size + i] = op->weight[c] * y[i];
+}
+
+/* ---- Deblurring: A is a periodic convolution with a Gaussian, down and across ------------------------------------ */
+
+static const double two_pi = 6.28318530717958647693;
+
+/* Weights by distance around a ring of n pixels: a Gaussian wound around it, cut where it is below 1e-12. */
+static void wind_gaussian(size_t n, double deviation, double *ring)
+{
+    double sum = 0;
+    long reach = (long)ceil(7.5 * deviation);
+    memset(ring, 0, n * sizeof *ring);
+    for (long i = -reach; i <= reach; i++) {
+        long place = i % (long)n;
+        double x = (double)i / deviation, value = exp(-x * x / 2); /* a square of the deviation could vanish */
+        ring[place < 0 ? place + (long)n : place] += value;
+        sum += value;
+    }
+    for (size_t i = 0; i < n; i++) ring[i] /= sum;
+}
+
+/* The matrices of one direction, and the eigenvalue of each frequency: the ring is symmetric. */
+static psld_status prepare_direction(size_t n, double deviation, double **blur, double **hartley, double **response)
+{
+    *blur = psld_alloc(n, n * sizeof(double));
+    *hartley = *blur ? psld_alloc(n, n * sizeof(double)) : NULL;
+    *response = *hartley ? psld_alloc(2 * n, sizeof(double)) : NULL;
+    if (!*response) return PSLD_NO_MEMORY;
+    double *ring = *response + n;
+    wind_gaussian(n, deviation, ring);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double angle = two_pi * (double)(i * j % n) / (double)n;
+            (*blur)[i * n + j] = ring[(i + n - j) % n];
+            (*hartley)[i * n + j] = (cos(angle) + sin(angle)) / sqrt((double)n);
+            (*response)[i] += ring[j] * cos(angle);
+        }
+    return PSLD_OK;
+}
+
+static psld_status prepare_blur(psld_operator *op, const psld_task *task)
+{
+    double *down = NULL, *across = NULL;
+    if (!(task->blur > 0 && task->blur <= 100))
+        return psld_fail(PSLD_BAD_ARGUMENT, "blur: expected a deviation in (0, 100] pixels, found %g", task->blur);
+    set_size(op, op->channels, op->height, op->width);
+    psld_status status = fill_squares(op, 1);
+    if (status == PSLD_OK) status = prepare_direction(op->height, task->blur, &op->blur[0], &op->hartley[0], &down);
+    if (status == PSLD_OK) status = prepare_direction(op->width, task->blur, &op->blur[1], &op->hartley[1], &across);
+    for (size_t i = 0; status == PSLD_OK && i < op->size; i++) {
+        double value = down[i / op->width % op->height] * across[i % op->width];
+        op->squares[i] = value * value;
+    }
+    psld_release(down);
+    psld_release(across);
+    return status;
+}
+
+/* A symmetric matrix for the columns of an image and one for its rows. */
+static void multiply_both(const psld_operator *op, double *const matrix[2], const double *in, double *work, double *out)
+{
+    size_t width = op->width, height = op->height;
+    memset(work, 0, op->dim * sizeof *work);
+    memset(out, 0, op->dim * sizeof *out);
+    for (size_t row = 0; row < op->channels * height; row++)
+        for (size_t j = 0; j < width; j++)
+            for (size_t i = 0; i < width; i++) work[row * width + i] += matrix[1][j * width + i] * in[row * width + j];
+    for (size_t row = 0; row < op->channels * height; row++)
+        for (size_t j = 0; j < height; j++) {
+            double f = matrix[0][row % height * height + j];
+            const double *from = work + (row - row % height + j) * width;
+            for (size_t i = 0; i < width; i++) out[row * width + i] += f * from[i];
+        }
+}
+
+static void blur(const psld_operator *op, const double *in, double *work, double *out)
+{
+    multiply_both(op, op->blur, in, work, out);
+}
+
+static void turn_hartley(const psld_operator *op, int back, const double *y, double *work, double *out)
+{
+    (void)back; /* it is its own inverse */
+    multiply_both(op, op->hartley, y, work, out);
+}
+
+/* ---- Any matrix -------------------------------------------------------------------------------------------------- */
+
+enum { LARGEST_MATRIX = 512 };
+
+/* Makes a diagonal; rows of `vectors` become its eigenvectors. */
+static void diagonalise(size_t n, double *a, double *vectors)
+{
+    double size = 0;
+    for (size_t i = 0; i < n; i++) vectors[i * n + i] = 1, size = fmax(size, a[i * n + i]);
+    for (int sweep = 0; sweep < 60; sweep++) {
+        double largest = 0;
+        for (size_t p = 0; p < n; p++)
+            for (size_t q = p + 1; q < n; q++) {
+                largest = fmax(largest, fabs(a[p * n + q]));
+                if (fabs(a[p * n + q]) > 1e-17 * size) psld_matrix_rotate(n, p, q, a, vectors);
+            }
+        if (largest <= 1e-15 * size) return;
+    }
+}
+
+static psld_status prepare_matrix(psld_operator *op, const psld_task *task)
+{
+    if (!task->matrix || task->rows < 1 || task->rows > LARGEST_MATRIX)
+        return psld_fail(PSLD_BAD_ARGUMENT, "matrix: expected 1 to %d rows, found %zu", LARGEST_MATRIX, task->rows);
+    op->rank = 1;
+    op->size = op->shape[0] = task->rows;
+    op->matrix = psld_copy_bytes(task->matrix, op->size * op->dim * sizeof(double));
+    op->vectors = psld_alloc(op->size, op->size * sizeof(double));
+    double *square = psld_alloc(op->size, op->size * sizeof(double));
+    if (!op->matrix || !op->vectors || !square || fill_squares(op, 0) != PSLD_OK) {
+        psld_release(square);
+        return PSLD_NO_MEMORY;
+    }
+    for (size_t i = 0; i < op->size; i++)
+        for (size_t j = 0; j < op->size; j++)
+            for (size_t l = 0; l < op->dim; l++)
+                square[i * op->size + j] += op->matrix[i * op->dim + l] * op->matrix[j * op->dim + l];
+    diagonalise(op->size, square, op->vectors);
+    for (size_t i = 0; i < op->size; i++) op->squares[i] = fmax(square[i * op->size + i], 0);
+    psld_release(square);
+    return PSLD_OK;
+}
+
+/* out [rows] = matrix in, or out [columns] = matrix' in. */
+static void multiply(size_t rows, size_t columns, const double *matrix, const double *in, double *out)
+{
+    for (size_t i = 0; i < rows; i++) {
+        out[i] = 0;
+        for (size_t j = 0; j < columns; j++) out[i] += matrix[i * columns + j] * in[j];
+    }
+}
+
+static void multiply_transposed(size_t rows, size_t columns, const double *matrix, const double *in, double *out)
+{
+    memset(out, 0, columns * sizeof *out);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) out[j] += matrix[i * columns + j] * in[i];
+}
+
+static void apply_matrix(const psld_operator *op, const double *x, double *work, double *y)
+{
+    (void)work;
+    multiply(op->size, op->dim, op->matrix, x, y);
+}
+
+static void apply_transposed(const psld_operator *op, const double *y, double *work, double *x)
+{
+    (void)work;
+    multiply_transposed(op->size, op->dim, op->matrix, y, x);
+}
+
+static void turn_matrix(const psld_operator *op, int back, const double *y, double *work, double *out)
+{
+    (void)work;
+    if (back)
+        multiply_transposed(op->size, op->size, op->vectors, y, out);
+    else
+        multiply(op->size, op->size, op->vectors, y, out);
+}
+
+/* ---- The table --------------------------------------------------------------------------------------------------- */
+
+static const psld_task_row tasks[] = {
+    {"super-resolution", "means of blocks", prepare_blocks, average_blocks, spread_blocks, NULL},
+    {"deblur", "a Gaussian blur, periodic at the edges", prepare_blur, blur, blur, turn_hartley},
+    {"colorize", "the luma of colours", prepare_grey, mix_channels, share_channels, NULL},
+    {"denoise", "the data themselves", prepare_identity, copy_forward, copy_back, NULL},
+    {"inpaint", "some of the data", prepare_places, pick_places, put_places, NULL},
+    {"linear", "any matrix of at most 512 rows", prepare_matrix, apply_matrix, apply_transposed, turn_matrix},
+};
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+const char *psld_task_name(int index)
+{
+    return index >= 0 && index < TASKS ? tasks[index].name : NULL;
+}
+
+const char *psld_task_summary(int index)
+{
+    return index >= 0 && index < TASKS ? tasks[index].summary : NULL;
+}
+
+void psld_task_defaults(psld_task *task)
+{
+    memset(task, 0, sizeof *task);
+    task->name = "super-resolution";
+    task->factor = 4;
+    task->blur = 2;
+}
+
+static psld_status read_shape(const psld_task *task, psld_operator *op)
+{
+    if (task->rank != 1 && task->rank != 3)
+        return psld_fail(PSLD_BAD_ARGUMENT, "restore: expected vectors or images, found data of rank %d", task->rank);
+    op->rank = task->rank;
+    op->channels = task->rank == 3 ? task->shape[0] : 1;
+    op->height = task->rank == 3 ? task->shape[1] : 1;
+    op->width = task->shape[task->rank - 1];
+    PSLD_TRY(psld_check_doubles("restore", op->channels, op->height, op->width));
+    op->dim = op->channels * op->height * op->width;
+    return op->dim ? PSLD_OK : psld_fail(PSLD_BAD_ARGUMENT, "restore: expected data of at least one number");
+}
+
+psld_status psld_operator_create(const psld_task *task, psld_operator **op)
+{
+    const psld_task_row *row = NULL;
+    *op = NULL;
+    for (int i = 0; i < TASKS; i++)
+        if (psld_text_is(task->name, tasks[i].name)) row = &tasks[i];
+    if (!row) return psld_fail(PSLD_BAD_ARGUMENT, "task: there is none named \"%s\"", task->name ? task->name : "");
+    psld_operator *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    made->task = row;
+    psld_status status = read_shape(task, made);
+    if (status == PSLD_OK) status = row->prepare(made, task);
+    if (status != PSLD_OK) {
+        psld_operator_free(made);
+        return status;
+    }
+    *op = made;
+    return PSLD_OK;
+}
+
+void psld_operator_free(psld_operator *op)
+{
+    if (!op) return;
+    psld_release(op->squares);
+    psld_release(op->places);
+    for (int i = 0; i < 2; i++) {
+        psld_release(op->blur[i]);
+        psld_release(op->hartley[i]);
+    }
+    psld_release(op->matrix);
+    psld_release(op->vectors);
+    psld_release(op);
+}
+
+int psld_operator_shape(const psld_operator *op, size_t shape[PSLD_MAX_RANK])
+{
+    memcpy(shape, op->shape, sizeof op->shape);
+    return op->rank;
+}
+
+void psld_operator_forward(const psld_operator *op, const double *x, double *work, double *y)
+{
+    op->task->forward(op, x, work, y);
+}
+
+void psld_operator_adjoint(const psld_operator *op, const double *y, double *work, double *x)
+{
+    op->task->adjoint(op, y, work, x);
+}
+
+void psld_operator_rotate(const psld_operator *op, int back, const double *y, double *work, double *out)
+{
+    if (op->task->turn)
+        op->task->turn(op, back, y, work, out);
+    else
+        memcpy(out, y, op->size * sizeof *out);
+}
+
+/* As it is where it has the data's shape, one grey for all channels, else A' (A A')^-1 y, whose A A' is one number. */
+psld_status psld_operator_show(const psld_operator *op, const double *y, double *x)
+{
+    double *work = psld_alloc(op->dim, sizeof *work);
+    if (!work) return PSLD_NO_MEMORY;
+    psld_operator_adjoint(op, y, work, x);
+    for (size_t i = 0; i < op->dim; i++) {
+        if (op->size == op->dim)
+            x[i] = y[i];
+        else if (op->weight[0] > 0)
+            x[i] = y[i % op->size];
+        else if (!op->vectors)
+            x[i] /= op->squares[0];
+    }
+    psld_release(work);
+    return PSLD_OK;
+}
+
+psld_status psld_operator_measure(const psld_operator *op, const double *x, double noise, uint64_t seed,
+                                  uint64_t number, double *y)
+{
+    double *work = psld_alloc(op->dim > op->size ? op->dim : op->size, sizeof *work);
+    if (!work) return PSLD_NO_MEMORY;
+    psld_operator_forward(op, x, work, y);
+    if (noise > 0) {
+        psld_random_normal(seed, PSLD_FOR_MEASURING, number, 0, 0, op->size, work);
+        for (size_t i = 0; i < op->size; i++) y[i] += noise * work[i];
+    }
+    psld_release(work);
+    return PSLD_OK;
+}

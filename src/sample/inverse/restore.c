@@ -1,0 +1,479 @@
+/* Restoration: a source whose score is that of another plus grad log p(y | z_t), y = A x_0 + noise.
+ *
+ * p(y | z_t) is the integral of p(y | x_0) over p(x_0 | z_t), which is not known; the methods differ in what they take
+ * for it. With X = E[x_0 | z_t] (the denoiser view), V its covariance, s^2 the noise of y, and z_t = mu x_0 + L n:
+ *
+ *   diffused        The general form of the paper: y is diffused like the data, y_t = mu y + noise, and p(y_t | z_t) is
+ *                   N(A z_t, s^2 mu mu' + Sigma_t (x) A A'), as if A z_t were mu A x_0 itself. Its gradient is linear in
+ *                   y_t, so its mean over all y_t is had by putting mu y there, without drawing. Needs no derivatives.
+ *   reconstruction  N(A X, s^2 + v): pulls along the gradient of |y - A X|^2; v = S^2 / (1 + S^2), S being the effective
+ *                   noise of z_t, is the posterior variance of data with variance 1.
+ *   isotropic       N(A X, s^2 + v A A'), the same with the shape of A.
+ *   posterior       N(A X, s^2 + A V A'). V comes from the denoiser: z_t is an observation of x_0 with noise of
+ *                   deviation S, so V = S^2 dX/dy for that observation (Tweedie's formula differentiated). X depends on
+ *                   z through y = gain z alone and gain mu = 1, so V w = S^2 sum_a mu_a (dX/dz_a)' w: one
+ *                   vector-Jacobian product. Systems with this matrix are solved by conjugate gradients, with the
+ *                   isotropic one as preconditioner. For a Gaussian prior all of this is exact: p(y | z_t) is that
+ *                   Gaussian, and V does not depend on z.
+ *
+ * The last three have the gradient (dX/dz)' A' C^-1 (y - A X), C being the covariance, held back where a network's
+ * derivatives make it too long (part_of_pull). */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "base/workspace.h"
+#include "sample/inverse/operator.h"
+#include "sample/sources/add_gradient.h"
+#include "sample/sources/denoiser.h"
+#include "sample/sources/source.h"
+
+/* Constants of one time. */
+typedef struct moment {
+    double t;
+    double mu[PSLD_MAX_K], cov[PSLD_MATRIX_SIZE];
+    double sigma2;    /* of the effective observation of x_0 */
+    double isotropic; /* v */
+    psld_denoiser denoiser;
+} moment;
+
+struct restored;
+typedef psld_status (*restore_fn)(struct restored *r, const moment *at, size_t n, const double *z, const double *eps);
+
+typedef struct method_row {
+    const char *name, *summary;
+    restore_fn run;
+    int differentiates;
+} method_row;
+
+/* What is the same in all calls. */
+typedef struct restoration {
+    psld_source *base;
+    psld_recipe recipe; /* a copy of its own */
+    const psld_operator *op;
+    const method_row *method;
+    psld_restore_options options;
+    double *y; /* [size] */
+    psld_workspaces workspaces;
+} restoration;
+
+/* A call. */
+typedef struct restored {
+    psld_source *base;
+    const psld_recipe *recipe;
+    const psld_operator *op;
+    const method_row *method;
+    psld_restore_options options;
+    const double *y;
+    double *gradient; /* [n][k * dim]: the result */
+    double *clean;    /* [n][dim]: X, then what is pulled back */
+    double *weight;   /* [n][predicted * dim] */
+    double *product;  /* [n][k * dim]: of a vector with the Jacobian */
+    double *residual; /* [n][size]: y - A X */
+    double *solved;   /* [n][size]: C^-1 (y - A X) */
+    double *cg[5];    /* [n][size] each: residual, residual divided, direction, product with it, solution */
+    double *least;    /* [n]: square of the least residual so far */
+    double *goals;    /* [n]: what it has to fall to; below 0 when the state is done */
+    double *work;     /* [n][room] */
+    size_t room;
+} restored;
+
+/* ---- Constants and memory ---------------------------------------------------------------------------------------- */
+
+static psld_status plan_moment(const restored *r, double t, moment *at)
+{
+    psld_gaussian kernel;
+    double inverse[PSLD_MATRIX_SIZE], strength = 0;
+    int k = r->recipe->spec.k;
+    at->t = t;
+    psld_source_kernel(r->recipe, r->base->exact, t, &kernel);
+    psld_matrix_invert_lower(k, kernel.factor, inverse);
+    memcpy(at->cov, kernel.cov, sizeof at->cov);
+    for (int a = 0; a < k; a++) at->mu[a] = kernel.mean[a * k];
+    for (int a = 0; a < k; a++) {
+        double white = 0;
+        for (int b = 0; b <= a; b++) white += inverse[a * k + b] * at->mu[b];
+        strength += white * white;
+    }
+    at->sigma2 = 1 / strength;
+    at->isotropic = at->sigma2 / (1 + at->sigma2);
+    if (!r->method->differentiates) return PSLD_OK;
+    return psld_denoiser_plan(r->recipe, r->base->exact, t, &at->denoiser);
+}
+
+static psld_status make_rooms(restored *r, psld_workspace *memory, size_t n)
+{
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
+    r->room = dim + (k + 1) * size;
+    struct {
+        double **room;
+        size_t width;
+    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},     {&r->weight, (size_t)r->recipe->predicted * dim},
+                       {&r->product, k * dim},  {&r->residual, size}, {&r->solved, size},
+                       {&r->cg[0], size},       {&r->cg[1], size},    {&r->cg[2], size},
+                       {&r->cg[3], size},       {&r->cg[4], size},    {&r->least, 1},
+                       {&r->goals, 1},          {&r->work, r->room}};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        PSLD_TRY(psld_workspace_room(memory, (int)i, n, rooms[i].width, sizeof(double), (void **)rooms[i].room));
+    return PSLD_OK;
+}
+
+/* ---- The diffused measurement ------------------------------------------------------------------------------------ */
+
+typedef struct diffused_job {
+    const restored *r;
+    const moment *at;
+    const double *z;
+    double *precision; /* [size][k x k]: inverses of s^2 mu mu' + square cov; 0 where nothing is measured */
+} diffused_job;
+
+static void invert_mixed(const restored *r, const moment *at, double square, double *out)
+{
+    double cov[PSLD_MATRIX_SIZE], lower[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], transposed[PSLD_MATRIX_SIZE];
+    int k = r->recipe->spec.k;
+    memset(out, 0, (size_t)(k * k) * sizeof *out);
+    if (square < 1e-14) return;
+    for (int i = 0; i < k * k; i++)
+        cov[i] = r->options.noise * r->options.noise * at->mu[i / k] * at->mu[i % k] + square * at->cov[i];
+    if (psld_matrix_cholesky(k, cov, lower)) return; /* singular to working precision: says nothing */
+    psld_matrix_invert_lower(k, lower, inverse);
+    psld_matrix_transpose(k, inverse, transposed);
+    psld_matrix_multiply(k, transposed, inverse, out);
+}
+
+static void diffused_state(const diffused_job *job, size_t i)
+{
+    const restored *r = job->r;
+    const psld_operator *op = r->op;
+    size_t k = (size_t)r->recipe->spec.k, dim = op->dim, size = op->size;
+    double *work = r->work + i * r->room, *rest = work + dim, *spare = rest + k * size;
+    double *gradient = r->gradient + i * k * dim;
+    for (size_t a = 0; a < k; a++) {
+        psld_operator_forward(op, job->z + (i * k + a) * dim, work, spare);
+        for (size_t l = 0; l < size; l++) spare[l] = job->at->mu[a] * r->y[l] - spare[l];
+        psld_operator_rotate(op, 0, spare, work, rest + a * size);
+    }
+    for (size_t a = 0; a < k; a++) {
+        double *out = r->cg[0] + i * size;
+        for (size_t l = 0; l < size; l++) {
+            out[l] = 0;
+            for (size_t b = 0; b < k; b++) out[l] += job->precision[l * k * k + a * k + b] * rest[b * size + l];
+        }
+        psld_operator_rotate(op, 1, out, work, spare);
+        psld_operator_adjoint(op, spare, work, gradient + a * dim);
+    }
+}
+
+static void diffused_range(void *context, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) diffused_state(context, i);
+}
+
+static psld_status run_diffused(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+{
+    size_t k = (size_t)r->recipe->spec.k, size = r->op->size;
+    (void)eps;
+    diffused_job job = {r, at, z, psld_alloc(size, k * k * sizeof(double))};
+    if (!job.precision) return PSLD_NO_MEMORY;
+    for (size_t l = 0; l < size; l++) {
+        int as_before = l > 0 && r->op->squares[l] == r->op->squares[l - 1];
+        double *out = job.precision + l * k * k;
+        if (as_before)
+            memcpy(out, out - k * k, k * k * sizeof *out);
+        else
+            invert_mixed(r, at, r->op->squares[l], out);
+    }
+    psld_parallel(n, 1, diffused_range, &job);
+    psld_release(job.precision);
+    return PSLD_OK;
+}
+
+/* ---- Through the denoiser ---------------------------------------------------------------------------------------- */
+
+/* product = (dX/dz)' v, v [n][dim]. */
+static psld_status pull_back(restored *r, const moment *at, size_t n, const double *z, const double *v)
+{
+    const psld_denoiser *d = &at->denoiser;
+    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = r->op->dim;
+    double *times = r->work; /* one for each state: room >= 1 */
+    for (size_t i = 0; i < n; i++) {
+        times[i] = at->t;
+        for (size_t c = 0; c < predicted; c++)
+            for (size_t j = 0; j < dim; j++) r->weight[(i * predicted + c) * dim + j] = d->eps[c] * v[i * dim + j];
+    }
+    PSLD_TRY(psld_source_gradient(r->base, n, dim, z, times, r->weight, NULL, r->product));
+    for (size_t i = 0; i < n; i++)
+        for (size_t a = 0; a < k; a++)
+            for (size_t j = 0; j < dim; j++) r->product[(i * k + a) * dim + j] += d->state[a] * v[i * dim + j];
+    return PSLD_OK;
+}
+
+/* residual = y - A X. */
+static void find_residuals(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+{
+    size_t dim = r->op->dim, size = r->op->size;
+    psld_denoiser_apply(&at->denoiser, n, dim, z, eps, r->clean);
+    for (size_t i = 0; i < n; i++) {
+        double *rest = r->residual + i * size;
+        psld_operator_forward(r->op, r->clean + i * dim, r->work, rest);
+        for (size_t l = 0; l < size; l++) rest[l] = r->y[l] - rest[l];
+    }
+}
+
+static double dot(size_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* A pull p moves A X by A V A' p, and exact Bayes has A V A' p + s^2 p = y - A X, so that it never goes beyond y. A
+ * network's derivatives, and with them V, may be far larger than any covariance of data or not even be one, most of all
+ * near t = 1; a p made for another V, or by iterations that did not converge, then goes beyond, and farther at each
+ * evaluation. So it is cut to where its own direction has the exact length, which needs nothing but the product with
+ * the Jacobian that is there already. The exact p is not cut, nor is one for a V that is larger than the network's. */
+static double part_of_pull(const restored *r, const moment *at, size_t i)
+{
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
+    const double *p = r->solved + i * size, *spread = r->clean + i * dim; /* A' p */
+    double wanted = dot(size, p, r->residual + i * size), found = r->options.noise * r->options.noise * dot(size, p, p);
+    for (size_t a = 0; a < k; a++) found += at->sigma2 * at->mu[a] * dot(dim, spread, r->product + (i * k + a) * dim);
+    return found > 0 ? fmax(0, fmin(1, wanted / found)) : 0;
+}
+
+/* gradient = (dX/dz)' A' solved, or as much of it as is good. */
+static psld_status finish_gradient(restored *r, const moment *at, size_t n, const double *z)
+{
+    size_t dim = r->op->dim, state = (size_t)r->recipe->spec.k * dim;
+    for (size_t i = 0; i < n; i++)
+        psld_operator_adjoint(r->op, r->solved + i * r->op->size, r->work, r->clean + i * dim);
+    PSLD_TRY(pull_back(r, at, n, z, r->clean));
+    for (size_t i = 0; i < n; i++) {
+        double part = part_of_pull(r, at, i);
+        for (size_t j = 0; j < state; j++) r->gradient[i * state + j] = part * r->product[i * state + j];
+    }
+    return PSLD_OK;
+}
+
+static psld_status run_reconstruction(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+{
+    double variance = r->options.noise * r->options.noise + at->isotropic;
+    find_residuals(r, at, n, z, eps);
+    for (size_t i = 0; i < n * r->op->size; i++) r->solved[i] = r->residual[i] / variance;
+    return finish_gradient(r, at, n, z);
+}
+
+/* out = (s^2 + v A A')^-1 in, for one state; what is not measured at all is left out. May be in place. */
+static void divide_isotropic(const restored *r, const moment *at, const double *in, double *out)
+{
+    size_t size = r->op->size;
+    double noise2 = r->options.noise * r->options.noise, *turned = r->work + r->op->dim, *work = turned + size;
+    psld_operator_rotate(r->op, 0, in, work, turned);
+    for (size_t l = 0; l < size; l++) {
+        double variance = noise2 + at->isotropic * r->op->squares[l];
+        turned[l] = variance > 1e-14 * at->isotropic ? turned[l] / variance : 0;
+    }
+    psld_operator_rotate(r->op, 1, turned, work, out);
+}
+
+static psld_status run_isotropic(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+{
+    size_t size = r->op->size;
+    find_residuals(r, at, n, z, eps);
+    for (size_t i = 0; i < n; i++) divide_isotropic(r, at, r->residual + i * size, r->solved + i * size);
+    return finish_gradient(r, at, n, z);
+}
+
+/* ---- With the posterior covariance ------------------------------------------------------------------------------- */
+
+/* out = (s^2 + A V A') in, for all states. */
+static psld_status multiply_covariance(restored *r, const moment *at, size_t n, const double *z, const double *in,
+                                       double *out)
+{
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
+    double noise2 = r->options.noise * r->options.noise;
+    for (size_t i = 0; i < n; i++) psld_operator_adjoint(r->op, in + i * size, r->work, r->clean + i * dim);
+    PSLD_TRY(pull_back(r, at, n, z, r->clean));
+    for (size_t i = 0; i < n; i++) {
+        double *v = r->clean + i * dim;
+        memset(v, 0, dim * sizeof *v);
+        for (size_t a = 0; a < k; a++)
+            for (size_t j = 0; j < dim; j++) v[j] += at->sigma2 * at->mu[a] * r->product[(i * k + a) * dim + j];
+        psld_operator_forward(r->op, v, r->work, out + i * size);
+        for (size_t l = 0; l < size; l++) out[i * size + l] += noise2 * in[i * size + l];
+    }
+    return PSLD_OK;
+}
+
+/* One state's part of an iteration of conjugate gradients: x += step p, rest -= step C p. A network's V is not quite
+ * symmetric and may not even be a covariance, and the iterations then lead astray: `solved` keeps the x with the least
+ * residual. Ends where the residual is small enough, and where the curvature is not positive. */
+static void take_step(const restored *r, const moment *at, size_t i)
+{
+    size_t size = r->op->size;
+    double *rest = r->cg[0] + i * size, *divided = r->cg[1] + i * size, *p = r->cg[2] + i * size;
+    double *cp = r->cg[3] + i * size, *x = r->cg[4] + i * size, *goal = &r->goals[i];
+    double before = dot(size, rest, divided), curvature = dot(size, p, cp);
+    if (!(before > *goal && curvature > 0)) {
+        *goal = -1;
+        return;
+    }
+    for (size_t l = 0; l < size; l++) {
+        x[l] += before / curvature * p[l];
+        rest[l] -= before / curvature * cp[l];
+    }
+    divide_isotropic(r, at, rest, divided);
+    double after = dot(size, rest, divided);
+    for (size_t l = 0; l < size; l++) p[l] = divided[l] + after / before * p[l];
+    if (after < r->least[i]) {
+        r->least[i] = after;
+        memcpy(r->solved + i * size, x, size * sizeof *x);
+    }
+    if (after <= *goal) *goal = -1;
+}
+
+/* solved = (s^2 + A V A')^-1 residual, each state for itself: how many are solved at once leaves no mark. */
+static psld_status solve(restored *r, const moment *at, size_t n, const double *z)
+{
+    size_t size = r->op->size;
+    memcpy(r->cg[0], r->residual, n * size * sizeof(double));
+    memset(r->solved, 0, n * size * sizeof(double));
+    memset(r->cg[4], 0, n * size * sizeof(double));
+    for (size_t i = 0; i < n; i++) {
+        divide_isotropic(r, at, r->cg[0] + i * size, r->cg[1] + i * size);
+        r->least[i] = dot(size, r->cg[0] + i * size, r->cg[1] + i * size);
+        r->goals[i] = r->options.tolerance * r->options.tolerance * r->least[i];
+    }
+    memcpy(r->cg[2], r->cg[1], n * size * sizeof(double));
+    for (int iteration = 0; iteration < r->options.iterations; iteration++) {
+        size_t open = 0;
+        PSLD_TRY(multiply_covariance(r, at, n, z, r->cg[2], r->cg[3]));
+        for (size_t i = 0; i < n; i++)
+            if (r->goals[i] >= 0) {
+                take_step(r, at, i);
+                open += r->goals[i] >= 0;
+            }
+        if (!open) break;
+    }
+    return PSLD_OK;
+}
+
+static psld_status run_posterior(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+{
+    find_residuals(r, at, n, z, eps);
+    PSLD_TRY(solve(r, at, n, z));
+    return finish_gradient(r, at, n, z);
+}
+
+/* ---- The source -------------------------------------------------------------------------------------------------- */
+
+static const method_row methods[] = {
+    {"posterior", "with the covariance of x_0 given z_t: exact for a Gaussian prior", run_posterior, 1},
+    {"isotropic", "the same with one variance for all of it", run_isotropic, 1},
+    {"reconstruction", "the gradient of |y - A x_0|^2 through the denoiser", run_reconstruction, 1},
+    {"diffused", "the measurement diffused like the data (the paper's form): needs no derivatives", run_diffused, 0},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+const char *psld_restore_name(int index)
+{
+    return index >= 0 && index < METHODS ? methods[index].name : NULL;
+}
+
+const char *psld_restore_summary(int index)
+{
+    return index >= 0 && index < METHODS ? methods[index].summary : NULL;
+}
+
+void psld_restore_defaults(psld_restore_options *options)
+{
+    *options = (psld_restore_options){.method = methods[0].name, .scale = 1, .iterations = 8, .tolerance = 1e-4};
+}
+
+static psld_status restore_all(restored *r, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                               const double *t, double *eps)
+{
+    size_t state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
+    PSLD_TRY(make_rooms(r, memory, n));
+    PSLD_TRY(psld_source_predict(r->base, n, dim, z, t, eps));
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        moment at;
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        PSLD_TRY(plan_moment(r, t[begin], &at));
+        PSLD_TRY(r->method->run(r, &at, end - begin, z + begin * state, eps + begin * predicted));
+        PSLD_TRY(psld_eps_add_gradient(r->recipe, end - begin, dim, t + begin, r->options.scale, r->gradient,
+                                       eps + begin * predicted));
+    }
+    return PSLD_OK;
+}
+
+static psld_status predict_restored(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    restoration *all = user;
+    if (dim != all->op->dim)
+        return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers a variable, the task %zu", dim,
+                         all->op->dim);
+    psld_workspace *memory = psld_workspace_take(&all->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    restored call = {.base = all->base,
+                     .recipe = &all->recipe,
+                     .op = all->op,
+                     .method = all->method,
+                     .options = all->options,
+                     .y = all->y};
+    psld_status status = restore_all(&call, memory, n, dim, z, t, eps);
+    psld_workspace_give(&all->workspaces, memory);
+    return status;
+}
+
+static void release_restored(void *user)
+{
+    restoration *all = user;
+    psld_workspaces_release(&all->workspaces);
+    psld_release(all->y);
+    psld_release(all);
+}
+
+static psld_status check_restoring(const psld_source *base, const method_row *method,
+                                   const psld_restore_options *options)
+{
+    if (!method)
+        return psld_fail(PSLD_BAD_ARGUMENT, "method: there is none named \"%s\"",
+                         options->method ? options->method : "");
+    if (!(options->noise >= 0) || !isfinite(options->noise))
+        return psld_fail(PSLD_BAD_ARGUMENT, "noise: expected a number of at least 0, found %g", options->noise);
+    if (!isfinite(options->scale))
+        return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a finite number, found %g", options->scale);
+    if (options->iterations < 1 || options->iterations > 1000)
+        return psld_fail(PSLD_BAD_ARGUMENT, "iterations: expected 1 to 1000, found %d", options->iterations);
+    if (!(options->tolerance >= 0 && options->tolerance < 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in [0, 1), found %g", options->tolerance);
+    if (method->differentiates && !base->gradient)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "restore: method %s differentiates the score, which this source cannot; wrap it the other way "
+                         "round, or take diffused",
+                         method->name);
+    return PSLD_OK;
+}
+
+psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, const psld_operator *op, const double *y,
+                                const psld_restore_options *options, psld_source **source)
+{
+    const method_row *method = NULL;
+    *source = NULL;
+    for (int i = 0; i < METHODS; i++)
+        if (psld_text_is(options->method, methods[i].name)) method = &methods[i];
+    PSLD_TRY(check_restoring(base, method, options));
+    restoration *r = psld_alloc(1, sizeof *r);
+    if (!r) return PSLD_NO_MEMORY;
+    *r = (restoration){.base = base, .recipe = *recipe, .op = op, .method = method, .options = *options};
+    r->options.method = method->name;
+    r->y = psld_copy_bytes(y, op->size * sizeof *y);
+    if (!r->y) {
+        release_restored(r);
+        return PSLD_NO_MEMORY;
+    }
+    return psld_source_wrap(base, recipe, predict_restored, release_restored, r, source);
+}

@@ -1,0 +1,48 @@
+#include "sample/reverse.h"
+
+#include "base/log.h"
+#include "sample/samplers/sampler.h"
+
+psld_status psld_reverse_predict_each(psld_reverse *reverse, size_t n, const double *z)
+{
+    size_t batch = reverse->options->batch, predicted = reverse->predicted * reverse->dim;
+    for (size_t begin = 0; begin < n; begin += batch) {
+        size_t now = n - begin < batch ? n - begin : batch;
+        PSLD_TRY(psld_source_predict(reverse->source, now, reverse->dim, z + begin * reverse->k * reverse->dim,
+                                     reverse->t + begin, reverse->eps + begin * predicted));
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_reverse_predict(psld_reverse *reverse, const double *z, double t)
+{
+    for (size_t i = 0; i < reverse->count; i++) reverse->t[i] = t;
+    PSLD_TRY(psld_reverse_predict_each(reverse, reverse->count, z));
+    return psld_reverse_watch(reverse, 0, reverse->count, t, z, reverse->eps);
+}
+
+psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t count, double t, const double *z,
+                               const double *eps)
+{
+    const psld_sample_options *o = reverse->options;
+    uint64_t before = psld_fail_count();
+    if (!o->watch) return PSLD_OK;
+    return psld_fail_callback("watch", before,
+                              o->watch(o->watch_user, reverse->first + begin, count, reverse->dim, t, z, eps));
+}
+
+psld_status psld_explicit_step_take(psld_reverse *reverse, uint64_t index, const void *table)
+{
+    const psld_explicit_step *step = table;
+    PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
+    psld_affine_apply(reverse, &step->move, PSLD_FOR_STEP, index, NULL, reverse->z, reverse->z);
+    return PSLD_OK;
+}
+
+psld_status psld_reverse_report(const psld_reverse *reverse, double fraction)
+{
+    /* a thousand units a sample are fine enough for any display */
+    uint64_t here = (uint64_t)(fraction * 1000 * (double)reverse->count);
+    return psld_progress(reverse->options->progress, reverse->options->progress_user, reverse->done_before + here,
+                         reverse->total);
+}

@@ -1,0 +1,222 @@
+#include "sample/sample.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "sample/inverse/inpaint.h"
+#include "sample/options.h"
+
+/* ---- The steps of one batch --------------------------------------------------------------------------------------- */
+
+/* Step i of the schedule. `visit` counts all steps that a sample has taken, repeated ones included. */
+static psld_status take_step(psld_reverse *reverse, const psld_schedule *schedule, int i, uint64_t visit)
+{
+    uint64_t correctors = (uint64_t)reverse->options->corrector, draw = 1 + visit * (1 + correctors);
+    double from = schedule->times[i], t = schedule->times[i + 1];
+    PSLD_TRY(schedule->sampler->step(reverse, visit, schedule->tables + (size_t)i * schedule->sampler->table_size));
+    psld_inpaint_apply(reverse, 0, reverse->count, from, t, draw, reverse->z);
+    for (uint64_t c = 0; c < correctors; c++) {
+        PSLD_TRY(psld_reverse_predict(reverse, reverse->z, t));
+        psld_affine_apply(reverse, &schedule->correctors[i], PSLD_FOR_CORRECTOR, visit * correctors + c, NULL,
+                          reverse->z, reverse->z);
+        psld_inpaint_apply(reverse, 0, reverse->count, from, t, draw + 1 + c, reverse->z);
+    }
+    return PSLD_OK;
+}
+
+static psld_status take_steps(psld_reverse *reverse, const psld_schedule *schedule)
+{
+    int jump = schedule->repeats > 1 ? reverse->options->inpainting->jump : schedule->steps,
+        all = schedule->steps * schedule->repeats;
+    uint64_t visit = 0, jumps = 0;
+    for (int begin = 0, end; begin < schedule->steps; begin = end) {
+        end = schedule->steps - begin < jump ? schedule->steps : begin + jump;
+        for (int pass = 0; pass < schedule->repeats; pass++) {
+            if (pass > 0)
+                PSLD_TRY(psld_inpaint_diffuse(reverse, schedule->times[end], schedule->times[begin], jumps++));
+            for (int i = begin; i < end; i++) {
+                PSLD_TRY(take_step(reverse, schedule, i, visit++));
+                PSLD_TRY(psld_reverse_report(reverse, (double)visit / all));
+            }
+        }
+    }
+    reverse->evaluations +=
+        (uint64_t)(all * (schedule->sampler->info.evaluations + reverse->options->corrector) - schedule->truncated);
+    reverse->groups++;
+    return PSLD_OK;
+}
+
+static psld_status check_states(const psld_reverse *reverse)
+{
+    for (size_t i = 0; i < reverse->count * reverse->k * reverse->dim; i++)
+        if (!isfinite(reverse->z[i]))
+            return psld_fail(PSLD_NOT_FINITE,
+                             "sample %llu left the range of numbers: try more steps or another sampler",
+                             (unsigned long long)(reverse->first + i / (reverse->k * reverse->dim)));
+    return PSLD_OK;
+}
+
+static psld_status sample_batch(psld_reverse *reverse, const psld_schedule *schedule)
+{
+    double eps = reverse->options->eps;
+    psld_inpaint_apply(reverse, 0, reverse->count, 1, 1, 0, reverse->z);
+    PSLD_TRY(schedule->sampler->info.adaptive ? schedule->sampler->integrate(reverse) : take_steps(reverse, schedule));
+    if (schedule->sampler->info.adaptive) psld_inpaint_apply(reverse, 0, reverse->count, eps, eps, 0, reverse->z);
+    if (reverse->options->denoise) {
+        PSLD_TRY(psld_reverse_predict(reverse, reverse->z, eps));
+        psld_affine_apply(reverse, &schedule->last, PSLD_FOR_STEP, 0, NULL, reverse->z, reverse->z);
+        psld_inpaint_apply(reverse, 0, reverse->count, eps, 0, 0, reverse->z);
+    }
+    return check_states(reverse);
+}
+
+/* The stationary law, variable by variable. */
+static void draw_start(const psld_reverse *reverse)
+{
+    for (size_t i = 0; i < reverse->count; i++) {
+        double *z = reverse->z + i * reverse->k * reverse->dim;
+        psld_random_normal(reverse->options->seed, PSLD_FOR_START, reverse->first + i, 0, 0, reverse->k * reverse->dim,
+                           z);
+        for (size_t a = 1; a < reverse->k; a++)
+            for (size_t j = 0; j < reverse->dim; j++) z[a * reverse->dim + j] *= reverse->recipe->deviation[a];
+    }
+}
+
+size_t psld_batch_size(size_t count, size_t batch, size_t group)
+{
+    if (batch >= count || group >= count) return count; /* before any sum, which might wrap */
+    if (group < 1) group = 1;
+    batch = ((batch - (batch > 0)) / group + 1) * group;
+    return batch < count ? batch : count;
+}
+
+static psld_status allocate_batch(psld_reverse *reverse, size_t batch, const psld_sampler *sampler)
+{
+    size_t state = reverse->k * reverse->dim;
+    reverse->eps = psld_alloc(batch, reverse->predicted * reverse->dim * sizeof(double));
+    reverse->t = reverse->eps ? psld_alloc(batch, sizeof(double)) : NULL;
+    reverse->work = reverse->t ? psld_alloc(batch * (size_t)sampler->work_states, state * sizeof(double)) : NULL;
+    return reverse->work ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+static psld_status sample_batches(psld_reverse *reverse, const psld_schedule *schedule, uint64_t first, size_t count,
+                                  const double *start, double *z)
+{
+    size_t group = schedule->sampler->info.adaptive ? reverse->options->ode_group : 1,
+           state = reverse->k * reverse->dim;
+    size_t batch = psld_batch_size(count, reverse->options->batch, group);
+    PSLD_TRY(allocate_batch(reverse, batch, schedule->sampler));
+    reverse->total = (uint64_t)count * 1000;
+    PSLD_TRY(psld_reverse_report(reverse, 0));
+    for (size_t begin = 0; begin < count; begin += batch) {
+        reverse->first = first + begin;
+        reverse->count = count - begin < batch ? count - begin : batch;
+        reverse->z = z + begin * state;
+        reverse->done_before = (uint64_t)begin * 1000;
+        if (start)
+            memmove(reverse->z, start + begin * state, reverse->count * state * sizeof(double));
+        else
+            draw_start(reverse);
+        PSLD_TRY(sample_batch(reverse, schedule));
+        PSLD_TRY(psld_reverse_report(reverse, 1));
+    }
+    return PSLD_OK;
+}
+
+/* ---- Calls -------------------------------------------------------------------------------------------------------- */
+
+/* Starting from the stationary law is an approximation; where it is a bad one, say so. */
+void psld_sample_warn(const psld_recipe *recipe)
+{
+    double distance;
+    if (psld_recipe_distance(recipe, 1, &distance) != PSLD_OK || distance <= PSLD_DISTANCE_LIMIT) return;
+    psld_log(
+        PSLD_LOG_WARNING,
+        "recipe %s is still %.2g nats a coordinate from stationary at t = 1, where sampling starts as if it were not: "
+        "raise beta",
+        recipe->spec.name, distance);
+}
+
+/* Whether this source can be evaluated with these options, which are complete. */
+static psld_status check_source(const psld_recipe *recipe, const psld_source *source,
+                                const psld_sample_options *options)
+{
+    if (options->eps < source->earliest)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
+                         "eps or end_sigma",
+                         recipe->spec.name, source->earliest, options->eps);
+    return psld_source_check(source, recipe);
+}
+
+psld_status psld_sample_check(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options)
+{
+    psld_sample_options resolved;
+    psld_schedule schedule = {0};
+    PSLD_TRY(psld_sample_resolve(recipe, options, &schedule.sampler, &resolved));
+    PSLD_TRY(check_source(recipe, source, &resolved));
+    psld_status status = psld_schedule_plan(recipe, &resolved, source->exact, &schedule);
+    psld_schedule_release(&schedule);
+    return status;
+}
+
+psld_status psld_sample_check_call(const psld_recipe *recipe, const psld_source *source,
+                                   const psld_sample_options *options, size_t count, size_t dim)
+{
+    if (count < 1 || dim < 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of at least one number");
+    PSLD_TRY(psld_check_doubles("samples", count, (size_t)recipe->spec.k, dim));
+    return check_source(recipe, source, options);
+}
+
+psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                              psld_schedule *schedule, uint64_t first, size_t count, size_t dim, const double *start,
+                              double *z, psld_sample_cost *cost)
+{
+    psld_reverse reverse = {.recipe = recipe, .source = source, .options = options, .dim = dim};
+    reverse.k = (size_t)recipe->spec.k;
+    reverse.predicted = (size_t)recipe->predicted;
+    psld_status status = psld_schedule_plan(recipe, options, source->exact, schedule);
+    if (status == PSLD_OK) status = sample_batches(&reverse, schedule, first, count, start, z);
+    cost->evaluations += reverse.evaluations;
+    cost->groups += reverse.groups;
+    psld_release(reverse.eps);
+    psld_release(reverse.t);
+    psld_release(reverse.work);
+    psld_schedule_release(schedule);
+    return status;
+}
+
+psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                                uint64_t first, size_t count, size_t dim, const double *start, double *z,
+                                psld_sample_cost *cost)
+{
+    psld_sample_options resolved;
+    psld_source *clipped = NULL;
+    psld_schedule schedule = {0};
+    PSLD_TRY(psld_sample_resolve(recipe, options, &schedule.sampler, &resolved));
+    PSLD_TRY(psld_sample_check_call(recipe, source, &resolved, count, dim));
+    if (options->clip > 0 || options->threshold > 0)
+        PSLD_TRY(psld_source_clip(source, recipe, options->clip > 0 ? options->clip : 1, options->threshold, &clipped));
+    psld_status status =
+        psld_sample_along(recipe, clipped ? clipped : source, &resolved, &schedule, first, count, dim, start, z, cost);
+    psld_source_free(clipped);
+    return status;
+}
+
+uint64_t psld_sample_nfe(const psld_sample_options *options, const psld_sample_cost *cost)
+{
+    return (cost->evaluations + cost->groups - 1) / cost->groups + (options->denoise != 0);
+}
+
+psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
+                        uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
+{
+    psld_sample_cost cost = {0};
+    if (!start) psld_sample_warn(recipe);
+    PSLD_TRY(psld_sample_counted(recipe, source, options, first, count, dim, start, z, &cost));
+    if (nfe) *nfe = psld_sample_nfe(options, &cost);
+    return PSLD_OK;
+}

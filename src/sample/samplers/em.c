@@ -1,0 +1,26 @@
+/* Euler-Maruyama: drift and noise frozen at the start of the step. Weak order 1. */
+#include <math.h>
+
+#include "sample/samplers/sampler.h"
+
+static psld_status plan_em(const psld_recipe *recipe, double t, double u, int truncated, void *table)
+{
+    psld_explicit_step *step = table;
+    (void)truncated;
+    step->t = t;
+    PSLD_TRY(psld_affine_euler(recipe, t, t - u, 2, &step->move));
+    double root = sqrt(psld_beta(recipe, t) * (t - u));
+    for (int i = 0; i < recipe->spec.k * recipe->spec.k; i++) step->move.noise[i] = root * recipe->noise[i];
+    return PSLD_OK;
+}
+
+const psld_sampler psld_sampler_em = {
+    .info = {.name = "em",
+             .summary = "Euler-Maruyama on the reverse SDE",
+             .grid = "quadratic",
+             .nfe = 250,
+             .evaluations = 1},
+    .table_size = sizeof(psld_explicit_step),
+    .plan_step = plan_em,
+    .step = psld_explicit_step_take,
+};

@@ -1,0 +1,10 @@
+/* All samplers, in the order in which lists show them. A new sampler is its file and a line here. */
+PSLD_SAMPLER(em)
+PSLD_SAMPLER(sscs)
+PSLD_SAMPLER(ode)
+PSLD_SAMPLER(euler_ode)
+PSLD_SAMPLER(heun)
+PSLD_SAMPLER(dpm)
+PSLD_SAMPLER(collapsed)
+PSLD_SAMPLER(collapsed_heun)
+PSLD_SAMPLER(ancestral)

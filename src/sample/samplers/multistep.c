@@ -1,0 +1,156 @@
+#include "sample/samplers/multistep.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/threads.h"
+#include "sample/samplers/quadrature.h"
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
+
+#define MIN_SHARE 0.3 /* of the certainty of the best */
+
+double psld_multistep_clock(double detail, double lambda)
+{
+    return detail > 0 ? -log1p(exp(-2 * lambda) / (detail * detail)) / 2 : lambda;
+}
+
+int psld_multistep_uses(const psld_multistep_window *window, int order, int j)
+{
+    double best = 0;
+    for (int m = 0; m < order; m++) best = fmax(best, window->certainty[m]);
+    return MIN_SHARE * best <= window->certainty[j];
+}
+
+double psld_multistep_weight(const psld_multistep_window *window, int order, int j, double clock)
+{
+    double nodes[PSLD_MAX_ORDER];
+    int count = 0, at = -1;
+    for (int m = 0; m < order; m++) {
+        if (!psld_multistep_uses(window, order, m)) continue;
+        if (m == j) at = count;
+        nodes[count++] = window->clock[m];
+    }
+    return at < 0 ? 0 : psld_lagrange(count, nodes, at, clock);
+}
+
+typedef struct planning {
+    const psld_discretisation *grid;
+    int exact; /* see psld_source: whose frame the time of the clean data is measured in */
+    psld_multistep_fn plan;
+    double *sigma; /* [steps] */
+    psld_multistep *tables;
+    psld_status *status; /* [steps] */
+    psld_status (*body)(const struct planning *p, size_t step);
+} planning;
+
+/* When clean data are known, and how well. */
+static psld_status find_evaluation(const planning *p, size_t i)
+{
+    psld_collapsed_frame frame;
+    PSLD_TRY(psld_collapsed_frame_plan(p->grid->recipe, p->exact, p->grid->times[i], &frame));
+    p->sigma[i] = frame.sigma;
+    return psld_denoiser_plan(p->grid->recipe, p->grid->exact, p->grid->times[i], &p->tables[i].denoiser);
+}
+
+static psld_status plan_step(const planning *p, size_t i)
+{
+    const psld_discretisation *grid = p->grid;
+    psld_multistep *table = &p->tables[i];
+    psld_multistep_window window = {
+        .t = grid->times[i], .u = grid->times[i + 1], .order = grid->options->order, .detail = grid->options->detail};
+    if (window.order > (int)i + 1) window.order = (int)i + 1;
+    for (int j = 0; j < window.order; j++) {
+        window.sigma[j] = p->sigma[i - (size_t)j];
+        window.clock[j] = psld_multistep_clock(window.detail, -log(window.sigma[j]));
+        window.certainty[j] = p->tables[i - (size_t)j].denoiser.certainty;
+    }
+    table->t = window.t;
+    table->index = (int)i;
+    table->order = window.order;
+    return p->plan(grid, &window, table);
+}
+
+static void plan_range(void *context, size_t begin, size_t end)
+{
+    const planning *p = context;
+    for (size_t i = begin; i < end; i++) p->status[i] = p->body(p, i);
+}
+
+/* One or the other for every step, on all threads. */
+static psld_status for_all_steps(planning *p, psld_status (*body)(const planning *, size_t))
+{
+    size_t steps = (size_t)p->grid->steps;
+    p->body = body;
+    psld_parallel(steps, 1, plan_range, p);
+    for (size_t i = 0; i < steps; i++)
+        if (p->status[i] != PSLD_OK) return body(p, i); /* again, in this thread, for the text */
+    return PSLD_OK;
+}
+
+static psld_status plan_all(planning *p)
+{
+    PSLD_TRY(for_all_steps(p, find_evaluation));
+    return for_all_steps(p, plan_step);
+}
+
+psld_status psld_multistep_plan(const psld_discretisation *grid, int exact, psld_multistep_fn plan,
+                                psld_multistep *tables)
+{
+    size_t steps = (size_t)grid->steps;
+    double *sigma = psld_alloc(steps, sizeof *sigma);
+    psld_status *status = sigma ? psld_alloc(steps, sizeof *status) : NULL;
+    planning p = {grid, exact, plan, sigma, tables, status, NULL};
+    psld_status result = status ? plan_all(&p) : PSLD_NO_MEMORY;
+    psld_release(status);
+    psld_release(sigma);
+    return result;
+}
+
+/* ---- A step ------------------------------------------------------------------------------------------------------ */
+
+/* Where the clean data of the step `index` are kept. */
+static double *history(const psld_reverse *reverse, int index)
+{
+    return reverse->work + (size_t)(index % PSLD_MAX_ORDER) * reverse->count * reverse->dim;
+}
+
+typedef struct pull_job {
+    const psld_reverse *reverse;
+    const psld_multistep *step;
+    int order;
+    double *out;
+} pull_job;
+
+/* out = sum_j weight_j X_j. */
+static void pull_range(void *context, size_t begin, size_t end)
+{
+    const pull_job *job = context;
+    size_t k = job->reverse->k, dim = job->reverse->dim;
+    for (size_t i = begin; i < end; i++) {
+        memset(job->out + i * k * dim, 0, k * dim * sizeof(double));
+        for (int j = 0; j < job->order; j++) {
+            const double *x = history(job->reverse, job->step->index - j) + i * dim;
+            for (size_t a = 0; a < k; a++) {
+                double *out = job->out + (i * k + a) * dim, weight = job->step->weight[job->order - 1][j][a];
+                for (size_t d = 0; d < dim; d++) out[d] += weight * x[d];
+            }
+        }
+    }
+}
+
+psld_status psld_multistep_step(psld_reverse *reverse, uint64_t visit, const void *table)
+{
+    const psld_multistep *step = table;
+    double *pull = reverse->work + PSLD_MAX_ORDER * reverse->count * reverse->dim;
+    reverse->consecutive = step->index == reverse->last_step + 1 ? reverse->consecutive + 1 : 1;
+    reverse->last_step = step->index;
+    pull_job job = {reverse, step, reverse->consecutive < step->order ? reverse->consecutive : step->order, pull};
+    PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
+    psld_denoiser_apply(&step->denoiser, reverse->count, reverse->dim, reverse->z, reverse->eps,
+                        history(reverse, step->index));
+    psld_parallel(reverse->count, 4096 / (reverse->k * reverse->dim) + 1, pull_range, &job);
+    psld_affine_apply(reverse, &step->move, PSLD_FOR_STEP, visit, pull, reverse->z, reverse->z);
+    return PSLD_OK;
+}

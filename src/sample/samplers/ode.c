@@ -1,0 +1,131 @@
+/* Probability flow with Dormand and Prince's pair of orders 5(4) and adaptive steps (dormand_prince.h), from t = 1 down
+ * to eps. A group is options->ode_group consecutive samples. */
+#include "base/alloc.h"
+#include "base/threads.h"
+#include "sample/inverse/inpaint.h"
+#include "sample/samplers/dormand_prince.h"
+#include "sample/samplers/sampler.h"
+
+/* What makes a slope of state and eps where a group is. */
+typedef struct slope {
+    psld_affine map;
+    psld_status status;
+} slope;
+
+typedef struct ode_flow {
+    psld_reverse *reverse;
+    slope *slopes; /* [groups] */
+    /* of the evaluation under way: */
+    const psld_dp_group *groups;
+    double *states, *out;
+} ode_flow;
+
+static double *packed_states(const ode_flow *flow, const psld_dp_group *g)
+{
+    return flow->states + g->packed * flow->reverse->k * flow->reverse->dim;
+}
+
+static void plan_slopes(void *context, size_t begin, size_t end)
+{
+    const ode_flow *flow = context;
+    for (size_t a = begin; a < end; a++) {
+        const psld_dp_group *g = &flow->groups[a];
+        for (size_t i = 0; i < g->count; i++) flow->reverse->t[g->packed + i] = g->t;
+        flow->slopes[a].status = psld_affine_flow(flow->reverse->recipe, g->t, &flow->slopes[a].map);
+    }
+}
+
+static void apply_slopes(void *context, size_t begin, size_t end)
+{
+    const ode_flow *flow = context;
+    psld_reverse part = *flow->reverse;
+    for (size_t a = begin; a < end; a++) {
+        const psld_dp_group *g = &flow->groups[a];
+        part.eps = flow->reverse->eps + g->packed * part.predicted * part.dim;
+        part.count = g->count;
+        psld_affine_apply(&part, &flow->slopes[a].map, PSLD_FOR_STEP, 0, NULL, packed_states(flow, g),
+                          flow->out + g->begin * part.k * part.dim);
+    }
+}
+
+/* The known part of inpainted states follows a smooth path of its own. */
+static void inpaint_groups(const ode_flow *flow, size_t count)
+{
+    for (size_t a = 0; a < count; a++) {
+        const psld_dp_group *g = &flow->groups[a];
+        psld_inpaint_apply(flow->reverse, g->begin, g->count, g->t, g->t, 0, packed_states(flow, g));
+    }
+}
+
+static psld_status watch_groups(const ode_flow *flow, size_t count)
+{
+    const psld_reverse *reverse = flow->reverse;
+    for (size_t a = 0; a < count; a++) {
+        const psld_dp_group *g = &flow->groups[a];
+        PSLD_TRY(psld_reverse_watch(reverse, g->begin, g->count, g->t, packed_states(flow, g),
+                                    reverse->eps + g->packed * reverse->predicted * reverse->dim));
+    }
+    return PSLD_OK;
+}
+
+static psld_status evaluate_slopes(void *user, size_t count, const psld_dp_group *groups, double *states,
+                                   double *slopes)
+{
+    ode_flow *flow = user;
+    size_t samples = 0;
+    flow->groups = groups;
+    flow->states = states;
+    flow->out = slopes;
+    psld_parallel(count, 1, plan_slopes, flow);
+    for (size_t a = 0; a < count; a++) {
+        if (flow->slopes[a].status != PSLD_OK) /* again, in this thread, for the text */
+            return psld_affine_flow(flow->reverse->recipe, groups[a].t, &flow->slopes[a].map);
+        samples += groups[a].count;
+    }
+    inpaint_groups(flow, count);
+    PSLD_TRY(psld_reverse_predict_each(flow->reverse, samples, states));
+    PSLD_TRY(watch_groups(flow, count));
+    psld_parallel(count, 1, apply_slopes, flow);
+    return PSLD_OK;
+}
+
+static psld_status report_progress(void *user, double fraction)
+{
+    const ode_flow *flow = user;
+    return psld_reverse_report(flow->reverse, fraction);
+}
+
+static psld_status integrate_ode(psld_reverse *reverse)
+{
+    ode_flow flow = {.reverse = reverse};
+    size_t groups = psld_dp_groups(reverse->count, reverse->options->ode_group);
+    flow.slopes = psld_alloc(groups, sizeof *flow.slopes);
+    if (!flow.slopes) return PSLD_NO_MEMORY;
+    psld_dp problem = {.name = "ode",
+                       .from = 1,
+                       .to = reverse->options->eps,
+                       .tolerance = reverse->options->tolerance,
+                       .rows = reverse->count,
+                       .width = reverse->k * reverse->dim,
+                       .group = reverse->options->ode_group,
+                       .y = reverse->z,
+                       .work = reverse->work,
+                       .slopes = evaluate_slopes,
+                       .report = report_progress,
+                       .user = &flow};
+    psld_status status = psld_dp_solve(&problem, &reverse->evaluations);
+    reverse->groups += groups;
+    psld_release(flow.slopes);
+    return status;
+}
+
+const psld_sampler psld_sampler_ode = {
+    .info = {.name = "ode",
+             .summary = "probability flow with Dormand-Prince 5(4) and adaptive steps",
+             .evaluations = 1,
+             .adaptive = 1,
+             .deterministic = 1,
+             .uses_tolerance = 1},
+    .work_states = PSLD_DP_WORK,
+    .integrate = integrate_ode,
+};

@@ -1,0 +1,42 @@
+#include "sample/sources/add_gradient.h"
+
+#include "base/threads.h"
+
+typedef struct gradient_job {
+    const psld_recipe *recipe;
+    size_t dim;
+    double weight, factor[PSLD_MATRIX_SIZE];
+    const double *gradient;
+    double *eps;
+} gradient_job;
+
+static void gradient_range(void *context, size_t begin, size_t end)
+{
+    const gradient_job *job = context;
+    size_t k = (size_t)job->recipe->spec.k, predicted = (size_t)job->recipe->predicted, dim = job->dim;
+    const int *variable = job->recipe->variable;
+    for (size_t i = begin; i < end; i++)
+        for (size_t b = 0; b < predicted; b++)
+            for (size_t a = 0; a < predicted; a++) {
+                double f = job->weight * job->factor[(size_t)variable[a] * k + (size_t)variable[b]];
+                const double *g = job->gradient + (i * k + (size_t)variable[a]) * dim;
+                if (f == 0) continue; /* the factor is triangular in some order */
+                double *eps = job->eps + (i * predicted + b) * dim;
+                for (size_t j = 0; j < dim; j++) eps[j] -= f * g[j];
+            }
+}
+
+psld_status psld_eps_add_gradient(const psld_recipe *recipe, size_t n, size_t dim, const double *t, double weight,
+                                  const double *gradient, double *eps)
+{
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        gradient_job job = {.recipe = recipe, .dim = dim, .weight = weight};
+        job.gradient = gradient + begin * k * dim;
+        job.eps = eps + begin * predicted * dim;
+        PSLD_TRY(psld_recipe_factor(recipe, t[begin], recipe->spec.mode, job.factor, NULL));
+        psld_parallel(end - begin, 4096 / (k * dim) + 1, gradient_range, &job);
+    }
+    return PSLD_OK;
+}

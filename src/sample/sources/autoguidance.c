@@ -1,0 +1,84 @@
+/* Guidance by a weaker model of the same data (Karras et al. 2024, "Guiding a diffusion model with a bad version of
+ * itself"): eps = weak + scale (base - weak). Where both err they err alike, the weaker one more: going on from it through
+ * the better one leads away from what both get wrong. Scale 1 is the base alone. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/workspace.h"
+#include "sample/sources/source.h"
+
+typedef struct autoguidance {
+    psld_source *base, *weak;
+    double scale;
+    size_t k, predicted; /* variables of states and of eps */
+    psld_workspaces workspaces;
+} autoguidance;
+
+static void release_autoguidance(void *user)
+{
+    autoguidance *c = user;
+    psld_workspaces_release(&c->workspaces);
+    psld_release(c);
+}
+
+static void mix(double scale, size_t count, const double *weak, double *strong)
+{
+    for (size_t i = 0; i < count; i++) strong[i] = weak[i] + scale * (strong[i] - weak[i]);
+}
+
+/* `weight` NULL: eps alone. */
+static psld_status ask_both(autoguidance *c, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                            const double *t, const double *weight, double *eps, double *grad_z)
+{
+    double *weak_eps, *weak_grad; /* of the weak one */
+    PSLD_TRY(psld_workspace_room(memory, 0, n, c->predicted * dim, sizeof(double), (void **)&weak_eps));
+    if (!weight) {
+        PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
+        PSLD_TRY(psld_source_predict(c->weak, n, dim, z, t, weak_eps));
+    } else {
+        PSLD_TRY(psld_workspace_room(memory, 1, n, c->k * dim, sizeof(double), (void **)&weak_grad));
+        PSLD_TRY(psld_source_gradient(c->base, n, dim, z, t, weight, eps, grad_z));
+        PSLD_TRY(psld_source_gradient(c->weak, n, dim, z, t, weight, weak_eps, weak_grad));
+        mix(c->scale, n * c->k * dim, weak_grad, grad_z);
+    }
+    if (eps) mix(c->scale, n * c->predicted * dim, weak_eps, eps);
+    return PSLD_OK;
+}
+
+static psld_status differentiate_autoguidance(void *user, size_t n, size_t dim, const double *z, const double *t,
+                                              const double *weight, double *eps, double *grad_z)
+{
+    autoguidance *c = user;
+    psld_workspace *memory = psld_workspace_take(&c->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = ask_both(c, memory, n, dim, z, t, weight, eps, grad_z);
+    psld_workspace_give(&c->workspaces, memory);
+    return status;
+}
+
+static psld_status predict_autoguidance(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    return differentiate_autoguidance(user, n, dim, z, t, NULL, eps, NULL);
+}
+
+psld_status psld_source_autoguide(psld_source *base, psld_source *weak, const psld_recipe *recipe, double scale,
+                                  psld_source **source)
+{
+    *source = NULL;
+    if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "weak scale: expected a finite number, found %g", scale);
+    if (base->exact != weak->exact)
+        return psld_fail(PSLD_BAD_ARGUMENT, "an exact score and that of a network have different units of eps");
+    PSLD_TRY(psld_source_check(weak, recipe));
+    autoguidance *c = psld_alloc(1, sizeof *c);
+    if (!c) return PSLD_NO_MEMORY;
+    int order[PSLD_MAX_K];
+    *c = (autoguidance){.base = base,
+                        .weak = weak,
+                        .scale = scale,
+                        .predicted = (size_t)psld_recipe_order(recipe, order),
+                        .k = (size_t)psld_recipe_get(recipe)->k};
+    PSLD_TRY(psld_source_wrap(base, recipe, predict_autoguidance, release_autoguidance, c, source));
+    (*source)->earliest = fmax(base->earliest, weak->earliest);
+    if (base->gradient && weak->gradient) (*source)->gradient = differentiate_autoguidance;
+    return PSLD_OK;
+}

@@ -1,0 +1,91 @@
+/* A source whose clean data stay within the range of data: what another predicts is clipped, or, with a quantile,
+ * thresholded as in Imagen (Saharia et al. 2022): divided by that quantile of a sample's absolute values where it is
+ * beyond the limit, so that no pixel saturates for a few that are too bright. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/workspace.h"
+#include "sample/sources/denoiser.h"
+
+typedef struct clipped {
+    psld_source *base;
+    psld_recipe recipe; /* a copy of its own */
+    double limit, quantile;
+    psld_workspaces workspaces;
+} clipped;
+
+static void release_clipped(void *user)
+{
+    clipped *c = user;
+    psld_workspaces_release(&c->workspaces);
+    psld_release(c);
+}
+
+/* Numbers by size, and behind them what is not a number: an order for all, as qsort needs. */
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return isnan(x) || isnan(y) ? !isnan(y) - !isnan(x) : (x > y) - (x < y);
+}
+
+/* The value that the fraction `quantile` of |x| lies below, and no less than the limit. */
+static double find_scale(const clipped *c, size_t dim, const double *x, double *sorted)
+{
+    if (c->quantile == 0) return c->limit;
+    for (size_t j = 0; j < dim; j++) sorted[j] = fabs(x[j]);
+    qsort(sorted, dim, sizeof *sorted, by_size);
+    return fmax(c->limit, sorted[(size_t)(c->quantile * (double)(dim - 1))]);
+}
+
+/* What is not finite must not come out as a pixel: it stays for the walk to report. */
+static void clip_sample(const clipped *c, size_t dim, double *x, double *sorted)
+{
+    double scale = find_scale(c, dim, x, sorted);
+    for (size_t j = 0; j < dim; j++)
+        x[j] = isfinite(x[j]) ? fmax(-scale, fmin(scale, x[j])) * (c->limit / scale) : (double)NAN;
+}
+
+static psld_status predict_with(clipped *c, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                                const double *t, double *eps)
+{
+    size_t state = (size_t)c->recipe.spec.k * dim, predicted = (size_t)c->recipe.predicted * dim;
+    double *x, *sorted; /* [n][dim], [dim] */
+    PSLD_TRY(psld_workspace_room(memory, 0, n, dim, sizeof *x, (void **)&x));
+    PSLD_TRY(psld_workspace_room(memory, 1, 1, dim, sizeof *sorted, (void **)&sorted));
+    PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        psld_denoiser denoiser;
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        PSLD_TRY(psld_denoiser_plan(&c->recipe, c->base->exact, t[begin], &denoiser));
+        psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted, x);
+        for (size_t i = begin; i < end; i++) clip_sample(c, dim, x + (i - begin) * dim, sorted);
+        psld_denoiser_eps(&denoiser, end - begin, dim, z + begin * state, x, eps + begin * predicted);
+    }
+    return PSLD_OK;
+}
+
+static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    clipped *c = user;
+    psld_workspace *memory = psld_workspace_take(&c->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = predict_with(c, memory, n, dim, z, t, eps);
+    psld_workspace_give(&c->workspaces, memory);
+    return status;
+}
+
+psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, double limit, double quantile,
+                             psld_source **source)
+{
+    *source = NULL;
+    if (!(limit > 0) || !isfinite(limit))
+        return psld_fail(PSLD_BAD_ARGUMENT, "clip: expected a positive number, found %g", limit);
+    if (!(quantile >= 0 && quantile <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "threshold: expected a number from 0 to 1, found %g", quantile);
+    clipped *c = psld_alloc(1, sizeof *c);
+    if (!c) return PSLD_NO_MEMORY;
+    *c = (clipped){.base = base, .recipe = *recipe, .limit = limit, .quantile = quantile};
+    return psld_source_wrap(base, recipe, predict_clipped, release_clipped, c, source);
+}

@@ -1,0 +1,181 @@
+#include "sample/sources/denoiser.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/threads.h"
+
+/* ---- Constants of one time --------------------------------------------------------------------------------------- */
+
+/* The last `predicted` rows, in order, of a matrix: the block that belongs to the predicted variables. */
+static void cut_block(const psld_recipe *recipe, const double *matrix, double *block)
+{
+    int k = recipe->spec.k, predicted = recipe->predicted;
+    const int *order = recipe->order + k - predicted;
+    for (int r = 0; r < predicted; r++)
+        for (int c = 0; c < predicted; c++) block[r * predicted + c] = matrix[order[r] * k + order[c]];
+}
+
+/* A source says eps = -S' s, S being the stabilised factor of the kernel that its eps belongs to, where the score s
+ * belongs to the factor L: its eps is convert e, e = -L' s. S and L are lower triangular in `order`, so blocks suffice:
+ * convert = S' L^-T, back = L' S^-T. */
+static psld_status plan_conversion(const psld_recipe *recipe, double t, const double *factor, double *convert,
+                                   double *back)
+{
+    double stable[PSLD_MATRIX_SIZE], s[PSLD_MATRIX_SIZE], l[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE];
+    double product[PSLD_MATRIX_SIZE];
+    int predicted = recipe->predicted;
+    PSLD_TRY(psld_recipe_factor(recipe, t, recipe->spec.mode, stable, NULL));
+    cut_block(recipe, stable, s);
+    cut_block(recipe, factor, l);
+    psld_matrix_invert_lower(predicted, l, inverse);
+    psld_matrix_multiply(predicted, inverse, s, product);
+    psld_matrix_transpose(predicted, product, convert);
+    psld_matrix_invert_lower(predicted, s, inverse);
+    psld_matrix_multiply(predicted, inverse, l, product);
+    psld_matrix_transpose(predicted, product, back);
+    return PSLD_OK;
+}
+
+/* The recipe whose stabilised kernel is the kernel of the source. */
+static psld_recipe kernel_recipe(const psld_recipe *recipe, int exact)
+{
+    psld_recipe own = *recipe;
+    if (exact) own.spec.stabiliser = 0;
+    return own;
+}
+
+#define MIN_CERTAINTY 1e-12
+
+psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, psld_denoiser *denoiser)
+{
+    psld_recipe own = kernel_recipe(recipe, exact);
+    psld_gaussian kernel;
+    double factor[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], convert[PSLD_MATRIX_SIZE], back[PSLD_MATRIX_SIZE];
+    double a[PSLD_MAX_K] = {0}, square = 0, all = 0;
+    int k = recipe->spec.k, predicted = recipe->predicted;
+    const int *order = recipe->order + k - predicted, *channel = recipe->channel;
+    memset(denoiser, 0, sizeof *denoiser);
+    denoiser->k = k;
+    denoiser->predicted = predicted;
+    PSLD_TRY(psld_recipe_factor(&own, t, PSLD_HSM, factor, inverse));
+    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    PSLD_TRY(plan_conversion(recipe, t, factor, convert, back));
+    for (int i = 0; i < k; i++) {
+        double said = 0;
+        for (int b = 0; b < k; b++) said += inverse[i * k + b] * kernel.mean[b * k];
+        all += said * said;
+    }
+    for (int r = 0; r < predicted; r++) {
+        for (int b = 0; b < k; b++) a[r] += inverse[order[r] * k + b] * kernel.mean[b * k];
+        square += a[r] * a[r];
+    }
+    denoiser->certainty = sqrt(square / all);
+    for (int r = 0; r < predicted; r++) {
+        for (int b = 0; b < k; b++) denoiser->state[b] += a[r] * inverse[order[r] * k + b] / square;
+        for (int c = 0; c < predicted; c++) {
+            denoiser->eps[channel[c]] -= a[r] * back[r * predicted + c] / square;
+            denoiser->pull[channel[r]] += convert[r * predicted + c] * a[c];
+            for (int b = 0; b < k; b++)
+                denoiser->white[channel[r] * k + b] += convert[r * predicted + c] * inverse[order[c] * k + b];
+        }
+    }
+    if (!(denoiser->certainty > MIN_CERTAINTY))
+        return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g its predicted variables say nothing of the data",
+                         recipe->spec.name, t);
+    return PSLD_OK;
+}
+
+void psld_source_kernel(const psld_recipe *recipe, int exact, double t, psld_gaussian *kernel)
+{
+    int k = recipe->spec.k;
+    psld_kernel(recipe, t, PSLD_HSM, 0, kernel);
+    if (exact || recipe->spec.stabiliser == 0) return;
+    psld_wide wide[2 * PSLD_WIDE_SIZE] = {0}, lower[PSLD_WIDE_SIZE];
+    for (int i = 0; i < k; i++) {
+        for (int j = 0; j < k; j++) wide[i * 2 * k + j] = kernel->factor[i * k + j];
+        wide[i * 2 * k + k + i] = sqrtl(recipe->spec.stabiliser);
+        kernel->cov[i * k + i] += recipe->spec.stabiliser;
+    }
+    psld_wide_triangularise(k, 2 * k, wide, lower);
+    for (int i = 0; i < k * k; i++) kernel->factor[i] = (double)lower[i];
+}
+
+/* ---- States ------------------------------------------------------------------------------------------------------ */
+
+typedef struct view_job {
+    const psld_denoiser *denoiser;
+    size_t dim;
+    const double *z, *eps, *x;
+    double *out;
+} view_job;
+
+static void add_row(size_t dim, double factor, const double *row, double *out)
+{
+    for (size_t j = 0; j < dim; j++) out[j] += factor * row[j];
+}
+
+static void clean_range(void *context, size_t begin, size_t end)
+{
+    const view_job *job = context;
+    const psld_denoiser *d = job->denoiser;
+    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = job->dim;
+    for (size_t i = begin; i < end; i++) {
+        double *x = job->out + i * dim;
+        memset(x, 0, dim * sizeof *x);
+        for (size_t a = 0; a < k; a++) add_row(dim, d->state[a], job->z + (i * k + a) * dim, x);
+        for (size_t c = 0; c < predicted; c++) add_row(dim, d->eps[c], job->eps + (i * predicted + c) * dim, x);
+    }
+}
+
+static void eps_range(void *context, size_t begin, size_t end)
+{
+    const view_job *job = context;
+    const psld_denoiser *d = job->denoiser;
+    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = job->dim;
+    for (size_t i = begin; i < end; i++)
+        for (size_t c = 0; c < predicted; c++) {
+            double *eps = job->out + (i * predicted + c) * dim;
+            memset(eps, 0, dim * sizeof *eps);
+            for (size_t a = 0; a < k; a++) add_row(dim, d->white[c * k + a], job->z + (i * k + a) * dim, eps);
+            add_row(dim, -d->pull[c], job->x + i * dim, eps);
+        }
+}
+
+void psld_denoiser_apply(const psld_denoiser *denoiser, size_t n, size_t dim, const double *z, const double *eps,
+                         double *x)
+{
+    view_job job = {.denoiser = denoiser, .dim = dim, .z = z, .eps = eps, .out = x};
+    psld_parallel(n, 4096 / dim + 1, clean_range, &job);
+}
+
+void psld_denoiser_eps(const psld_denoiser *denoiser, size_t n, size_t dim, const double *z, const double *x,
+                       double *eps)
+{
+    view_job job = {.denoiser = denoiser, .dim = dim, .z = z, .x = x, .out = eps};
+    psld_parallel(n, 4096 / dim + 1, eps_range, &job);
+}
+
+/* ---- A source as a denoiser -------------------------------------------------------------------------------------- */
+
+psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, size_t n, size_t dim, const double *z,
+                                const double *t, double *x)
+{
+    size_t state = (size_t)recipe->spec.k * dim, predicted = (size_t)recipe->predicted * dim;
+    PSLD_TRY(psld_source_check(source, recipe));
+    PSLD_TRY(psld_check_doubles("denoise", n, (size_t)recipe->spec.k, dim));
+    double *eps = psld_alloc(n, predicted * sizeof *eps);
+    if (!eps) return PSLD_NO_MEMORY;
+    psld_status status = psld_source_predict(source, n, dim, z, t, eps);
+    for (size_t begin = 0, end; status == PSLD_OK && begin < n; begin = end) {
+        psld_denoiser denoiser;
+        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+        status = psld_denoiser_plan(recipe, source->exact, t[begin], &denoiser);
+        if (status == PSLD_OK)
+            psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted,
+                                x + begin * dim);
+    }
+    psld_release(eps);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* Classifier guidance: a source whose score is that of another plus scale times grad log p(label | z_t, t). With the
+ * exact classifier and scale 1 it is the exact score of the class. The classifier sees the time that the source sees:
+ * t of the forward process. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/workspace.h"
+#include "sample/sources/add_gradient.h"
+#include "sample/sources/classifier.h"
+#include "sample/sources/source.h"
+
+typedef struct guided {
+    psld_source *base;
+    psld_classifier *classifier;
+    psld_recipe recipe; /* a copy of its own */
+    int32_t label;
+    double scale;
+    psld_workspaces workspaces;
+} guided;
+
+static void release_guided(void *user)
+{
+    guided *g = user;
+    psld_workspaces_release(&g->workspaces);
+    psld_release(g);
+}
+
+static psld_status predict_with(guided *g, psld_workspace *memory, size_t n, size_t dim, const double *z,
+                                const double *t, double *eps)
+{
+    double *gradient; /* [n][k * dim] */
+    int32_t *labels;  /* [n] */
+    PSLD_TRY(psld_workspace_room(memory, 0, n, (size_t)g->recipe.spec.k * dim, sizeof *gradient, (void **)&gradient));
+    PSLD_TRY(psld_workspace_room(memory, 1, n, 1, sizeof *labels, (void **)&labels));
+    for (size_t i = 0; i < n; i++) labels[i] = g->label;
+    PSLD_TRY(psld_source_predict(g->base, n, dim, z, t, eps));
+    PSLD_TRY(psld_classifier_evaluate(g->classifier, n, dim, z, t, labels, NULL, gradient));
+    return psld_eps_add_gradient(&g->recipe, n, dim, t, g->scale, gradient, eps);
+}
+
+static psld_status predict_guided(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+{
+    guided *g = user;
+    psld_workspace *memory = psld_workspace_take(&g->workspaces);
+    if (!memory) return PSLD_NO_MEMORY;
+    psld_status status = predict_with(g, memory, n, dim, z, t, eps);
+    psld_workspace_give(&g->workspaces, memory);
+    return status;
+}
+
+psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier, size_t label,
+                              double scale, psld_source **source)
+{
+    *source = NULL;
+    if (label >= classifier->classes)
+        return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %zu", classifier->classes - 1, label);
+    if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a finite number, found %g", scale);
+    PSLD_TRY(psld_layout_check(&classifier->layout, "classifier", recipe));
+    guided *g = psld_alloc(1, sizeof *g);
+    if (!g) return PSLD_NO_MEMORY;
+    *g = (guided){.base = base, .classifier = classifier, .recipe = *recipe, .label = (int32_t)label, .scale = scale};
+    return psld_source_wrap(base, recipe, predict_guided, release_guided, g, source);
+}

@@ -1,0 +1,185 @@
+/* Time grids: where the steps from t = 1 down to the end lie.
+ *
+ * A row of the table says at which t the reverse process is when the fraction u of its steps is done, or at which
+ * effective noise sigma, which is what matters to the data whatever the recipe is. Instead of a name there may be the times
+ * themselves: "1,0.5,0.1,0.001". */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/threads.h"
+#include "sample/time_grid.h"
+
+typedef struct range {
+    double end;         /* last t */
+    double top, bottom; /* sigma at 1 and at the end */
+    double rho;
+} range;
+
+static double uniform(const range *r, double u)
+{
+    return 1 - (1 - r->end) * u;
+}
+
+/* Steps shrink towards the data: the remaining time is the square of the remaining fraction. */
+static double quadratic(const range *r, double u)
+{
+    return 1 - (1 - r->end) * (1 - (1 - u) * (1 - u));
+}
+
+static double square_root(const range *r, double u)
+{
+    double root = 1 - (1 - sqrt(r->end)) * u;
+    return root * root;
+}
+
+static double logarithmic(const range *r, double u)
+{
+    return r->top * pow(r->bottom / r->top, u);
+}
+
+/* Karras et al. 2022. */
+static double rho_root(const range *r, double u)
+{
+    double top = pow(r->top, 1 / r->rho), bottom = pow(r->bottom, 1 / r->rho);
+    return pow(top + (bottom - top) * u, r->rho);
+}
+
+static const struct grid {
+    const char *name, *summary;
+    int in_sigma; /* `at` gives sigma, not t */
+    double (*at)(const range *r, double u);
+} table[] = {
+    {"uniform", "equal steps in t", 0, uniform},
+    {"quadratic", "steps that shrink linearly towards the end", 0, quadratic},
+    {"sqrt", "equal steps in the square root of t", 0, square_root},
+    {"log", "equal steps in the logarithm of the effective noise", 1, logarithmic},
+    {"rho", "equal steps in the rho-th root of the effective noise, as in EDM", 1, rho_root},
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+/* ---- Times as a list --------------------------------------------------------------------------------------------- */
+
+int psld_grid_is_list(const char *grid, int *steps)
+{
+    *steps = 0;
+    for (const char *at = grid; *at; at++) *steps += *at == ',';
+    return grid[0] == '.' || (grid[0] >= '0' && grid[0] <= '9');
+}
+
+/* The time that begins at `at`; returns where the next one would, or NULL when it is none. */
+static const char *read_time(const char *at, double *time)
+{
+    char text[64] = "";
+    at += strspn(at, " ");
+    size_t length = strcspn(at, ",");
+    if (length >= sizeof text) return NULL;
+    memcpy(text, at, length);
+    if (!psld_text_number(text, time) || !(*time > 0)) return NULL;
+    return at + length + (at[length] == ',');
+}
+
+static psld_status read_list(const char *grid, int steps, double *times)
+{
+    const char *at = grid;
+    for (int i = 0; i <= steps; i++) {
+        const char *next = read_time(at, &times[i]);
+        if (!next || (i == steps && *next))
+            return psld_fail(PSLD_BAD_ARGUMENT,
+                             "grid: expected positive times with commas between them, found \"%s\" in \"%s\"", at,
+                             grid);
+        at = next;
+    }
+    if (times[0] != 1) return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected to begin with 1, found %g", times[0]);
+    return PSLD_OK;
+}
+
+psld_status psld_grid_list_end(const char *grid, double *end)
+{
+    const char *last = strrchr(grid, ',');
+    *end = 0;
+    if (last && read_time(last + 1, end) && *end < 1) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times from 1 down to one above 0, found \"%s\"", grid);
+}
+
+/* ---- Times by name ----------------------------------------------------------------------------------------------- */
+
+static psld_status find_grid(const char *name, const struct grid **found)
+{
+    char names[128] = "", meant[PSLD_SUGGESTION_SIZE];
+    const char *list[ROWS];
+    for (int g = 0; g < ROWS; g++) {
+        list[g] = table[g].name;
+        *found = &table[g];
+        if (strcmp(table[g].name, name) == 0) return PSLD_OK;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s, ", table[g].name);
+    }
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected %sor times with commas between them, found \"%s\"%s", names,
+                     name, psld_text_suggest(name, list, ROWS, meant));
+}
+
+typedef struct grid_job {
+    const psld_recipe *recipe;
+    const struct grid *grid;
+    range range;
+    int steps;
+    double *times;
+} grid_job;
+
+static psld_status find_time(const grid_job *c, size_t i)
+{
+    double at = c->grid->at(&c->range, (double)i / c->steps);
+    c->times[i] = at;
+    return c->grid->in_sigma ? psld_recipe_time(c->recipe, at, &c->times[i]) : PSLD_OK;
+}
+
+static void fill_range(void *context, size_t begin, size_t end)
+{
+    const grid_job *c = context;
+    for (size_t i = begin; i < end; i++)
+        if (find_time(c, i + 1) != PSLD_OK) c->times[i + 1] = (double)NAN;
+}
+
+static psld_status fill_times(const psld_recipe *recipe, const char *name, double rho, int steps, double end,
+                              double *times)
+{
+    grid_job c = {.recipe = recipe, .range = {.end = end, .rho = rho}, .steps = steps, .times = times};
+    PSLD_TRY(find_grid(name, &c.grid));
+    if (c.grid->in_sigma) {
+        PSLD_TRY(psld_recipe_sigma(recipe, 1, &c.range.top));
+        PSLD_TRY(psld_recipe_sigma(recipe, end, &c.range.bottom));
+    }
+    times[0] = 1;
+    psld_parallel((size_t)steps - 1, 1, fill_range, &c);
+    for (int i = 1; i < steps; i++)
+        if (isnan(times[i])) PSLD_TRY(find_time(&c, (size_t)i)); /* again, in this thread, for the text */
+    times[steps] = end;
+    return PSLD_OK;
+}
+
+psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double end,
+                            double *times)
+{
+    int commas;
+    if (psld_grid_is_list(grid, &commas))
+        PSLD_TRY(read_list(grid, steps, times));
+    else
+        PSLD_TRY(fill_times(recipe, grid, rho, steps, end, times));
+    for (int i = 0; i < steps; i++)
+        if (!(times[i + 1] < times[i]))
+            return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times that fall, found %.9g after %.9g", times[i + 1],
+                             times[i]);
+    return PSLD_OK;
+}
+
+const char *psld_grid_name(int index)
+{
+    return index >= 0 && index < ROWS ? table[index].name : NULL;
+}
+
+const char *psld_grid_summary(int index)
+{
+    return index >= 0 && index < ROWS ? table[index].summary : NULL;
+}

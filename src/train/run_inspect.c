@@ -1,0 +1,70 @@
+/* What a run's folder says, from its configuration, its log, its checkpoints and its lock. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
+#include "train/settings.h"
+
+enum { LONGEST_PATH = 4096, LONGEST_LINE = 1 << 16, RECENT = 100 };
+
+static psld_status look_at_config(const char *path, psld_run_info *info)
+{
+    psld_yaml *yaml;
+    psld_settings settings;
+    PSLD_TRY(psld_yaml_load_found(path, &yaml));
+    psld_status status = psld_settings_read(yaml, &settings);
+    if (status == PSLD_OK) info->steps = (uint64_t)settings.train.steps;
+    if (status == PSLD_OK) info->classifier = settings.train.loss == PSLD_LOSS_ENTROPY;
+    if (status == PSLD_OK) psld_settings_clear(&settings);
+    psld_yaml_free(yaml);
+    return status;
+}
+
+static psld_status look_at_log(const char *path, psld_run_info *info)
+{
+    double recent[RECENT], sum = 0;
+    uint64_t lines = 0, count;
+    FILE *file = fopen(path, "r");
+    char *line = psld_alloc(LONGEST_LINE, 1);
+    while (line && file && fgets(line, LONGEST_LINE, file)) {
+        json_t *entry = json_loads(line, 0, NULL), *held = json_object_get(entry, "held_out");
+        if (json_is_number(json_object_get(entry, "loss"))) {
+            recent[lines++ % RECENT] = json_number_value(json_object_get(entry, "loss"));
+            info->step = (uint64_t)json_integer_value(json_object_get(entry, "step"));
+            info->seconds += json_number_value(json_object_get(entry, "seconds"));
+        }
+        if (json_is_number(held)) info->held_out = json_number_value(held);
+        const json_t *accuracy = json_object_get(entry, "held_out_accuracy");
+        if (json_is_number(accuracy)) info->accuracy = json_number_value(accuracy);
+        json_decref(entry);
+    }
+    if (file) fclose(file);
+    psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
+    psld_release(line);
+    count = lines < RECENT ? lines : RECENT;
+    for (uint64_t i = 0; i < count; i++) sum += recent[i];
+    info->loss = sum / (double)count;
+    return status;
+}
+
+psld_status psld_run_inspect(const char *folder, psld_run_info *info)
+{
+    char path[LONGEST_PATH];
+    long newest;
+    *info = (psld_run_info){.loss = (double)NAN, .held_out = (double)NAN, .accuracy = (double)NAN};
+    if (strlen(folder) + 32 > sizeof path || !psld_run_folder_exists(folder))
+        return psld_fail(PSLD_BAD_INPUT, "%.300s: has no config.yaml, so it is no training run", folder);
+    snprintf(path, sizeof path, "%s/config.yaml", folder);
+    PSLD_TRY(look_at_config(path, info));
+    snprintf(path, sizeof path, "%s/log.jsonl", folder);
+    PSLD_TRY(look_at_log(path, info));
+    snprintf(path, sizeof path, "%s/checkpoints", folder);
+    PSLD_TRY(psld_checkpoint_count(path, &info->checkpoints, &newest));
+    info->saved = (uint64_t)newest;
+    info->running = psld_run_folder_is_busy(folder);
+    return PSLD_OK;
+}
