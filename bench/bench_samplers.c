@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "psld.h"
+#include "psld_eval.h"
+#include "psld_plot.h"
 
 enum { SAMPLES = 4000, FLOW_SAMPLES = 400, BUDGETS = 5, DIRECTIONS = 64 };
 static const int budgets[BUDGETS] = {5, 10, 20, 50, 100};

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "psld_data.h"
+
 static int show_progress(void *user, uint64_t done, uint64_t total)
 {
     (void)user;

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "psld.h"
+#include "psld_data.h"
 
 static inline void check_items(psld_data *data)
 {

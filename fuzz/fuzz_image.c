@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "io/images/image.h"
+#include "psld_data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

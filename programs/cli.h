@@ -8,6 +8,11 @@
 #include <stddef.h>
 
 #include "psld.h"
+#include "psld_data.h"
+#include "psld_eval.h"
+#include "psld_plot.h"
+#include "psld_ranks.h"
+#include "psld_train.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 

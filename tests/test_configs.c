@@ -13,6 +13,7 @@
 
 #include "model/network.h"
 #include "model/process_read.h"
+#include "psld_data.h"
 #include "train/settings.h"
 
 enum { LONG = 1 << 16 };

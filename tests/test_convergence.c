@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "psld_eval.h"
 #include "sample/options.h"
 #include "sample/sample.h"
 #include "sample/time_grid.h"

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "golden.h"
+#include "psld_eval.h"
 #include "recipes.h"
 #include "sample/corrector.h"
 #include "sample/options.h"

@@ -12,6 +12,7 @@
 #include "io/files/map.h"
 #include "io/images/image.h"
 #include "pictures.h"
+#include "psld_data.h"
 #include "starve.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */

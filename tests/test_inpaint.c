@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "process/recipe.h"
+#include "psld_eval.h"
 #include "sample/inverse/inpaint.h"
 #include "sanitized.h"
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "psld.h"
+#include "psld_eval.h"
 
 enum { MOST = 10000 };
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "psld_eval.h"
 #include "sanitized.h"
 #include "skip.h"
 #include "starve.h"

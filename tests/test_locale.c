@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "comma.h"
 #include "io/files/file.h"
+#include "psld_eval.h"
 #include "sample/options.h"
 #include "sample/sample.h"
 #include "sample/time_grid.h"

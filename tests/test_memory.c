@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "psld_eval.h"
+#include "psld_plot.h"
 
 static psld_recipe *recipe;
 static psld_mixture *mixture;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "psld.h"
+#include "psld_eval.h"
 
 static psld_recipe *open_recipe(const char *line)
 {

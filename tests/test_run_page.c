@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "psld.h"
+#include "psld_train.h"
 
 static const char config[] =
     "process: {preset: cld, name: \"<b>&'\\\"\"}\n"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "psld_eval.h"
 #include "sample/corrector.h"
 #include "sample/options.h"
 #include "sample/sample.h"

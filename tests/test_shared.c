@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "psld.h"
+#include "psld_eval.h"
 
 enum { USERS = 4, TURNS = 6, N = 24, DIM = 4, STATE = 2 * DIM, ROOM = 4096 };
 

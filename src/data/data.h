@@ -3,6 +3,7 @@
 #define PSLD_DATA_DATA_H
 
 #include "base/status.h"
+#include "psld_data.h"
 
 /* Numbers in an item. */
 size_t psld_data_dim(const psld_data *data);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "data/augment.h"
+#include "psld_data.h"
 
 typedef struct psld_feed psld_feed;
 

@@ -4,6 +4,7 @@
 #define PSLD_DATA_ITEMS_H
 
 #include "io/images/image.h"
+#include "psld_data.h"
 
 typedef struct psld_items psld_items;
 

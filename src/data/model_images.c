@@ -3,6 +3,7 @@
 
 #include "io/yaml/yaml.h"
 #include "model/model.h"
+#include "psld_data.h"
 
 /* What the configuration says of images of another size; published ones say nothing. */
 static psld_status read_fit(const psld_node *data, psld_data_options *options)

@@ -9,6 +9,7 @@
 #include "kernels/backend.h"
 #include "model/model.h"
 #include "model/networks/inception.h"
+#include "psld_eval.h"
 
 enum { AT_ONCE = 32 };
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "eval/features.h"
 #include "eval/mersenne.h"
+#include "psld_eval.h"
 
 enum { FIDELITY_SEED = 2020 };
 

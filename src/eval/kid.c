@@ -7,6 +7,7 @@
 #include "eval/features.h"
 #include "eval/linear.h"
 #include "eval/mersenne.h"
+#include "psld_eval.h"
 
 typedef struct discrepancy {
     size_t dim, size;       /* of a subset */

@@ -2,6 +2,7 @@
 #define PSLD_EVAL_LIKELIHOOD_H
 
 #include "base/status.h"
+#include "psld_eval.h"
 
 /* Whether the divergence will be exact for data of `dim` numbers. */
 int psld_likelihood_is_exact(const psld_recipe *recipe, const psld_likelihood_options *options, size_t dim);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "eval/features.h"
 #include "eval/linear.h"
+#include "psld_eval.h"
 
 enum { BLOCK_ROWS = 512, MAX_NEIGHBOURS = 16 };
 

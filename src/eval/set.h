@@ -3,6 +3,7 @@
 #define PSLD_EVAL_SET_H
 
 #include "base/status.h"
+#include "psld_eval.h"
 
 struct psld_set {
     psld_set_kind kind;

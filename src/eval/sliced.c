@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "psld_eval.h"
 
 typedef struct slices {
     size_t dim, n, m;

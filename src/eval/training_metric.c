@@ -2,6 +2,7 @@
  * the sliced Wasserstein distance of the numbers themselves. */
 #include "base/alloc.h"
 #include "base/status.h"
+#include "psld_eval.h"
 
 enum { DIRECTIONS = 256 };
 

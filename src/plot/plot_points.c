@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "plot/figure.h"
+#include "psld_plot.h"
 
 enum { CELLS = 160 };
 

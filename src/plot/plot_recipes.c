@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "plot/figure.h"
 #include "process/recipe.h"
+#include "psld_plot.h"
 #include "sample/samplers/sampler.h"
 
 enum { POINTS = 240, PATH_POINTS = 400, PATHS = 2 };

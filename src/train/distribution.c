@@ -1,4 +1,5 @@
 #include "train/distribution.h"
+#include "psld_ranks.h"
 
 static void begin_alone(float *numbers, size_t count)
 {

@@ -3,6 +3,7 @@
 #define PSLD_TRAIN_METRIC_H
 
 #include "base/status.h"
+#include "psld_train.h"
 
 /* Whether a run can do what train.metric_every asks; opens what measures. */
 psld_status psld_training_metric_open(psld_training *training, const psld_training_metric *metric);

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "plot/figure.h"
+#include "psld_data.h"
+#include "psld_train.h"
 #include "train/training.h"
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */

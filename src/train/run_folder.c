@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "io/files/file.h"
+#include "psld_train.h"
 
 enum { LONGEST_PATH = 4096, LONGEST_NAME = 256, LONGEST_LINE = 1 << 16 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "psld_train.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
 #include "train/settings.h"

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "model/network.h"
 #include "process/recipe.h"
+#include "psld_train.h"
 
 /* ---- The table of keys ------------------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #define PSLD_TRAIN_TRAINING_H
 
 #include "data/feed.h"
+#include "psld_train.h"
 #include "train/bins.h"
 #include "train/choose.h"
 #include "train/objective.h"

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "io/files/file.h"
 #include "io/images/image.h"
+#include "psld_data.h"
 
 /* Between the images of a grid, and around them. */
 enum { GAP = 2, GAP_COLOUR = 255 };

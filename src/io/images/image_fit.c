@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "io/images/image.h"
+#include "psld_data.h"
 
 static const double pi = 3.14159265358979323846;
 

@@ -1,0 +1,125 @@
+/* psld: images and data sets. Needs the full library.
+ */
+#ifndef PSLD_DATA_H
+#define PSLD_DATA_H
+
+#include "psld.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Images ------------------------------------------------------------------------------------------------------ */
+
+/* PNG, JPEG or WebP, told apart by their first bytes, as u8 [channels, height, width] with 1 (grey) or 3 channels
+ * (docs/data.md says what becomes of 16 bits, transparency, CMYK, orientation and animations). */
+PSLD_API psld_status psld_image_load(const char *path, psld_array **image);
+/* The format ("PNG", "JPEG", "WebP") and the shape of an image that it would have as an array, from its header. */
+PSLD_API psld_status psld_image_inspect(const char *path, const char **format, size_t shape[3]);
+/* Writes a PNG of u8 [channels, height, width], channels 1 or 3. */
+PSLD_API psld_status psld_image_save(const psld_array *image, const char *path);
+/* The same file in memory. Free with psld_bytes_free. */
+PSLD_API psld_status psld_image_encode(const psld_array *image, void **bytes, size_t *size);
+PSLD_API void psld_bytes_free(void *bytes);
+/* Writes one PNG of many images u8 [n, channels, height, width], row by row, `columns` beside each other (0: as nearly
+ * square as can be); n >= 1. */
+PSLD_API psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path);
+/* The same images u8 [..., height, width] with every pixel as a square of factor x factor pixels: to look at small
+ * pictures. */
+enum { PSLD_MAX_ZOOM = 64 };
+PSLD_API psld_status psld_images_enlarge(const psld_array *images, size_t factor, psld_array **larger);
+/* From the numbers of models to pixels: float32 in [-1, 1], any shape; v becomes (v + 1) 127.5, rounded, or cut off
+ * with `floor`; what lies outside becomes 0 or 255. */
+PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images);
+
+/* ---- Data: sets to train on and to compare with ------------------------------------------------------------------ */
+
+typedef struct psld_data psld_data;
+
+/* Filters by which images are resampled. All but `nearest` and `bilinear_plain` get as much wider as the image gets
+ * smaller (antialiasing). `bilinear`, `bicubic`, `box` and `nearest` are those of Pillow, which torchvision uses for
+ * images; `bilinear_plain` takes four pixels only (torch.nn.functional.interpolate without antialias, OpenCV). */
+typedef enum psld_resample {
+    PSLD_RESAMPLE_LANCZOS,
+    PSLD_RESAMPLE_BILINEAR,
+    PSLD_RESAMPLE_BICUBIC,
+    PSLD_RESAMPLE_BOX,
+    PSLD_RESAMPLE_NEAREST,
+    PSLD_RESAMPLE_BILINEAR_PLAIN,
+} psld_resample;
+
+/* Name of a filter, as data.resample takes it; NULL past the last. */
+PSLD_API const char *psld_resample_name(int index);
+
+typedef struct psld_data_options {
+    size_t size;                /* height and width that images are brought to; 0: as they are, which must be alike */
+    int channels;               /* 1 grey, 3 colour, 0 as they are */
+    int stretch;                /* 0: the largest square in the middle is taken, 1: the whole, out of proportion */
+    int test;                   /* 1: the test part of sets that come with one (MNIST, CIFAR) */
+    const char *const *classes; /* their names in the order of the labels, or NULL: by name */
+    size_t class_count;
+    int strict;            /* 1: a broken image is an error, not passed over */
+    size_t memory;         /* bytes of decoded images kept in memory; the others go to a file without a name ... */
+    const char *cache_dir; /* ... in this folder; NULL: the system's for temporary files */
+    int resample;          /* psld_resample: by which filter images are brought to `size`; default lanczos */
+    double skip_limit;     /* largest part of the images that may be broken and passed over, rounded up; 0: any */
+    int once;              /* 1: every item is read but once, so that decoded images need not be kept */
+} psld_data_options;
+
+/* As they are, classes by name, 1 GiB. */
+PSLD_API void psld_data_defaults(psld_data_options *options);
+
+/* Opens a folder of images (PNG, JPEG, WebP; subfolders are classes), a tar, compressed tar or zip of one, CIFAR-10 or
+ * -100 (binary or pickled files, their folder or archive), IDX (MNIST; plain or .gz, or the folder of its files), .npy
+ * or .npz (u8 images, float vectors), or an endless toy set "toy:NAME". Images are decoded when they are read. NULL
+ * options are the defaults. */
+PSLD_API psld_status psld_data_open(const char *path, const psld_data_options *options, psld_data **data);
+PSLD_API void psld_data_free(psld_data *data);
+
+/* What it is, in a few words: "folder of images". */
+PSLD_API const char *psld_data_kind(const psld_data *data);
+PSLD_API uint64_t psld_data_count(const psld_data *data);
+/* Shape of an item: its rank, and its sizes in `shape`; images [channels, height, width]. Where no size was asked for it
+ * is that of the middle one, by its shorter side, of up to 32 images, evenly chosen. */
+PSLD_API int psld_data_shape(const psld_data *data, size_t shape[PSLD_MAX_RANK]);
+/* Whether items are images of u8; else they are numbers. */
+PSLD_API int psld_data_is_image(const psld_data *data);
+/* Classes, their names (0 <= index; NULL past the last), and how many items each has (0 for endless sets, and past the
+ * last), broken images that were met left out. */
+PSLD_API size_t psld_data_classes(const psld_data *data);
+PSLD_API const char *psld_data_class(const psld_data *data, size_t index);
+PSLD_API uint64_t psld_data_class_count(const psld_data *data, size_t index);
+/* Broken images met so far, and files passed over when the set was opened. */
+PSLD_API uint64_t psld_data_skipped(const psld_data *data);
+/* Items that are not known to be broken: psld_data_count less the broken images met so far, which keep their numbers. */
+PSLD_API uint64_t psld_data_good(const psld_data *data);
+
+/* The class of an item by its number; -1 where it has none. */
+PSLD_API int32_t psld_data_label(const psld_data *data, uint64_t index);
+/* The name of its file in the folder or archive; NULL where items have no files of their own. */
+PSLD_API const char *psld_data_name(const psld_data *data, uint64_t index);
+/* Whether reading it, or psld_data_check, has found that it is a broken image. */
+PSLD_API int psld_data_is_broken(const psld_data *data, uint64_t index);
+
+/* Items by their numbers (< count) into x [n][shape]: images as v / 127.5 - 1; labels into `label` unless it is NULL,
+ * -1 where there is none. A broken image is named in the log, once, and its number stands for the next good one.
+ * psld_data_read_u8 gives the pixels of images. One call at a time. */
+PSLD_API psld_status psld_data_read(psld_data *data, size_t n, const uint64_t *index, float *x, int32_t *label);
+PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t *index, uint8_t *pixels,
+                                       int32_t *label);
+/* Decodes every image once, so that psld_data_skipped counts all that are broken and psld_data_mixed tells whether there
+ * are images of other sizes than that of psld_data_shape. Nothing is kept. */
+PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
+PSLD_API int psld_data_mixed(const psld_data *data);
+/* The options by which images become what a model takes, as its training did (data.fit); the defaults where it takes
+ * none. */
+PSLD_API psld_status psld_model_data_options(const psld_model *model, psld_data_options *options);
+/* Toy sets, 0 <= index; NULL past the last. */
+PSLD_API const char *psld_toy_name(int index);
+PSLD_API const char *psld_toy_summary(int index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,250 @@
+/* psld: metrics, likelihoods and sweeps. Needs the full library.
+ */
+#ifndef PSLD_EVAL_H
+#define PSLD_EVAL_H
+
+#include "psld.h"
+#include "psld_data.h"
+#include "psld_train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Evaluation -------------------------------------------------------------------------------------------------- */
+
+/* Metrics compare features: what a network says of an image, a row of numbers each. Arrays of features are [n, d] of
+ * float32 or float64; all is computed in float64. docs/evaluation.md has the definitions. */
+
+/* Mean and covariance of features (of n - 1 degrees of freedom), which may come a few at a time: however they come, the
+ * result has the same bits. One thread at a time until they are finished. */
+typedef struct psld_statistics psld_statistics;
+PSLD_API psld_status psld_statistics_create(size_t dim, psld_statistics **statistics);
+PSLD_API void psld_statistics_free(psld_statistics *statistics);
+/* n more rows, [n][dim]. */
+PSLD_API psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const float *features);
+/* No more will come: needed before distances and files. */
+PSLD_API psld_status psld_statistics_finish(psld_statistics *statistics);
+/* .npz with `mu` [dim] and `sigma` [dim, dim], as published statistics are; loading finishes. */
+PSLD_API psld_status psld_statistics_load(const char *path, psld_statistics **statistics);
+PSLD_API psld_status psld_statistics_save(const psld_statistics *statistics, const char *path);
+PSLD_API size_t psld_statistics_dim(const psld_statistics *statistics);
+/* Rows that it was made from; 0: not known, as from a file. */
+PSLD_API uint64_t psld_statistics_count(const psld_statistics *statistics);
+/* NULL before they are finished. */
+PSLD_API const double *psld_statistics_mean(const psld_statistics *statistics);
+PSLD_API const double *psld_statistics_cov(const psld_statistics *statistics);
+
+/* Frechet distance between Gaussians of these moments: FID when the features are those of the FID network. */
+PSLD_API psld_status psld_frechet_distance(const psld_statistics *a, const psld_statistics *b, double *distance);
+
+/* Inception score of logits [n, classes]: mean and deviation over `splits` (10 is usual), in order or shuffled by the
+ * permutation of NumPy's RandomState(2020). */
+PSLD_API psld_status psld_inception_score(const psld_array *logits, size_t splits, int shuffle, double *mean,
+                                          double *deviation);
+
+typedef struct psld_kid_options {
+    size_t subsets, size; /* 100 subsets of 1000 images */
+    uint32_t seed;        /* 2020: torch-fidelity's subsets */
+} psld_kid_options;
+PSLD_API void psld_kid_defaults(psld_kid_options *options);
+/* Kernel inception distance, polynomial kernel of degree 3: mean and deviation over subsets. NULL: defaults. */
+PSLD_API psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_options *options, double *mean,
+                              double *deviation);
+
+/* Shares of generated features within the manifold of the real ones, and the other way round (3 neighbours is usual). */
+PSLD_API psld_status psld_precision_recall(const psld_array *generated, const psld_array *real, size_t neighbours,
+                                           double *precision, double *recall);
+
+/* Mean over random directions of the Wasserstein-1 distance between the projections of two sets of points, a
+ * [n][dim] and b [m][dim]. 0 for equal sets; between two draws of one law about 1 / sqrt(n). */
+PSLD_API psld_status psld_sliced_wasserstein(size_t dim, size_t n, const double *a, size_t m, const double *b,
+                                             size_t directions, uint64_t seed, double *distance);
+
+/* What turns images into features: the FID network, or a classifier of ours, whose distances are not FID. One thread at
+ * a time, as all networks. */
+typedef struct psld_features psld_features;
+/* `weights`: pt_inception-2015-12-05-6726825d.pth, as pytorch-fid and torch-fidelity publish it (or a safetensors
+ * conversion); or a classifier with its configuration. */
+PSLD_API psld_status psld_features_open(const char *weights, psld_features **features);
+PSLD_API void psld_features_free(psld_features *features);
+PSLD_API int psld_features_is_fid(const psld_features *features);
+PSLD_API const char *psld_features_name(const psld_features *features);
+PSLD_API size_t psld_features_dim(const psld_features *features);
+PSLD_API size_t psld_features_classes(const psld_features *features);
+/* Of images u8 [n, channels, height, width]: features [n][dim] and logits [n][classes], NULL for what is not wanted. The
+ * FID network sees grey images in three equal channels. */
+PSLD_API psld_status psld_features_extract(psld_features *features, const psld_array *images, float *out,
+                                           float *logits);
+
+/* One side of a comparison. It is read from the front and keeps what it has drawn: one thread at a time. */
+typedef struct psld_set psld_set;
+typedef enum psld_set_kind {
+    PSLD_SET_IMAGES = 0,     /* u8 */
+    PSLD_SET_ROWS = 1,       /* features, points or logits: a row of numbers each */
+    PSLD_SET_STATISTICS = 2, /* mean and covariance alone */
+} psld_set_kind;
+/* Images or vectors as psld_data_open has them, features [n, d] (.npy of floats), or statistics (.npz with mu and
+ * sigma). Of endless sets, or with a limit above 0, the first so many. A broken image is an error. */
+PSLD_API psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set);
+/* The same with images brought to the size and channels of `options`, of which `strict` is not asked. psld_set_fitted
+ * tells whether any of those read so far had to be: was of another size, or lost its colour. */
+PSLD_API psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_options *options,
+                                      psld_set **set);
+PSLD_API int psld_set_fitted(const psld_set *set);
+/* `count` samples of a model, drawn when they are first needed and kept: images (u8, rounded or with `floor` cut off), or
+ * points. The model is borrowed. */
+PSLD_API psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
+                                    psld_set **set);
+/* The same, but each sample continues an image of `images` (borrowed), in order, part of which is hidden: "left",
+ * "right", "upper", "lower" (halves), "centre" (a square of half the size). */
+PSLD_API psld_status psld_set_inpainted(psld_model *model, const psld_sample_options *options, uint64_t count,
+                                        int floor, psld_set *images, const char *hide, psld_set **set);
+/* What is hidden of images that are continued. */
+typedef struct psld_hiding {
+    const char *part; /* as above; not looked at with masks */
+    psld_set *masks;  /* pictures of any size, borrowed; mask i is for image i, one alone for all; NULL: none. Hidden is
+                           what is nearer to white than to black; of IDX digits whatever is not black. */
+    int lagging;      /* see psld_inpainting */
+} psld_hiding;
+/* As psld_set_inpainted. */
+PSLD_API psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *options, uint64_t count,
+                                           int floor, psld_set *images, const psld_hiding *hiding, psld_set **set);
+PSLD_API void psld_set_free(psld_set *set);
+PSLD_API psld_set_kind psld_set_kind_of(const psld_set *set);
+/* 0 for statistics. */
+PSLD_API uint64_t psld_set_count(const psld_set *set);
+/* Evaluations a sample of those drawn so far; 0 for sets that are not drawn. */
+PSLD_API uint64_t psld_set_nfe(const psld_set *set);
+
+enum {
+    PSLD_FRECHET = 1,          /* "fid": both sets */
+    PSLD_INCEPTION_SCORE = 2,  /* "is": the first set alone */
+    PSLD_KID = 4,              /* "kid" */
+    PSLD_PRECISION_RECALL = 8, /* "prc" */
+    PSLD_SLICED = 16,          /* "swd": sliced Wasserstein distance, of sets of points */
+};
+/* "fid,is" as PSLD_FRECHET | PSLD_INCEPTION_SCORE. */
+PSLD_API psld_status psld_metrics_parse(const char *names, unsigned *metrics);
+
+typedef struct psld_compare_options {
+    unsigned metrics;
+    size_t splits, neighbours; /* 10, 3 */
+    psld_kid_options kid;
+    size_t directions; /* of the sliced distance: 256 */
+    uint64_t seed;     /* of these directions */
+    psld_progress_fn progress;
+    void *progress_user;
+} psld_compare_options;
+PSLD_API void psld_compare_defaults(psld_compare_options *options);
+
+typedef struct psld_comparison {
+    uint64_t count[2]; /* images or rows of each set; 0: statistics */
+    size_t dim;        /* of the features; 0: none were needed */
+    double frechet;
+    double score, score_deviation;                   /* inception score, shuffled as torch-fidelity does */
+    double score_in_order, score_in_order_deviation; /* the same in the order of the set */
+    double kid, kid_deviation;
+    double precision, recall;
+    double sliced;
+} psld_comparison;
+
+/* Compares `generated` with `real` (NULL: the inception score alone, also of a set of logits). `features` is for images
+ * and may be NULL without them. Features are added up as they come; only kid, prc and swd keep them (float32). */
+PSLD_API psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
+                                  const psld_compare_options *options, psld_comparison *comparison);
+
+/* All features of a set, float32 [n, dim], or its mean and covariance. */
+PSLD_API psld_status psld_set_features(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
+                                       psld_array **rows);
+PSLD_API psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_progress_fn progress, void *user,
+                                         psld_statistics **statistics);
+
+/* For psld_training_options.metric: the Frechet distance of features, where train.metric_weights names weights as
+ * psld_features_open takes them; without them the sliced Wasserstein distance of pixels or points. */
+PSLD_API const psld_training_metric *psld_training_distance(void);
+
+/* A page (PNG) of `count` real images beside generated ones, each of these with the real image nearest to it (pixels,
+ * squared differences): groups of three rows, real, generated, nearest. */
+PSLD_API psld_status psld_compare_page(psld_set *generated, psld_set *real, size_t count, psld_progress_fn progress,
+                                       void *user, const char *path);
+
+typedef struct psld_likelihood_options {
+    double tolerance; /* of the probability flow, relative and absolute */
+    double eps;       /* where the flow starts: the density is that of t = eps at the data */
+    int exact;     /* 1: the exact divergence, 0: Hutchinson's estimate, -1: exact where it costs at most 16 products */
+    size_t probes; /* random directions of the estimate a sample */
+    size_t ode_group; /* consecutive samples that share their steps */
+    size_t batch;     /* rows a call of the source; results do not depend on it */
+    uint64_t seed;    /* of the auxiliary variables and of the directions */
+    psld_progress_fn progress;
+    void *progress_user;
+} psld_likelihood_options;
+/* Tolerance 1e-5, eps 1e-5, exact where cheap, else one direction, groups of 16, batch 1024. */
+PSLD_API void psld_likelihood_defaults(psld_likelihood_options *options);
+/* log p(x) in nats of `count` points x [count][dim] under the model, by its probability flow; sample numbers first,
+ * first + 1, ... address the random numbers. With auxiliary variables an estimate whose mean is a lower bound (tight for
+ * an exact score; docs/evaluation.md derives it). `nfe` (may be NULL): evaluations a sample, mean over groups. */
+PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source,
+                                     const psld_likelihood_options *options, uint64_t first, size_t count, size_t dim,
+                                     const double *x, double *log_p, uint64_t *nfe);
+
+/* Likelihood of a model for a set: images are dequantised, each value v spread evenly over its cell, [v - 1/2, v + 1/2],
+ * and log2 127.5 added a dimension, so that bits are of the values 0 ... 255; points are taken as they are. */
+typedef struct psld_nll {
+    uint64_t count;
+    size_t dim;
+    double bits;  /* a dimension: mean of -log2 p / dim, for images of the values */
+    double error; /* its standard error */
+    double nats;  /* a sample: mean of -log p, of the values likewise */
+    uint64_t nfe; /* evaluations a sample */
+    int is_bound; /* auxiliary variables or dequantisation: an upper bound in expectation */
+    int is_exact; /* exact divergence */
+} psld_nll;
+PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options,
+                                    psld_nll *nll);
+
+/* A sweep: quality against cost over models, recipes, samplers, grids, budgets and seeds, as a YAML file lists them
+ * (docs/evaluation.md, configs/sweeps/). A cell is one combination. One thread at a time. */
+typedef struct psld_sweep psld_sweep;
+typedef struct psld_sweep_cell {
+    const char *model;   /* its label */
+    const char *process; /* NULL: the model's own */
+    const char *sampler;
+    const char *grid; /* NULL: an adaptive sampler, */
+    int nfe;          /* 0, */
+    double tolerance; /* and this; otherwise 0 */
+    uint64_t seed;
+} psld_sweep_cell;
+typedef struct psld_sweep_result {
+    psld_comparison comparison;
+    uint64_t nfe; /* evaluations a sample that were made */
+    double seconds;
+    int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
+} psld_sweep_result;
+/* Overrides are "key=value". Paths in the file are relative to the working folder. Every model is opened once, to know
+ * which it is and whether each of its cells has a reverse. */
+PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
+                                     psld_sweep **sweep);
+PSLD_API void psld_sweep_free(psld_sweep *sweep);
+PSLD_API const char *psld_sweep_name(const psld_sweep *sweep);
+PSLD_API unsigned psld_sweep_metrics(const psld_sweep *sweep);
+/* Samples a cell. */
+PSLD_API uint64_t psld_sweep_number(const psld_sweep *sweep);
+PSLD_API size_t psld_sweep_count(const psld_sweep *sweep);
+/* 0 <= index < psld_sweep_count, for all of these; past the last a cell is all zero, and the others fail. */
+PSLD_API void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell);
+/* Text that tells a cell apart from every other of any sweep whose results may be kept in the same place: by what its
+ * model, recipe, data and weights are, not by what they are called. */
+PSLD_API psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size);
+/* Draws the samples of a cell and compares them. */
+PSLD_API psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
+                                    psld_sweep_result *result);
+/* Seconds that a cell would take, from a few evaluations of its model; an adaptive sampler is taken to need 100. */
+PSLD_API psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
