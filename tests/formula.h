@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/network.h"
+#include "model/networks/network.h"
 
 /* Elements are numbered through all parameters in the order of the state_dict. */
 static inline void formula_weights(psld_network *network)

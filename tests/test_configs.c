@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "model/network.h"
-#include "model/process_read.h"
+#include "model/files/process_read.h"
+#include "model/networks/network.h"
 #include "psld_data.h"
 #include "train/settings.h"
 

@@ -13,7 +13,7 @@
 #include "formula.h"
 #include "golden.h"
 #include "kernels/backend.h"
-#include "model/network.h"
+#include "model/networks/network.h"
 #include "nn/exec.h"
 #include "nn/gradient.h"
 #include "nn/ops.h"

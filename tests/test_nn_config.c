@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "kernels/backend.h"
-#include "model/network.h"
-#include "model/process_read.h"
+#include "model/files/process_read.h"
+#include "model/networks/network.h"
 
 static psld_status read_text(const char *text, const char *part, psld_network_config *config)
 {

@@ -12,8 +12,8 @@
 #include "golden.h"
 #include "kernels/adam.h"
 #include "kernels/backend.h"
-#include "model/network.h"
-#include "model/process_read.h"
+#include "model/files/process_read.h"
+#include "model/networks/network.h"
 #include "train/trainer.h"
 
 /* ---- The update -------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "model/checkpoints.h"
+#include "model/files/checkpoints.h"
 
 void psld_model_defaults(psld_model_options *options)
 {

@@ -2,8 +2,8 @@
 #ifndef PSLD_MODEL_MODEL_H
 #define PSLD_MODEL_MODEL_H
 
-#include "model/network.h"
-#include "model/precondition.h"
+#include "model/networks/network.h"
+#include "model/networks/precondition.h"
 #include "process/recipe.h"
 #include "sample/sources/classifier.h"
 #include "sample/sources/source.h"

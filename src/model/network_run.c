@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
-#include "model/network.h"
+#include "model/networks/network.h"
 #include "nn/exec.h"
 #include "nn/gradient.h"
 #include "nn/ops.h"

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "model/checkpoints.h"
-#include "model/checksum.h"
+#include "model/files/checkpoints.h"
+#include "model/files/checksum.h"
 #include "model/model.h"
 #include "train/settings.h"
 

@@ -5,7 +5,7 @@
 #ifndef PSLD_TRAIN_CHECKPOINT_H
 #define PSLD_TRAIN_CHECKPOINT_H
 
-#include "model/network.h"
+#include "model/networks/network.h"
 #include "train/trainer.h"
 
 /* What is saved and set: the network's weights and the trainer's state. `prefix` goes before the names of weights

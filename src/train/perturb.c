@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "base/threads.h"
-#include "model/precondition.h"
+#include "model/networks/precondition.h"
 #include "train/bins.h"
 
 enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */

@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "model/network.h"
-#include "model/process_read.h"
+#include "model/files/process_read.h"
+#include "model/networks/network.h"
 #include "train/settings.h"
 
 #define OPEN \

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "model/network.h"
+#include "model/networks/network.h"
 #include "process/recipe.h"
 #include "psld_train.h"
 

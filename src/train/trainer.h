@@ -5,7 +5,7 @@
 #ifndef PSLD_TRAIN_TRAINER_H
 #define PSLD_TRAIN_TRAINER_H
 
-#include "model/network.h"
+#include "model/networks/network.h"
 #include "train/distribution.h"
 
 /* The rate after warm-up: the same, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */

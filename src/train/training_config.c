@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/data.h"
-#include "model/process_read.h"
+#include "model/files/process_read.h"
 #include "train/choose.h"
 #include "train/published.h"
 #include "train/training.h"

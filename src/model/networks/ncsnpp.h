@@ -3,7 +3,7 @@
 #ifndef PSLD_MODEL_NCSNPP_H
 #define PSLD_MODEL_NCSNPP_H
 
-#include "model/network.h"
+#include "model/networks/network.h"
 
 enum { PSLD_MAX_SKIPS = PSLD_MAX_LEVELS * (PSLD_MAX_BLOCKS + 1) + 1 };
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/files/process_read.h"
 #include "model/networks/network_keys.h"
-#include "model/process_read.h"
 #include "process/recipe.h"
 
 /* What a configuration is read from: `model` has the network's keys. */

@@ -2,7 +2,7 @@
 #ifndef PSLD_MODEL_NETWORK_KEYS_H
 #define PSLD_MODEL_NETWORK_KEYS_H
 
-#include "model/network.h"
+#include "model/networks/network.h"
 
 /* What a configuration without any of the keys means. */
 void psld_network_keys_default(psld_network_config *config);

@@ -1,4 +1,4 @@
-#include "model/checkpoints.h"
+#include "model/files/checkpoints.h"
 
 #include <dirent.h>
 #include <errno.h>

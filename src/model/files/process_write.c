@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "model/process_read.h"
+#include "model/files/process_read.h"
 
 enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* of a number and what stands between it and the next */
 

@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "kernels/backend.h"
-#include "model/checkpoints.h"
-#include "model/checksum.h"
+#include "model/files/checkpoints.h"
+#include "model/files/checksum.h"
+#include "model/files/process_read.h"
 #include "model/model.h"
-#include "model/process_read.h"
 
 enum { AVERAGE_PREFIX = 64 };
 

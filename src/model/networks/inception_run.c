@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "io/tensors/tensors.h"
-#include "model/checksum.h"
+#include "model/files/checksum.h"
 #include "model/networks/inception.h"
 #include "nn/exec.h"
 #include "nn/ops.h"

@@ -6,7 +6,7 @@
  *
  * Which kernel the network's eps belongs to is what its loss was: `train.loss` of ours (which may be added to any), or
  * `training.mode` of published ones. */
-#include "model/process_read.h"
+#include "model/files/process_read.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "model/network.h"
+#include "model/networks/network.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "model/checksum.h"
+#include "model/files/checksum.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

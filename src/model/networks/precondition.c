@@ -1,4 +1,4 @@
-#include "model/precondition.h"
+#include "model/networks/precondition.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "model/checksum.h"
+#include "model/files/checksum.h"
 #include "model/model.h"
 
 static psld_status format_of(const char *path, psld_tensor_format *format)
