@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "psld.h"
 #include "psld_ranks.h"
-#include "train/distribution.h"
+#include "train/ranks.h"
 
 enum { BUCKET = 1 << 18, ROUNDS = 3 };
 

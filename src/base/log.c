@@ -33,8 +33,3 @@ psld_status psld_progress(psld_progress_fn progress, void *user, uint64_t done, 
     if (progress && progress(user, done, total)) return psld_fail(PSLD_CANCELLED, "cancelled");
     return PSLD_OK;
 }
-
-const char *psld_version(void)
-{
-    return PSLD_VERSION;
-}

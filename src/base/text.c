@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "base/alloc.h"
 
 #include <locale.h>
 #include <math.h>
@@ -268,4 +269,9 @@ size_t psld_text_utf8(const char *text, unsigned long *code)
     }
     int is_surrogate = (*code & ~0x7fful) == 0xd800;
     return *code < least[length] || *code > 0x10ffff || is_surrogate ? 0 : length;
+}
+
+void psld_text_free(char *text)
+{
+    psld_release(text);
 }

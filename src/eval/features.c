@@ -1,41 +1,123 @@
-#include "eval/features.h"
+/* Features of images: the FID network or a classifier, behind one face. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
-#include <math.h>
+#include "base/alloc.h"
+#include "eval/classifier_features.h"
+#include "io/tensors/tensors.h"
+#include "kernels/backend.h"
+#include "model/model.h"
+#include "model/networks/inception.h"
+#include "psld_eval.h"
 
-static double number_at(const psld_array *rows, size_t i)
+enum { AT_ONCE = 32 };
+
+struct psld_features {
+    psld_inception *inception; /* or */
+    psld_classifier_features *classifier;
+    char name[256];
+};
+
+/* Weights with a configuration of ours are a classifier, and so is the folder of a run; all others, files that cannot be
+ * read among them, are left to the FID network to judge. */
+static psld_status look_for_configuration(const char *path, int *found)
 {
-    return rows->type == PSLD_F64 ? ((const double *)rows->data)[i] : (double)((const float *)rows->data)[i];
-}
-
-psld_status psld_rows_check(const psld_array *rows, const char *what)
-{
-    if ((rows->type != PSLD_F32 && rows->type != PSLD_F64) || rows->rank != 2 || rows->shape[1] == 0)
-        return psld_fail(PSLD_BAD_INPUT, "%s: expected features [n, d] of float32 or float64", what);
-    for (size_t i = 0; i < rows->count; i++)
-        if (!isfinite(number_at(rows, i)))
-            return psld_fail(PSLD_BAD_INPUT, "%s: number %zu of row %zu is not finite", what, i % rows->shape[1],
-                             i / rows->shape[1]);
+    psld_tensors *tensors;
+    struct stat about;
+    *found = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    if (*found) return PSLD_OK;
+    psld_status status = psld_tensors_open(path, &tensors);
+    if (status != PSLD_OK) return status == PSLD_NO_MEMORY ? status : PSLD_OK;
+    *found = psld_tensors_note(tensors, PSLD_CONFIG_NOTE) != NULL;
+    psld_tensors_free(tensors);
     return PSLD_OK;
 }
 
-psld_status psld_rows_check_pair(const psld_array *a, const psld_array *b, const char *metric, size_t need)
+static psld_status open_weights(psld_features *made, const char *weights)
 {
-    PSLD_TRY(psld_rows_check(a, metric));
-    PSLD_TRY(psld_rows_check(b, metric));
-    if (a->shape[1] != b->shape[1])
-        return psld_fail(PSLD_BAD_INPUT, "%s: the features of the first set have %zu numbers, those of the second %zu",
-                         metric, a->shape[1], b->shape[1]);
-    size_t least = a->shape[0] < b->shape[0] ? a->shape[0] : b->shape[0];
-    if (least < need)
-        return psld_fail(PSLD_BAD_INPUT, "%s: needs at least %zu images in each set, found %zu", metric, need, least);
-    return PSLD_OK;
+    int ours;
+    PSLD_TRY(look_for_configuration(weights, &ours));
+    snprintf(made->name, sizeof made->name, ours ? "classifier %.200s (not FID)" : "FID Inception-v3", weights);
+    return ours ? psld_classifier_features_open(weights, &made->classifier)
+                : psld_inception_open(weights, psld_backend_fastest(), &made->inception);
 }
 
-void psld_rows_get(const psld_array *rows, const uint32_t *index, size_t first, size_t count, double *out)
+psld_status psld_features_open(const char *weights, psld_features **features)
 {
-    size_t dim = rows->shape[1];
-    for (size_t i = 0; i < count; i++) {
-        size_t row = index ? index[i] : first + i;
-        for (size_t j = 0; j < dim; j++) out[i * dim + j] = number_at(rows, row * dim + j);
+    *features = NULL;
+    psld_features *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status = open_weights(made, weights);
+    if (status != PSLD_OK)
+        psld_features_free(made);
+    else
+        *features = made;
+    return status;
+}
+
+void psld_features_free(psld_features *features)
+{
+    if (!features) return;
+    psld_inception_free(features->inception);
+    psld_classifier_features_free(features->classifier);
+    psld_release(features);
+}
+
+int psld_features_is_fid(const psld_features *features)
+{
+    return features->inception != NULL;
+}
+
+const char *psld_features_name(const psld_features *features)
+{
+    return features->name;
+}
+
+size_t psld_features_dim(const psld_features *features)
+{
+    return features->inception ? PSLD_INCEPTION_FEATURES : psld_classifier_features_dim(features->classifier);
+}
+
+size_t psld_features_classes(const psld_features *features)
+{
+    return features->inception ? PSLD_INCEPTION_LOGITS : psld_classifier_features_classes(features->classifier);
+}
+
+/* Pixels as the network wants them: FID's of n images in three channels, or a classifier's. */
+static void scale_pixels(const psld_features *f, size_t n, const size_t shape[3], const uint8_t *pixels, float *x)
+{
+    size_t plane = shape[1] * shape[2], channels = f->inception ? 3 : shape[0];
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < channels; c++) {
+            const uint8_t *from = pixels + (i * shape[0] + (shape[0] == 1 ? 0 : c)) * plane;
+            float *to = x + (i * channels + c) * plane;
+            for (size_t p = 0; p < plane; p++)
+                to[p] = f->inception ? ((float)from[p] - 128) / 128 : (float)((double)from[p] / 127.5 - 1);
+        }
+}
+
+psld_status psld_features_extract(psld_features *features, const psld_array *images, float *out, float *logits)
+{
+    if (images->type != PSLD_U8 || images->rank != 4 || (images->shape[1] != 1 && images->shape[1] != 3))
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "features: expected images u8 [n, channels, height, width] of 1 or 3 channels");
+    const size_t *shape = images->shape + 1, size = shape[0] * shape[1] * shape[2];
+    size_t dim = psld_features_dim(features), classes = psld_features_classes(features);
+    float *x = psld_alloc(AT_ONCE * 3, shape[1] * shape[2] * sizeof *x);
+    if (!x) return PSLD_NO_MEMORY;
+    psld_status status = PSLD_OK;
+    for (size_t first = 0; status == PSLD_OK && first < images->shape[0]; first += AT_ONCE) {
+        size_t n = images->shape[0] - first < AT_ONCE ? images->shape[0] - first : AT_ONCE;
+        float *to = out ? out + first * dim : NULL, *says = logits ? logits + first * classes : NULL;
+        scale_pixels(features, n, shape, (const uint8_t *)images->data + first * size, x);
+        if (features->inception) {
+            psld_inception_result result = {to, says, NULL};
+            status = psld_inception_run(features->inception, n, shape[1], shape[2], x, &result);
+        } else {
+            status = psld_classifier_features_run(features->classifier, n, shape, x, to, says);
+        }
     }
+    psld_release(x);
+    return status;
 }

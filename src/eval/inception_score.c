@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "eval/features.h"
 #include "eval/mersenne.h"
+#include "eval/rows.h"
 #include "psld_eval.h"
 
 enum { FIDELITY_SEED = 2020 };

@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "eval/features.h"
 #include "eval/linear.h"
 #include "eval/mersenne.h"
+#include "eval/rows.h"
 #include "psld_eval.h"
 
 typedef struct discrepancy {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/features.h"
 #include "eval/linear.h"
+#include "eval/rows.h"
 #include "psld_eval.h"
 
 enum { BLOCK_ROWS = 512, MAX_NEIGHBOURS = 16 };

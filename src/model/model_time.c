@@ -28,11 +28,6 @@ psld_status psld_model_plan(psld_model *model, size_t batch, char **text)
     return psld_plan_text(psld_runner_plan(model->runners[0]), NULL, 0, text);
 }
 
-void psld_text_free(char *text)
-{
-    psld_release(text);
-}
-
 /* ---- Measuring --------------------------------------------------------------------------------------------------- */
 
 typedef struct rehearsal {

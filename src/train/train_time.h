@@ -3,7 +3,7 @@
 #define PSLD_TRAIN_TRAIN_TIME_H
 
 #include "model/model.h"
-#include "train/distribution.h"
+#include "train/ranks.h"
 
 /* Seconds of the fastest of some steps on made-up data, of a score network or a classifier; its weights change. With
  * `ranks` gradients are summed over them, as in a run; NULL: this process works alone. */

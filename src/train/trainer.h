@@ -6,7 +6,7 @@
 #define PSLD_TRAIN_TRAINER_H
 
 #include "model/networks/network.h"
-#include "train/distribution.h"
+#include "train/ranks.h"
 
 /* The rate after warm-up: the same, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */
 typedef enum psld_rate_schedule {

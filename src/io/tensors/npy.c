@@ -14,9 +14,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/files/map.h"
+#include "io/tensors/array.h"
 
-_Static_assert(sizeof(float) == 4 && sizeof(double) == 8, "elements are IEEE 754 single and double precision");
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "elements are written and read as they lie in memory, which must be little-endian"
 #endif
@@ -24,7 +23,6 @@ _Static_assert(sizeof(float) == 4 && sizeof(double) == 8, "elements are IEEE 754
 enum {
     MAGIC_SIZE = 6,
     MAX_HEADER = 65535, /* of version 1; no header of ours needs more in the others */
-    LARGEST_ELEMENT = 8,
     ALIGNMENT = 64,
     GROWTH_DIGITS = 21, /* NumPy leaves room for the first size to grow to this many digits */
     PIECE = 1 << 16,    /* bytes read at a time where they cannot go straight to their place */
@@ -33,117 +31,12 @@ enum {
 
 static const unsigned char magic[MAGIC_SIZE] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-static const struct {
-    const char *name; /* as NumPy writes it */
-    size_t size;
-} types[] = {
-    [PSLD_F64] = {"<f8", 8}, [PSLD_F32] = {"<f4", 4}, [PSLD_U8] = {"|u1", 1},
-    [PSLD_I32] = {"<i4", 4}, [PSLD_I64] = {"<i8", 8},
+/* As NumPy writes them. */
+static const char *const type_codes[] = {
+    [PSLD_F64] = "<f8", [PSLD_F32] = "<f4", [PSLD_U8] = "|u1", [PSLD_I32] = "<i4", [PSLD_I64] = "<i8",
 };
 
-enum { TYPE_COUNT = sizeof types / sizeof *types };
-
-const char *psld_type_name(psld_type type)
-{
-    static const char *const names[] = {"float64", "float32", "uint8", "int32", "int64"};
-    return (size_t)type < sizeof names / sizeof *names ? names[type] : NULL;
-}
-
-size_t psld_type_size(psld_type type)
-{
-    return (unsigned)type < TYPE_COUNT ? types[type].size : 0;
-}
-
-/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
-
-/* Whether the elements of a shape can be counted, and their bytes even of the largest type, so that an array of any
- * type can be converted. Sizes of 0 are left out of the check, so that the product of any of the sizes is safe. */
-static int count_elements(int rank, const size_t *shape, size_t *count)
-{
-    size_t bytes = LARGEST_ELEMENT;
-    *count = 1;
-    for (int i = 0; i < rank; i++) {
-        if (shape[i] && __builtin_mul_overflow(bytes, shape[i], &bytes)) return 0;
-        *count *= shape[i];
-    }
-    return bytes <= PTRDIFF_MAX;
-}
-
-/* An array without its elements. */
-static psld_status create_header(psld_type type, int rank, const size_t *shape, psld_array **array)
-{
-    size_t count = 0;
-    if (psld_type_size(type) == 0) return psld_fail(PSLD_BAD_ARGUMENT, "%d is no type of array elements", (int)type);
-    if (rank < 0 || rank > PSLD_MAX_RANK)
-        return psld_fail(PSLD_BAD_ARGUMENT, "an array cannot have rank %d, expected 0 to %d", rank, PSLD_MAX_RANK);
-    if (!count_elements(rank, shape, &count))
-        return psld_fail(PSLD_BAD_ARGUMENT, "the sizes of an array are too large");
-    psld_array *a = psld_alloc(1, sizeof *a);
-    if (!a) return PSLD_NO_MEMORY;
-    *a = (psld_array){.type = type, .rank = rank, .count = count};
-    if (rank > 0) memcpy(a->shape, shape, (size_t)rank * sizeof *shape);
-    *array = a;
-    return PSLD_OK;
-}
-
-psld_status psld_array_create(psld_type type, int rank, const size_t *shape, psld_array **array)
-{
-    *array = NULL;
-    psld_array *a = NULL;
-    PSLD_TRY(create_header(type, rank, shape, &a));
-    a->data = psld_alloc(a->count, psld_type_size(type));
-    if (!a->data) {
-        psld_array_free(a);
-        return PSLD_NO_MEMORY;
-    }
-    *array = a;
-    return PSLD_OK;
-}
-
-void psld_array_free(psld_array *array)
-{
-    if (!array) return;
-    psld_release(array->data);
-    psld_release(array);
-}
-
-static double element_at(const psld_array *array, size_t i)
-{
-    switch (array->type) {
-    case PSLD_F64:
-        return ((const double *)array->data)[i];
-    case PSLD_F32:
-        return (double)((const float *)array->data)[i];
-    case PSLD_U8:
-        return ((const uint8_t *)array->data)[i];
-    case PSLD_I32:
-        return ((const int32_t *)array->data)[i];
-    case PSLD_I64:
-        return (double)((const int64_t *)array->data)[i];
-    }
-    return 0;
-}
-
-psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted)
-{
-    *converted = NULL;
-    if (type != PSLD_F64 && type != PSLD_F32)
-        return psld_fail(PSLD_BAD_ARGUMENT, "arrays are converted to PSLD_F64 or PSLD_F32, not to type %d", (int)type);
-    psld_array *result = NULL;
-    PSLD_TRY(psld_array_create(type, array->rank, array->shape, &result));
-    if (type == PSLD_F64) {
-        double *to = result->data;
-        for (size_t i = 0; i < array->count; i++) to[i] = element_at(array, i);
-    } else if (array->type == PSLD_I64) { /* by way of double it would be rounded twice */
-        float *to = result->data;
-        for (size_t i = 0; i < array->count; i++) to[i] = (float)((const int64_t *)array->data)[i];
-    } else {
-        float *to = result->data;
-        for (size_t i = 0; i < array->count; i++) to[i] = (float)element_at(array, i);
-    }
-    *converted = result;
-    return PSLD_OK;
-}
+enum { TYPE_COUNT = sizeof type_codes / sizeof *type_codes };
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
@@ -168,7 +61,7 @@ size_t psld_npy_header(const psld_array *array, char header[PSLD_NPY_HEADER])
     write_shape(array, shape, sizeof shape);
     size_t used = START + (size_t)snprintf(header + START, PSLD_NPY_HEADER - START,
                                            "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-                                           types[array->type].name, shape);
+                                           type_codes[array->type], shape);
     if (array->rank > 0) used += GROWTH_DIGITS - (size_t)snprintf(NULL, 0, "%zu", array->shape[0]);
     /* The newline counts; where nothing is missing to a multiple of 64, NumPy adds 64. */
     size_t length = ((used + 1) / ALIGNMENT + 1) * ALIGNMENT;
@@ -188,14 +81,6 @@ void psld_npy_write(const psld_array *array, psld_writer *writer)
     char header[PSLD_NPY_HEADER];
     psld_writer_put(writer, header, psld_npy_header(array, header));
     psld_writer_put(writer, array->data, array->count * psld_type_size(array->type));
-}
-
-psld_status psld_array_save(const psld_array *array, const char *path)
-{
-    psld_writer *writer = NULL;
-    PSLD_TRY(psld_writer_open(path, &writer));
-    psld_npy_write(array, writer);
-    return psld_writer_commit(writer);
 }
 
 /* ---- Reading the header ------------------------------------------------------------------------------------------ */
@@ -253,7 +138,8 @@ static psld_status parse_type(header *h)
     if (*h->next != '[') PSLD_TRY(parse_string(h, name, sizeof name)); /* a list describes records */
     int has_order = name[0] == '<' || name[0] == '=' || name[0] == '|';
     for (int i = 0; has_order && i < TYPE_COUNT; i++) {
-        if (strcmp(types[i].name + 1, name + 1) != 0 || (name[0] == '|' && types[i].size > 1)) continue;
+        if (strcmp(type_codes[i] + 1, name + 1) != 0) continue;
+        if (name[0] == '|' && psld_type_size((psld_type)i) > 1) continue;
         h->type = (psld_type)i;
         return PSLD_OK;
     }
@@ -490,7 +376,7 @@ psld_status psld_npy_read(psld_reader *reader, psld_array **array)
     header h;
     psld_array *a = NULL;
     PSLD_TRY(read_header(reader, &h));
-    psld_status status = create_header(h.type, h.rank, h.shape, &a);
+    psld_status status = psld_array_header(h.type, h.rank, h.shape, &a);
     if (status == PSLD_BAD_ARGUMENT)
         return psld_fail(PSLD_BAD_INPUT, "%s: the sizes of the array are too large", reader->path);
     if (status != PSLD_OK) return status;
@@ -513,7 +399,7 @@ psld_status psld_npy_view(const void *bytes, size_t size, const char *path, psld
     psld_reader_memory(bytes, size, path, &reader);
     PSLD_TRY(read_header(&reader, &h));
     size_t count = 0, offset = size - reader.left;
-    if (!count_elements(h.rank, h.shape, &count))
+    if (!psld_array_count(h.rank, h.shape, &count))
         return psld_fail(PSLD_BAD_INPUT, "%s: the sizes of the array are too large", path);
     size_t expected = count * psld_type_size(h.type);
     if (expected != reader.left) return fail_length(&reader, expected, reader.left);
@@ -522,26 +408,4 @@ psld_status psld_npy_view(const void *bytes, size_t size, const char *path, psld
     view->data = (char *)(uintptr_t)bytes + offset; /* an array's elements are not const, though these are */
     *fortran = h.fortran && h.rank > 1;
     return PSLD_OK;
-}
-
-psld_status psld_array_inspect(const char *path, psld_array *array)
-{
-    *array = (psld_array){0};
-    psld_map map;
-    int fortran;
-    PSLD_TRY(psld_map_open(path, &map));
-    psld_status status = psld_npy_view(map.bytes, map.size, path, array, &fortran);
-    array->data = NULL;
-    psld_map_close(&map);
-    return status;
-}
-
-psld_status psld_array_load(const char *path, psld_array **array)
-{
-    *array = NULL;
-    psld_reader reader;
-    PSLD_TRY(psld_reader_open(path, &reader));
-    psld_status status = psld_npy_read(&reader, array);
-    psld_reader_close(&reader);
-    return status == PSLD_NO_MEMORY ? psld_fail_in(status, "%s", path) : status;
 }

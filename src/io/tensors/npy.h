@@ -1,8 +1,9 @@
-/* Arrays and the .npy format, inside the library. */
+/* The .npy format, inside the library. */
 #ifndef PSLD_IO_NPY_H
 #define PSLD_IO_NPY_H
 
 #include "io/files/file.h"
+#include "io/tensors/array.h"
 
 /* As psld_array_load, from the rest of what a reader has (and nothing may follow the array). */
 psld_status psld_npy_read(psld_reader *reader, psld_array **array);
@@ -15,8 +16,5 @@ void psld_npy_write(const psld_array *array, psld_writer *writer);
 /* What stands before the elements of an array in its file; returns its length. */
 enum { PSLD_NPY_HEADER = 512 };
 size_t psld_npy_header(const psld_array *array, char header[PSLD_NPY_HEADER]);
-
-/* Bytes of an element; 0 for a value that is no type. */
-size_t psld_type_size(psld_type type);
 
 #endif

@@ -1,6 +1,6 @@
 /* Rows of features, float or double, as metrics read them. */
-#ifndef PSLD_EVAL_FEATURES_H
-#define PSLD_EVAL_FEATURES_H
+#ifndef PSLD_EVAL_ROWS_H
+#define PSLD_EVAL_ROWS_H
 
 #include "base/status.h"
 

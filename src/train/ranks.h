@@ -3,8 +3,8 @@
  * Each rank has a copy of everything and works on its share of every batch; gradients are summed, and since every rank
  * gets the same bits and takes the same step, the copies stay equal. There are two implementations: `none`, a process of
  * its own, and MPI where the program was built with it. */
-#ifndef PSLD_TRAIN_DISTRIBUTION_H
-#define PSLD_TRAIN_DISTRIBUTION_H
+#ifndef PSLD_TRAIN_RANKS_H
+#define PSLD_TRAIN_RANKS_H
 
 #include <stddef.h>
 

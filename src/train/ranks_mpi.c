@@ -1,5 +1,5 @@
 /* Ranks that an MPI launcher has started. */
-#include "train/distribution.h"
+#include "train/ranks.h"
 
 #ifdef PSLD_MPI
 

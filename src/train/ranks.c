@@ -1,4 +1,4 @@
-#include "train/distribution.h"
+#include "train/ranks.h"
 #include "psld_ranks.h"
 
 static void begin_alone(float *numbers, size_t count)

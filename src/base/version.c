@@ -1,0 +1,6 @@
+#include "psld.h"
+
+const char *psld_version(void)
+{
+    return PSLD_VERSION;
+}
