@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "model/files/checksum.h"
-#include "model/model.h"
 #include "model/files/tensors_files.h"
+#include "model/model.h"
 
 static psld_status collect(const psld_network *network, const char *prefix, psld_tensors *tensors)
 {
