@@ -4,7 +4,7 @@
 The probability flow is dw = X d rho in the frame w = R^-1 z, rho = R^-1 mu, R R' = Sigma. psld makes the frame of Sigma at each time;
 here dR/dt = beta (A R + D R^-T) is integrated from the Cholesky factor at t = 1 downwards (DOP853), where errors grow. Eight Gaussians
 on a ring, exact scores, grid sqrt to t = 1e-3: root mean square distance of x from the converged flow, median and 95 % range over S sets
-of N samples, of psld's dpm, of dpm with detail 0 and of that same method in the integrated frame (docs/samplers.md, few steps). Needs
+of N samples, of psld's dpm, of dpm with detail 0 and of that same method in the integrated frame (docs/explanation/samplers.md, few steps). Needs
 SciPy."""
 import argparse
 import json

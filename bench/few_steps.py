@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""few_steps.py PSLD [--samples N] [--seed S] [--recipes A,B] [--deviation D]: errors of few steps, as a table of docs/samplers.md.
+"""few_steps.py PSLD [--samples N] [--seed S] [--recipes A,B] [--deviation D]: errors of few steps, as a table of docs/explanation/samplers.md.
 
 Eight Gaussians of one deviation (0.12) on a ring, exact scores, from the stationary law to t = 1e-3 without a denoising step: root mean square distance of x, a
 coordinate, from the converged flow: of euler-ode and dpm on the grid sqrt, and of collapsed, which follows a flow of its own, on the grid

@@ -12,7 +12,7 @@ extern "C" {
 /* ---- Images ------------------------------------------------------------------------------------------------------ */
 
 /* PNG, JPEG or WebP, told apart by their first bytes, as u8 [channels, height, width] with 1 (grey) or 3 channels
- * (docs/data.md says what becomes of 16 bits, transparency, CMYK, orientation and animations). */
+ * (docs/reference/data.md says what becomes of 16 bits, transparency, CMYK, orientation and animations). */
 PSLD_API psld_status psld_image_load(const char *path, psld_array **image);
 /* The format ("PNG", "JPEG", "WebP") and the shape of an image that it would have as an array, from its header. */
 PSLD_API psld_status psld_image_inspect(const char *path, const char **format, size_t shape[3]);

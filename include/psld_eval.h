@@ -14,7 +14,7 @@ extern "C" {
 /* ---- Evaluation -------------------------------------------------------------------------------------------------- */
 
 /* Metrics compare features: what a network says of an image, a row of numbers each. Arrays of features are [n, d] of
- * float32 or float64; all is computed in float64. docs/evaluation.md has the definitions. */
+ * float32 or float64; all is computed in float64. docs/reference/evaluation.md has the definitions. */
 
 /* Mean and covariance of features (of n - 1 degrees of freedom), which may come a few at a time: however they come, the
  * result has the same bits. One thread at a time until they are finished. */
@@ -184,7 +184,7 @@ typedef struct psld_likelihood_options {
 PSLD_API void psld_likelihood_defaults(psld_likelihood_options *options);
 /* log p(x) in nats of `count` points x [count][dim] under the model, by its probability flow; sample numbers first,
  * first + 1, ... address the random numbers. With auxiliary variables an estimate whose mean is a lower bound (tight for
- * an exact score; docs/evaluation.md derives it). `nfe` (may be NULL): evaluations a sample, mean over groups. */
+ * an exact score; docs/reference/evaluation.md derives it). `nfe` (may be NULL): evaluations a sample, mean over groups. */
 PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source,
                                      const psld_likelihood_options *options, uint64_t first, size_t count, size_t dim,
                                      const double *x, double *log_p, uint64_t *nfe);
@@ -205,7 +205,7 @@ PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld
                                     psld_nll *nll);
 
 /* A sweep: quality against cost over models, recipes, samplers, grids, budgets and seeds, as a YAML file lists them
- * (docs/evaluation.md, configs/sweeps/). A cell is one combination. One thread at a time. */
+ * (docs/reference/evaluation.md, configs/sweeps/). A cell is one combination. One thread at a time. */
 typedef struct psld_sweep psld_sweep;
 typedef struct psld_sweep_cell {
     const char *model;   /* its label */

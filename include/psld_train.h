@@ -25,7 +25,7 @@ typedef struct psld_training_metric {
 } psld_training_metric;
 
 typedef struct psld_training_options {
-    const char *config;           /* YAML (docs/training.md has the keys), or NULL: chosen for the data */
+    const char *config;           /* YAML (docs/reference/training.md has the keys), or NULL: chosen for the data */
     const char *data;             /* what to train on; NULL: data.path of the configuration */
     const char *const *overrides; /* "key.key=value" each */
     size_t override_count;

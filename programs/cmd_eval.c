@@ -469,7 +469,7 @@ const cli_command command_eval = {
         "dimension; --tol is then\n"
         "its tolerance (default 1e-5), --eps the time it begins at (default 1e-5), --seed that of directions and "
         "dequantisation.\n"
-        "docs/evaluation.md has all definitions.",
+        "docs/reference/evaluation.md has all definitions.",
     .examples = "  psld eval samples/ cifar10/train.tar --weights pt_inception-2015-12-05-6726825d.pth --metric "
                 "fid,is,kid,prc\n"
                 "  psld eval samples/ cifar10-train.npz --weights inception.safetensors  # published statistics\n"

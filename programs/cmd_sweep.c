@@ -225,7 +225,7 @@ const cli_command command_sweep = {
         "Draws from every combination that the file lists and compares with the data: a table (text, CSV, JSON) "
         "and a plot. What is done is\n"
         "kept in FOLDER, and a second call goes on from there. configs/sweeps/ has one for each table of the "
-        "paper; docs/evaluation.md says\n"
+        "paper; docs/reference/evaluation.md says\n"
         "what a file may hold.",
     .examples = "  psld sweep configs/sweeps/mixture.yaml -o mixture\n"
                 "  psld sweep configs/sweeps/cifar10-sde.yaml --estimate\n"

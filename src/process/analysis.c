@@ -1,4 +1,4 @@
-/* What a recipe will do, without simulating it. Derivations: docs/recipe.md. */
+/* What a recipe will do, without simulating it. Derivations: docs/explanation/recipe.md. */
 #include <math.h>
 
 #include "process/recipe.h"

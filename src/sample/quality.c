@@ -1,4 +1,4 @@
-/* Budgets by name. The walk is the one that draws best from networks for its cost (docs/samplers.md): fresh noise
+/* Budgets by name. The walk is the one that draws best from networks for its cost (docs/explanation/samplers.md): fresh noise
  * forgets their errors, which a flow carries to the end; in few steps only half of it is forgotten in turn. */
 #include <math.h>
 #include <stdio.h>

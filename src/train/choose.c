@@ -1,7 +1,7 @@
 /* What is chosen, and why.
  *
  * Given hours of a processor, a network learns most from images that it sees often enough, so the rule is: the largest
- * network of a ladder that the time lets see as many samples as it needs (docs/training.md, "What is chosen", has where
+ * network of a ladder that the time lets see as many samples as it needs (docs/reference/training.md, "What is chosen", has where
  * the numbers come from). Steps then fill the time, since the learning rate falls to 0 at the last one. */
 #include "train/choose.h"
 

@@ -1,5 +1,5 @@
 /* The folder of a run: config.yaml, log.jsonl, loss.png, index.html, model.safetensors, checkpoints/, samples/, and a
- * lock that keeps a second process out. docs/training.md describes it. */
+ * lock that keeps a second process out. docs/reference/training.md describes it. */
 #ifndef PSLD_TRAIN_RUN_FOLDER_H
 #define PSLD_TRAIN_RUN_FOLDER_H
 

@@ -17,7 +17,7 @@ typedef struct psld_number_list {
     size_t count;
 } psld_number_list;
 
-/* Fields have the names of their keys; docs/training.md says what each means. */
+/* Fields have the names of their keys; docs/reference/training.md says what each means. */
 typedef struct psld_settings {
     struct {
         const char *path, *cache;

@@ -25,6 +25,10 @@ finds "psld has no command absent" <<<'`psld absent examples/two.yaml`'
 finds "there is no key train.absent" <<<'`train.absent: 3`'
 finds "make has no target absent" <<<'`make absent`'
 finds "a link to absent.md" <<<'[a page](absent.md)'
+finds "no heading of that page has this anchor" <<<$'# A heading\n\n[a part](#another-heading)'
+finds "there is no src/absent.c" <<<'in src/absent.c'
+finds "no folder has a file absent.c" <<<'in `absent.c`'
+finds "at most 120 are allowed" <<<"$(printf 'word %.0s' {1..30})"
 finds "neither <!-- run --> nor" <<<$'```\npsld recipe vp\n```'
 finds "neither <!-- run --> nor" <<<$'text\n\n    psld recipe vp'
 finds "a comment that check-docs does not know" <<<$'<!-- not run -->\n```\n$ psld recipe vp\n```'
@@ -46,6 +50,10 @@ vp: dz = -beta (D + Q) P z dt + sqrt(2 beta D) dw, 1 variable
 MD
 tools/check-docs >"$logs/out" || fail "$(cat "$logs/out")"
 says "2 commands run, 0 marked as not run"
+
+check "links to headings, and long rows of tables, are right"
+printf '%s\n' '# On `D` and Q: two' '' '[here](#on-d-and-q-two)' '' "| $(printf 'word %.0s' {1..30}) |" >README.md
+tools/check-docs --text >"$logs/out" || fail "$(cat "$logs/out")"
 
 check "--fix writes the new output"
 printf '%s\n' '```' '$ psld recipe vp | head -1' 'another line' '```' 'the end' >README.md

@@ -203,7 +203,7 @@ static void random_recipes_against_quadrature(void **state)
            worst[1], worst[2]);
 }
 
-/* The paper's closed forms (docs/recipe.md has the misprints), away from where they cancel. */
+/* The paper's closed forms (docs/explanation/recipe.md has the misprints), away from where they cancel. */
 static void closed_forms(void **state)
 {
     (void)state;

@@ -185,13 +185,13 @@ static void afhq_classes(void **state)
     close_config(&o);
 }
 
-/* Every run that a sweep compares is made by a command of docs/reproduction.md, and every sweep is named there. */
+/* Every run that a sweep compares is made by a command of docs/reference/reproduction.md, and every sweep is named there. */
 static void runs_of_sweeps(void **state)
 {
     static char docs[LONG], sweep[LONG];
     char path[2048], run[256];
     (void)state;
-    snprintf(path, sizeof path, "%s/docs/reproduction.md", source_folder());
+    snprintf(path, sizeof path, "%s/docs/reference/reproduction.md", source_folder());
     read_text(path, docs);
     snprintf(path, sizeof path, "%s/configs/sweeps", source_folder());
     DIR *folder = opendir(path);
@@ -201,12 +201,13 @@ static void runs_of_sweeps(void **state)
         if (strncmp(entry->d_name, "cifar10", 7) && strncmp(entry->d_name, "celeba64", 8) &&
             strncmp(entry->d_name, "afhq128", 7))
             continue;
-        if (!strstr(docs, entry->d_name)) fail_msg("docs/reproduction.md does not name %s", entry->d_name);
+        if (!strstr(docs, entry->d_name)) fail_msg("docs/reference/reproduction.md does not name %s", entry->d_name);
         snprintf(path, sizeof path, "%s/configs/sweeps/%s", source_folder(), entry->d_name);
         read_text(path, sweep);
         for (const char *at = sweep; (at = strstr(at, "runs/")); at++) {
             snprintf(run, sizeof run, "`%.*s`", (int)strcspn(at, ",} \n"), at);
-            if (!strstr(docs, run)) fail_msg("%s: docs/reproduction.md does not say how %s is made", path, run);
+            if (!strstr(docs, run))
+                fail_msg("%s: docs/reference/reproduction.md does not say how %s is made", path, run);
         }
     }
     closedir(folder);

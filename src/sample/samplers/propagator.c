@@ -24,7 +24,7 @@
 #include "sample/samplers/multistep.h"
 #include "sample/samplers/quadrature.h"
 
-#define LITTLE 10 /* magnification of errors (docs/samplers.md) */
+#define LITTLE 10 /* magnification of errors (docs/explanation/samplers.md) */
 
 typedef struct propagator {
     const psld_recipe *recipe;
