@@ -15,7 +15,7 @@
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/norm.h"
 #include "kernels/avx2/rows.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/update.h"
 #include "kernels/avx2/winograd.h"
 #include "kernels/backend.h"
@@ -454,7 +454,7 @@ static void empty_task(void *context, int slot, ptrdiff_t task)
 static void empty_tasks(void *context, int slots)
 {
     (void)context;
-    for (int i = 0; i < 1000; i++) psld_tasks_avx2(slots, 8, empty_task, NULL);
+    for (int i = 0; i < 1000; i++) psld_parallel_tasks(slots, 8, empty_task, NULL);
 }
 
 static void bench_pool(void)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* calloc's own alignment leaves room for a pointer in front of every multiple of this. */
+/* calloc aligns to at least a pointer, so there is always room for one in front of a multiple of ALIGNMENT. */
 enum { ALIGNMENT = 64, HUGE = 1 << 21 };
 _Static_assert(_Alignof(max_align_t) >= sizeof(void *), "a block's pointer fits in front of it");
 
@@ -23,7 +23,7 @@ static int must_fail(void)
     return 1;
 }
 
-/* Weights and activations are streamed: fewer, larger pages spare the translation of addresses. Advice only. */
+/* Weights and activations are streamed. Fewer, larger pages mean fewer address translations. This is advice only. */
 static void advise_huge_pages(char *memory, size_t bytes)
 {
 #if defined(MADV_HUGEPAGE)
@@ -47,7 +47,7 @@ void *psld_alloc(size_t count, size_t size)
     if (bytes >= HUGE) advise_huge_pages(memory, bytes);
     atomic_fetch_add(&live, 1);
     char *block = memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT);
-    memcpy(block - sizeof memory, &memory, sizeof memory); /* where to free it: in front */
+    memcpy(block - sizeof memory, &memory, sizeof memory); /* the address to free, kept in front of the block */
     return block;
 }
 
@@ -91,7 +91,7 @@ psld_status psld_check_doubles(const char *what, size_t a, size_t b, size_t c)
     if (!__builtin_mul_overflow(a, b, &bytes) && !__builtin_mul_overflow(bytes, c, &bytes) &&
         !__builtin_mul_overflow(bytes, sizeof(double), &bytes))
         return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT, "%s: %zu x %zu x %zu numbers are more than memory can hold", what, a, b, c);
+    return psld_fail(PSLD_BAD_ARGUMENT, "%s: %zu x %zu x %zu numbers do not fit into memory", what, a, b, c);
 }
 
 void psld_alloc_fail_at(long n)

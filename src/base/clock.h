@@ -1,4 +1,4 @@
-/* Time for measuring: seconds since some moment, never going back. */
+/* Seconds on a monotonic clock, for measuring. */
 #ifndef PSLD_BASE_CLOCK_H
 #define PSLD_BASE_CLOCK_H
 

@@ -21,7 +21,7 @@ void psld_log(psld_log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    /* Threads that work ahead have something to say, too: one line at a time. */
+    /* Reader threads log too: one line at a time. */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     log_fn(log_user, level, line);

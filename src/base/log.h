@@ -1,4 +1,4 @@
-/* What the library has to say, and whether its caller wants it to go on. */
+/* Log lines and progress reports to the caller. */
 #ifndef PSLD_BASE_LOG_H
 #define PSLD_BASE_LOG_H
 

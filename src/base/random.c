@@ -19,8 +19,8 @@ static address make_address(uint64_t seed, enum psld_purpose purpose, uint64_t s
     return a;
 }
 
-/* The middle of one of 2^52 equal cells, so that neither 0 nor 1 occurs and u and 1 - u are equally likely. Of 2^53
- * cells the upper ones would have middles that no double has: the last would round to 1. */
+/* The middle of one of 2^52 equal cells, so 0 and 1 never occur and u and 1 - u are equally likely. With 2^53 cells,
+ * the last middle would not be a double and would round to 1. */
 static double to_uniform(uint64_t word)
 {
     return ((double)(word >> 12) + 0.5) * 0x1p-52;
@@ -79,8 +79,8 @@ static double normal_quantile(double u)
     return q < 0 ? -x : x;
 }
 
-/* Calls for elements first ... first + count - 1 with their words; a range may begin and end inside a block. */
-static void fill(address a, uint64_t first, size_t count, double (*map)(uint64_t), double *out)
+/* Maps the words of elements first ... first + count - 1. The range may begin and end inside a block. */
+static void fill_elements(address a, uint64_t first, size_t count, double (*map)(uint64_t), double *out)
 {
     size_t done = 0;
     while (done < count) {
@@ -99,17 +99,17 @@ static double to_normal(uint64_t word)
 void psld_random_uniform(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                          size_t count, double *out)
 {
-    fill(make_address(seed, purpose, sample, step), first, count, to_uniform, out);
+    fill_elements(make_address(seed, purpose, sample, step), first, count, to_uniform, out);
 }
 
 void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                         size_t count, double *out)
 {
-    fill(make_address(seed, purpose, sample, step), first, count, to_normal, out);
+    fill_elements(make_address(seed, purpose, sample, step), first, count, to_normal, out);
 }
 
-/* The sixteen numbers of a block, the lowest bits of each word first: as they lie in memory, on most machines. */
-static void put_shorts(philox4x64_ctr_t words, uint16_t *out)
+/* The sixteen numbers of a block, the lowest bits of each word first. This is their memory order on most machines. */
+static void unpack_shorts(philox4x64_ctr_t words, uint16_t *out)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     memcpy(out, words.v, 16 * sizeof *out);
@@ -129,10 +129,10 @@ void psld_random_short(uint64_t seed, enum psld_purpose purpose, uint64_t sample
         length = 16 - skipped < count - done ? 16 - skipped : count - done;
         philox4x64_ctr_t words = philox4x64(a.counter, a.key);
         if (length == 16) {
-            put_shorts(words, out + done);
+            unpack_shorts(words, out + done);
         } else {
             uint16_t block[16];
-            put_shorts(words, block);
+            unpack_shorts(words, block);
             memcpy(out + done, block + skipped, length * sizeof *out);
         }
     }

@@ -9,7 +9,7 @@ enum { TEXT_SIZE = 1024 };
 static _Thread_local char text[TEXT_SIZE];
 static _Thread_local uint64_t failures;
 
-/* A message is one line on a terminal: bytes of a hostile file that got into it may not move the cursor. */
+/* A message is one line on a terminal. It may quote bytes of a hostile file; these must not move the cursor. */
 static void make_printable(char *s)
 {
     for (; *s; s++) {
@@ -52,19 +52,19 @@ uint64_t psld_fail_count(void)
     return failures;
 }
 
-static const char *describe(psld_status status)
+static const char *status_name(psld_status status)
 {
     static const char *const words[] = {
         [PSLD_NO_MEMORY] = "no memory", [PSLD_BAD_ARGUMENT] = "bad argument", [PSLD_BAD_INPUT] = "bad input",
         [PSLD_IO] = "input or output",  [PSLD_CANCELLED] = "cancelled",       [PSLD_NOT_FINITE] = "not finite"};
     size_t index = (size_t)status;
-    return index < sizeof words / sizeof *words ? words[index] : "which is none of psld's";
+    return index < sizeof words / sizeof *words ? words[index] : "not a psld status";
 }
 
 psld_status psld_fail_callback(const char *name, uint64_t before, psld_status status)
 {
     if (status == PSLD_OK || failures != before) return status;
-    return psld_fail(status, "the %s callback returned status %d (%s)", name, (int)status, describe(status));
+    return psld_fail(status, "the %s callback returned status %d (%s)", name, (int)status, status_name(status));
 }
 
 const char *psld_error_text(void)

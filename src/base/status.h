@@ -25,18 +25,18 @@ psld_status psld_fail_errno(const char *path, const char *verb, int error);
 /* Failures in this thread so far. */
 uint64_t psld_fail_count(void);
 
-/* Passes on what a user's callback returned. One that failed without a call of ours that failed, the count still being
- * `before`, has left no text, and an older one would be read as its own: then the text says whose status it was. */
+/* Returns the status of a user's callback. If the callback failed and set no error text (the count of failures is
+ * still `before`), an older text would be mistaken for its reason: then a text that names the callback is set. */
 psld_status psld_fail_callback(const char *name, uint64_t before, psld_status status);
 
-/* Passes a failure on. Only where nothing has to be released. */
+/* Returns from the function if the call fails. Only where nothing has to be released. */
 #define PSLD_TRY(call)                                  \
     do {                                                \
         psld_status try_status_ = (call);               \
         if (try_status_ != PSLD_OK) return try_status_; \
     } while (0)
 
-/* Passes a failure to the label that releases: needs a local `psld_status status`. */
+/* Goes to the label that releases if the call fails. Needs a local `psld_status status`. */
 #define PSLD_TRY_OR(label, call)           \
     do {                                   \
         status = (call);                   \

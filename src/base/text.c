@@ -11,13 +11,13 @@
 #include <xlocale.h>
 #endif
 
-/* Not isdigit and tolower: they ask the locale. */
-static int is_digit(char c)
+/* isdigit and tolower depend on the locale. */
+static int is_decimal_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static int lower(char c)
+static int ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
@@ -31,17 +31,17 @@ psld_status psld_text_list_check(const char *what, const char *const *list, size
 {
     for (size_t i = 0; i < count; i++)
         if (!list || !list[i])
-            return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu, found NULL at place %zu", what, count, i);
+            return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu, found NULL at index %zu", what, count, i);
     return PSLD_OK;
 }
 
 int psld_text_same(const char *a, const char *b)
 {
-    while (*a && lower(*a) == lower(*b)) {
+    while (*a && ascii_lower(*a) == ascii_lower(*b)) {
         a++;
         b++;
     }
-    return lower(*a) == lower(*b);
+    return ascii_lower(*a) == ascii_lower(*b);
 }
 
 int psld_text_ends_in(const char *text, const char *ending)
@@ -52,38 +52,38 @@ int psld_text_ends_in(const char *text, const char *ending)
 
 static const char *skip_digits(const char *s)
 {
-    while (is_digit(*s)) s++;
+    while (is_decimal_digit(*s)) s++;
     return s;
 }
 
-/* strtod takes more than a number here may be (space before it, hexadecimal, nan(...)), so look first. */
+/* strtod accepts more than we call a number (leading space, hexadecimal, nan(...)), so the text is checked first. */
 static int is_decimal(const char *s)
 {
     const char *whole = skip_digits(s);
     const char *end = *whole == '.' ? skip_digits(whole + 1) : whole;
-    if (!is_digit(*s) && !(s[0] == '.' && is_digit(s[1]))) return 0;
+    if (!is_decimal_digit(*s) && !(s[0] == '.' && is_decimal_digit(s[1]))) return 0;
     if (*end == 'e' || *end == 'E') {
         const char *exponent = end[1] == '+' || end[1] == '-' ? end + 2 : end + 1;
-        if (!is_digit(*exponent)) return 0;
+        if (!is_decimal_digit(*exponent)) return 0;
         end = skip_digits(exponent);
     }
     return *end == '\0';
 }
 
-/* The decimal point of strtod and printf is the locale's, which belongs to the application: this thread is switched to
- * "C" for a call. (libcs have that locale ready; making it does not allocate.) */
+/* strtod and printf use the decimal point of the locale, which belongs to the application. So this thread is
+ * switched to the "C" locale during a call. (C libraries have that locale ready; making it does not allocate.) */
 typedef struct locales {
     locale_t c, before;
 } locales;
 
-static int enter_c(locales *l)
+static int enter_c_locale(locales *l)
 {
     l->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (l->c) l->before = uselocale(l->c);
     return l->c != (locale_t)0;
 }
 
-static void leave_c(const locales *l)
+static void leave_c_locale(const locales *l)
 {
     uselocale(l->before);
     freelocale(l->c);
@@ -92,9 +92,9 @@ static void leave_c(const locales *l)
 static double decimal_value(const char *text)
 {
     locales l;
-    if (!enter_c(&l)) return (double)NAN;
+    if (!enter_c_locale(&l)) return (double)NAN;
     double value = strtod(text, NULL);
-    leave_c(&l);
+    leave_c_locale(&l);
     return value;
 }
 
@@ -118,9 +118,9 @@ int psld_text_number(const char *text, double *number)
 int psld_text_integer(const char *text, int64_t *integer)
 {
     const char *s = *text == '+' || *text == '-' ? text + 1 : text;
-    if (!is_digit(*s)) return 0;
-    int64_t value = 0; /* kept negative or zero: there is one more of those */
-    for (; is_digit(*s); s++)
+    if (!is_decimal_digit(*s)) return 0;
+    int64_t value = 0; /* kept at or below zero, because INT64_MIN has no positive counterpart */
+    for (; is_decimal_digit(*s); s++)
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, *s - '0', &value)) return 0;
     if (*s || (*text != '-' && value == INT64_MIN)) return 0;
     *integer = *text == '-' ? value : -value;
@@ -131,15 +131,15 @@ int psld_text_print(char *to, size_t size, const char *format, ...)
 {
     va_list args;
     locales l;
-    if (!enter_c(&l)) return -1;
+    if (!enter_c_locale(&l)) return -1;
     va_start(args, format);
     int length = vsnprintf(to, size, format, args);
     va_end(args);
-    leave_c(&l);
+    leave_c_locale(&l);
     return length;
 }
 
-/* The exponent without '+' and zeros before it: 1e-05 is 1e-5. */
+/* Removes '+' and leading zeros from the exponent: 1e-05 becomes 1e-5. */
 static void shorten_exponent(char *text)
 {
     char *from = strchr(text, 'e');
@@ -161,48 +161,50 @@ const char *psld_text_shortest(double number, char text[PSLD_NUMBER_SIZE])
     if (!isfinite(number)) return text;
     const char *e = strchr(text, 'e');
     int exponent = e ? atoi(e + 1) : 0, enough = digits + 1;
-    /* %g writes a number in full when it has digits for all places before the point. */
+    /* %g writes a number without exponent if its precision covers all digits before the point. */
     if (exponent >= enough && exponent < LONGEST_WHOLE) enough = exponent + 1;
     psld_text_print(text, PSLD_NUMBER_SIZE, "%.*g", enough, number);
     shorten_exponent(text);
     return text;
 }
 
-/* ---- Words that were meant ---------------------------------------------------------------------------------------- */
+/* ---- Suggestions: "did you mean ...?"
+ * ------------------------------------------------------------------------------- */
 
 enum { LONGEST_WORD = 64 };
 
-static size_t least(size_t a, size_t b)
+static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Letters to add, drop, change or exchange with their neighbour to get from one word to the other. */
-static size_t edits(const char *a, size_t m, const char *b, size_t n)
+/* The edit distance with transpositions: letters to add, drop, change or exchange with their neighbour. */
+static size_t edit_distance(const char *a, size_t m, const char *b, size_t n)
 {
-    size_t rows[3][LONGEST_WORD + 1]; /* of the prefix of `a` with i letters, of i - 1 and i - 2: in turn */
+    size_t rows[3][LONGEST_WORD + 1]; /* row i of the distance table and the two before it, in turn */
     for (size_t j = 0; j <= n; j++) rows[0][j] = j;
     for (size_t i = 1; i <= m; i++) {
         size_t *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            int same = lower(a[i - 1]) == lower(b[j - 1]);
-            now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + !same);
-            int exchanged = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
-            if (exchanged) now[j] = least(now[j], earlier[j - 2] + 1);
+            int same = ascii_lower(a[i - 1]) == ascii_lower(b[j - 1]);
+            now[j] = smaller(smaller(before[j], now[j - 1]) + 1, before[j - 1] + !same);
+            int exchanged = i > 1 && j > 1 && ascii_lower(a[i - 1]) == ascii_lower(b[j - 2]) &&
+                            ascii_lower(a[i - 2]) == ascii_lower(b[j - 1]);
+            if (exchanged) now[j] = smaller(now[j], earlier[j - 2] + 1);
         }
     }
     return rows[m % 3][n];
 }
 
-/* How far `word` is from another; SIZE_MAX: too far to have been meant. A third of the letters may be wrong, or the end
- * be missing. */
-static size_t distance(const char *word, const char *other, size_t n)
+/* Edit distance of a word that may have been meant; SIZE_MAX: too far away. Up to a third of the letters may be
+ * wrong, or the end of the word may be missing. */
+static size_t suggestion_distance(const char *word, const char *other, size_t n)
 {
-    size_t m = strlen(word), most = least(m, n) / 3;
+    size_t m = strlen(word), most = smaller(m, n) / 3;
     if (m == 0 || m > LONGEST_WORD || n > LONGEST_WORD) return SIZE_MAX;
-    size_t far = edits(word, m, other, n);
-    if (far <= (most ? most : 1) && far < least(m, n)) return far;
+    size_t far = edit_distance(word, m, other, n);
+    if (far <= (most ? most : 1) && far < smaller(m, n)) return far;
     return m >= 3 && n > m && strncmp(word, other, m) == 0 ? LONGEST_WORD + n : SIZE_MAX;
 }
 
@@ -211,13 +213,13 @@ const char *psld_text_nearest(const char *word, const char *const *words, size_t
     const char *nearest = NULL;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        size_t far = distance(word, words[i], strlen(words[i]));
+        size_t far = suggestion_distance(word, words[i], strlen(words[i]));
         if (far < best) best = far, nearest = words[i];
     }
     return nearest;
 }
 
-static const char *say_meant(const char *word, size_t length, char text[PSLD_SUGGESTION_SIZE])
+static const char *write_suggestion(const char *word, size_t length, char text[PSLD_SUGGESTION_SIZE])
 {
     text[0] = 0;
     if (word) snprintf(text, PSLD_SUGGESTION_SIZE, ": did you mean \"%.*s\"?", (int)length, word);
@@ -227,7 +229,7 @@ static const char *say_meant(const char *word, size_t length, char text[PSLD_SUG
 const char *psld_text_suggest(const char *word, const char *const *words, size_t count, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *nearest = psld_text_nearest(word, words, count);
-    return say_meant(nearest, nearest ? strlen(nearest) : 0, text);
+    return write_suggestion(nearest, nearest ? strlen(nearest) : 0, text);
 }
 
 const char *psld_text_suggest_from(const char *word, const char *words, char text[PSLD_SUGGESTION_SIZE])
@@ -235,10 +237,10 @@ const char *psld_text_suggest_from(const char *word, const char *words, char tex
     const char *nearest = NULL;
     size_t best = SIZE_MAX, length = 0;
     for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-        size_t n = strcspn(at, "|"), far = distance(word, at, n);
+        size_t n = strcspn(at, "|"), far = suggestion_distance(word, at, n);
         if (far < best) best = far, nearest = at, length = n;
     }
-    return say_meant(nearest, length, text);
+    return write_suggestion(nearest, length, text);
 }
 
 psld_status psld_text_fail_choice(psld_status status, const char *what, const char *word, const char *const *words,

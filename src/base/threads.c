@@ -1,19 +1,21 @@
-/* The pool is made at the first call that can use it and lives until the number of threads changes. Each thread has a
- * share of the whole, so that the same part of an array stays in the same cache from call to call, and takes ranges of
- * it by an atomic counter; then it takes what others have left. Networks make hundreds of calls of a few hundred
- * microseconds each, and waking a sleeping thread takes tens of them; so whoever waits spins first, for longer than
- * what lies between two such calls (50 us were too few: 20 switches an evaluation, 5 % of its time), and nobody waits
- * for a worker that has not come yet. Invariants:
- *   1. `owner` is held by the one thread whose job is running; whoever cannot take it computes alone.
- *   2. A job's fields are written while the gate is closed and nobody is in; a worker reads them between entering
+/* The pool is made by the first call that can use it and lives until the number of threads changes. Each thread has a
+ * share of the work, so the same part of an array stays in the same cache from call to call. A thread takes ranges of
+ * its share by an atomic counter, and then steals ranges of the other shares. Networks make hundreds of calls of a few
+ * hundred microseconds each, and waking a sleeping thread takes tens of microseconds. So a waiting thread spins first,
+ * longer than the time between two such calls (50 us were too few: 20 switches per evaluation, 5 % of its time), and
+ * nobody waits for a worker that has not entered yet. Invariants:
+ *   1. `owner` is held by the one thread whose job is running. A thread that cannot take it computes alone.
+ *   2. A job's fields are written while the gate is closed and no worker is in. A worker reads them between entering
  *      through the open gate and leaving.
- *   3. The caller leaves psld_parallel only after it has closed the gate and all who entered have left: no worker
- *      touches the job any more. A worker that comes late finds the gate closed and waits for the next job.
- *   4. The gate opens, `stop` is set and the last worker reports under `lock`, and sleepers look again under it before
- *      they sleep: no wake-up is lost. */
+ *   3. The caller returns only after it has closed the gate and all workers that entered have left: no worker touches
+ *      the job any more. A worker that comes late finds the gate closed and waits for the next job.
+ *   4. Opening the gate, setting `stop` and the last worker's signal happen under `lock`, and a worker checks again
+ *      under `lock` before it sleeps: no wake-up is lost.
+ *   5. Thread i works under slot number i, so at most one thread uses a slot at any time. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -31,29 +33,31 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER; /* to workers: the gate is open, or stop */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER; /* to the caller: all have left */
 
-/* What is left for one thread, next ... end - 1. */
+/* What is left of one thread's share: next ... end - 1. */
 typedef struct share {
     _Alignas(64) atomic_size_t next;
     size_t end;
 } share;
 
+typedef void (*slot_range_fn)(void *context, int slot, size_t begin, size_t end);
+
 static struct {
-    psld_range_fn body;
+    slot_range_fn body;
     void *context;
     size_t grain, share_count;
     share shares[MAX_THREADS];
 } job;
 
-/* How many workers are in, whether more may enter, and the number of the job. */
+/* The number of workers that are in, whether more may enter, and the number of the job. */
 #define GATE_COUNT  0xffffUL
 #define GATE_OPEN   0x10000UL
-#define GATE_NUMBER 0x20000UL /* one job further */
+#define GATE_NUMBER 0x20000UL /* one job */
 
 static atomic_ulong gate;
 static atomic_int stop;
-static int sleeping; /* workers that need to be woken; under `lock` */
+static int sleeping; /* workers that must be woken; under `lock` */
 
-static int wanted; /* 0: one for each processor */
+static atomic_int wanted; /* 0: one thread per processor */
 static int workers;
 static pthread_t threads[MAX_THREADS];
 static atomic_int may_spin;      /* there is a processor for every thread */
@@ -69,7 +73,7 @@ static int count_processors(void)
     return n > 0 ? (int)n : 1;
 }
 
-/* Counted once: asking takes a microsecond, and every call of psld_parallel wants to know. */
+/* Counted once: asking takes a microsecond, and every call of psld_parallel needs the number. */
 static int processors(void)
 {
     static atomic_int known;
@@ -80,17 +84,20 @@ static int processors(void)
 
 int psld_threads_get(void)
 {
-    int count = wanted > 0 ? wanted : processors();
+    int count = atomic_load(&wanted);
+    if (count == 0) count = processors();
     return count < MAX_THREADS ? count : MAX_THREADS;
 }
 
+/* Runs the ranges of the thread's own share, then those that the other threads have left. */
 static void take_ranges(size_t thread)
 {
+    if (thread >= job.share_count) return;
     inside = 1;
     for (size_t i = 0; i < job.share_count; i++) {
         share *from = &job.shares[(thread + i) % job.share_count];
         for (size_t begin; (begin = atomic_fetch_add(&from->next, job.grain)) < from->end;)
-            job.body(job.context, begin, from->end - begin < job.grain ? from->end : begin + job.grain);
+            job.body(job.context, (int)thread, begin, from->end - begin < job.grain ? from->end : begin + job.grain);
     }
     inside = 0;
 }
@@ -109,7 +116,7 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Whether there is something to do for a worker whose last job was `last`. */
+/* Whether a worker whose last job was `last` has something to do. */
 static int job_or_stop(unsigned long last)
 {
     const unsigned long g = atomic_load(&gate);
@@ -122,7 +129,7 @@ static int all_have_left(unsigned long unused)
     return (atomic_load(&gate) & GATE_COUNT) == 0;
 }
 
-/* Spins until `ready`, for a while; returns whether it is. */
+/* Spins until `ready`, but not for long; returns whether it became ready. */
 static int spin_for(int (*ready)(unsigned long), unsigned long last)
 {
     if (!atomic_load(&may_spin)) return 0;
@@ -153,7 +160,7 @@ static void wait_for_workers(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void leave(void)
+static void leave_job(void)
 {
     const unsigned long before = atomic_fetch_sub(&gate, 1);
     if ((before & GATE_OPEN) || (before & GATE_COUNT) > 1) return;
@@ -162,9 +169,9 @@ static void leave(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void *work(void *number)
+static void *worker_main(void *number)
 {
-    const size_t thread = (size_t)(uintptr_t)number; /* from 1 on: the caller is 0 */
+    const size_t thread = (size_t)(uintptr_t)number; /* counted from 1: the caller is 0 */
     unsigned long last = 0;
     for (;;) {
         wait_for_job(last);
@@ -174,7 +181,7 @@ static void *work(void *number)
         if (!atomic_compare_exchange_strong(&gate, &g, g + 1)) continue;
         last = g / GATE_NUMBER;
         take_ranges(thread);
-        leave();
+        leave_job();
     }
 }
 
@@ -189,8 +196,8 @@ static void stop_workers(void)
     atomic_store(&stop, 0);
 }
 
-/* A child of fork has this memory but only the thread that forked: no workers, and locks and waits as others held them. It
- * begins with an empty pool, which its first job fills. */
+/* A child of fork has this memory but only the thread that forked: it has no workers, and other threads may have held
+ * the locks. So it begins with an empty pool, which its first job fills. */
 static void forget_workers(void)
 {
     workers = sleeping = 0;
@@ -207,7 +214,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forget_workers);
 }
 
-/* Runs the job that stands in `job`. A thread that cannot be made is done without. */
+/* Runs `job`. If a thread cannot be created, the others do its share. */
 static void run_job(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -217,7 +224,8 @@ static void run_job(void)
     if (workers < helpers) atomic_store(&may_spin, helpers < processors());
     pthread_mutex_lock(&lock);
     atomic_store(&gate, (atomic_load(&gate) / GATE_NUMBER + 1) * GATE_NUMBER + GATE_OPEN);
-    while (workers < helpers && pthread_create(&threads[workers], NULL, work, (void *)(uintptr_t)(workers + 1)) == 0)
+    while (workers < helpers &&
+           pthread_create(&threads[workers], NULL, worker_main, (void *)(uintptr_t)(workers + 1)) == 0)
         workers++;
     if (sleeping) pthread_cond_broadcast(&wake);
     pthread_mutex_unlock(&lock);
@@ -226,7 +234,7 @@ static void run_job(void)
     wait_for_workers();
 }
 
-/* Shares are made of whole ranges: only the last of all may be shorter. */
+/* Divides 0 ... count - 1 into shares of whole ranges: only the very last range may be shorter. */
 static void share_out(size_t count, size_t shares)
 {
     const size_t ranges = (count - 1) / job.grain + 1;
@@ -239,21 +247,60 @@ static void share_out(size_t count, size_t shares)
     job.share_count = shares;
 }
 
+/* Runs 0 ... count - 1 in ranges of `grain` on at most `most` threads; alone if the pool is in use. */
+static void run_shared(size_t count, size_t grain, size_t most, slot_range_fn body, void *context)
+{
+    if (inside || most < 2 || pthread_mutex_trylock(&owner) != 0) {
+        body(context, 0, 0, count);
+        return;
+    }
+    const size_t threads_now = (size_t)psld_threads_get();
+    job.body = body;
+    job.context = context;
+    job.grain = grain;
+    share_out(count, most < threads_now ? most : threads_now);
+    run_job();
+    pthread_mutex_unlock(&owner);
+}
+
+typedef struct range_call {
+    psld_range_fn body;
+    void *context;
+} range_call;
+
+static void run_range(void *context, int slot, size_t begin, size_t end)
+{
+    const range_call *call = context;
+    (void)slot;
+    call->body(call->context, begin, end);
+}
+
 void psld_parallel(size_t count, size_t grain, psld_range_fn body, void *context)
 {
     if (count == 0) return;
-    if (inside || count <= grain || psld_threads_get() == 1 || pthread_mutex_trylock(&owner) != 0) {
-        body(context, 0, count);
-        return;
-    }
-    /* About eight ranges a thread even out their speeds without much traffic on the counters. */
-    size_t shares = (size_t)psld_threads_get(), even = count / (8 * shares) + 1;
-    job.body = body;
-    job.context = context;
-    job.grain = grain > even ? grain : even;
-    share_out(count, shares);
-    run_job();
-    pthread_mutex_unlock(&owner);
+    /* About eight ranges per thread even out their speeds without much traffic on the counters. */
+    range_call call = {body, context};
+    size_t most = count <= grain ? 1 : (size_t)psld_threads_get(), even = count / (8 * most) + 1;
+    run_shared(count, grain > even ? grain : even, most, run_range, &call);
+}
+
+typedef struct task_call {
+    psld_task_fn body;
+    void *context;
+} task_call;
+
+static void run_tasks(void *context, int slot, size_t begin, size_t end)
+{
+    const task_call *call = context;
+    for (size_t task = begin; task < end; task++) call->body(call->context, slot, (ptrdiff_t)task);
+}
+
+void psld_parallel_tasks(int slots, ptrdiff_t count, psld_task_fn body, void *context)
+{
+    if (count <= 0) return;
+    assert(slots > 0);
+    task_call call = {body, context};
+    run_shared((size_t)count, 1, (size_t)(slots < count ? slots : count), run_tasks, &call);
 }
 
 psld_status psld_threads_set(int count)
@@ -261,7 +308,7 @@ psld_status psld_threads_set(int count)
     if (count < 0 || count > MAX_THREADS)
         return psld_fail(PSLD_BAD_ARGUMENT, "threads: expected 0 to %d, found %d", MAX_THREADS, count);
     pthread_mutex_lock(&owner);
-    wanted = count;
+    atomic_store(&wanted, count);
     if (workers > psld_threads_get() - 1) stop_workers();
     pthread_mutex_unlock(&owner);
     return PSLD_OK;

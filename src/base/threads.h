@@ -1,8 +1,5 @@
-/* One pool of threads behind one call.
- *
- * psld_parallel splits 0 ... count-1 into ranges of at least `grain` and runs them, in no particular order, on the
- * pool and the calling thread; it returns when all are done. A body must not depend on how the range is cut. Calls
- * from inside a body, or while another thread uses the pool, run in the calling thread alone. */
+/* One pool of threads behind two calls. Both return when all work is done; calls from inside a body, or while another
+ * thread uses the pool, run in the calling thread alone. */
 #ifndef PSLD_BASE_THREADS_H
 #define PSLD_BASE_THREADS_H
 
@@ -10,6 +7,15 @@
 
 typedef void (*psld_range_fn)(void *context, size_t begin, size_t end);
 
+/* Divides 0 ... count - 1 into ranges of at least `grain` and runs them in no particular order. The result of a body must
+ * not depend on where the ranges are cut. */
 void psld_parallel(size_t count, size_t grain, psld_range_fn body, void *context);
+
+typedef void (*psld_task_fn)(void *context, int slot, ptrdiff_t task);
+
+/* Runs tasks 0 ... count - 1, for bodies that need scratch memory of their own. The caller decides how many slots of
+ * scratch there are, usually one per thread. At most one thread uses a slot at any time. The result of a task must not
+ * depend on its slot. */
+void psld_parallel_tasks(int slots, ptrdiff_t count, psld_task_fn body, void *context);
 
 #endif

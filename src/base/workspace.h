@@ -1,8 +1,8 @@
-/* Working memory of calls.
+/* Scratch memory of calls.
  *
- * An object that several threads may use at once keeps no scratch of its own: each call takes a workspace, has it
- * alone, and gives it back. The object keeps what was given back with the memory that it has grown to, so that calls
- * that follow one another allocate nothing. */
+ * An object that several threads may use at once has no scratch memory of its own. Each call takes a workspace, uses
+ * it alone, and gives it back. The object keeps returned workspaces with the memory they have grown to, so repeated
+ * calls allocate nothing. */
 #ifndef PSLD_BASE_WORKSPACE_H
 #define PSLD_BASE_WORKSPACE_H
 
@@ -20,7 +20,7 @@ typedef struct psld_workspace {
     } room[PSLD_WORKSPACE_ROOMS];
 } psld_workspace;
 
-/* Those that no call has at the moment. All zeros: none. */
+/* Workspaces that no call uses at the moment. All zeros: none. */
 typedef struct psld_workspaces {
     _Atomic(psld_workspace *) kept[PSLD_WORKSPACES_KEPT];
 } psld_workspaces;
@@ -30,12 +30,12 @@ psld_workspace *psld_workspace_take(psld_workspaces *all);
 /* NULL is harmless. */
 void psld_workspace_give(psld_workspaces *all, psld_workspace *workspace);
 
-/* Room number `room`, of at least count x width elements of `size` bytes, in *block. Asking again for the same room keeps
- * its contents only while it need not grow. */
+/* Makes buffer number `room` hold at least count x width elements of `size` bytes and returns it in *block. Its
+ * contents survive a second request only if it need not grow. */
 psld_status psld_workspace_room(psld_workspace *workspace, int room, size_t count, size_t width, size_t size,
                                 void **block);
 
-/* Releases all that were given back. */
+/* Releases all workspaces that were given back. */
 void psld_workspaces_release(psld_workspaces *all);
 
 #endif

@@ -411,14 +411,14 @@ static void overrides_that_are_missing(void **state)
                 fclose(file) == 0);
     psld_model_defaults(&options);
     options.override_count = 1;
-    check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "overrides|NULL at place 0");
+    check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "overrides|NULL at index 0");
     assert_null(model);
     psld_training_defaults(&training_options);
     training_options.data = "toy:moons";
     training_options.overrides = holes;
     training_options.override_count = 2;
     check_refused(psld_training_open(NULL, &training_options, &training), PSLD_BAD_ARGUMENT,
-                  "overrides|NULL at place 1");
+                  "overrides|NULL at index 1");
     assert_null(training);
     check_refused(psld_sweep_open("net.yaml", NULL, 3, &sweep), PSLD_BAD_ARGUMENT, "overrides|expected 3");
     assert_null(sweep);

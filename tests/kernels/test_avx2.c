@@ -16,7 +16,7 @@
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/norm.h"
 #include "kernels/avx2/rows.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/update.h"
 #include "kernels/avx2/winograd.h"
 #include "kernels/cpu.h"

@@ -12,8 +12,9 @@
 
 #include <string.h>
 
+#include "base/threads.h"
 #include "kernels/avx2/gemm.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
@@ -158,7 +159,7 @@ static void pixels_task(void *context, int slot, ptrdiff_t task)
 static void run_grid(grid *g, int slots)
 {
     const ptrdiff_t pixels = g->images * g->rows * g->columns;
-    psld_tasks_avx2(slots, (pixels + BLOCK_PIXELS - 1) / BLOCK_PIXELS, pixels_task, g);
+    psld_parallel_tasks(slots, (pixels + BLOCK_PIXELS - 1) / BLOCK_PIXELS, pixels_task, g);
 }
 
 /* ---- Forward and data gradient ----------------------------------------------------------------------------------- */
@@ -353,8 +354,8 @@ void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
     for (w.begin = 0; w.begin < pixels; w.begin = w.end) {
         w.end = psld_min(pixels, w.begin + w.chunk);
         const ptrdiff_t parts = (w.end - w.begin + PACK_PIXELS - 1) / PACK_PIXELS;
-        psld_tasks_avx2(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
-        psld_tasks_avx2(shape->slots, w.out_blocks * g->taps.taps, product_task, &w);
+        psld_parallel_tasks(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
+        psld_parallel_tasks(shape->slots, w.out_blocks * g->taps.taps, product_task, &w);
     }
 }
 

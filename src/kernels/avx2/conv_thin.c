@@ -8,9 +8,10 @@
  *
  * A task is some rows of the product, for all pixels: it packs these rows of the patches for some hundred pixels at a
  * time, and nobody waits for anybody. */
+#include "base/threads.h"
 #include "kernels/avx2/conv.h"
 #include "kernels/avx2/gemm.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
 
@@ -134,7 +135,7 @@ void psld_conv_thin_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels
     g.sums = scratch, g.patches = scratch + g.blocks * g.rows * 16;
     g.accumulate = accumulate;
     if (accumulate) exchange(&g, 0, dw);
-    psld_tasks_avx2(shape->slots, g.groups, rows_task, &g);
+    psld_parallel_tasks(shape->slots, g.groups, rows_task, &g);
     exchange(&g, 1, dw);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/threads.h"
 #include "kernels/avx2/conv.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

@@ -4,7 +4,7 @@
 #include "kernels/avx2/table.h"
 
 #include "kernels/avx2/gemm.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
 

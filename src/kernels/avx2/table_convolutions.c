@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "kernels/avx2/gemm.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/winograd.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

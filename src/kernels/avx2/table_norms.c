@@ -7,7 +7,7 @@
 
 #include "kernels/avx2/norm.h"
 #include "kernels/avx2/rows.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
 

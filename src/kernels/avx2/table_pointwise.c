@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "kernels/avx2/rows.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

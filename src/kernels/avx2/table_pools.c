@@ -1,6 +1,6 @@
 /* Pooling and bilinear resizing, in whole vectors of channels: zero lanes stay zero by themselves. */
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/table.h"
-#include "kernels/avx2/tasks.h"
 #include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

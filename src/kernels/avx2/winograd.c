@@ -10,6 +10,7 @@
  * tiles }. */
 #include "kernels/avx2/winograd.h"
 
+#include "base/threads.h"
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/winograd_transform.h"
 
@@ -229,10 +230,10 @@ static void finish_task(void *context, int slot, ptrdiff_t row)
 static void run_shared(convolution *c)
 {
     const int slots = c->shape->slots;
-    psld_tasks_avx2(slots, psld_min(c->tiles.rows, 4 * slots), shared_rows_task, c);
-    psld_tasks_avx2(slots, c->panels, shared_panel_task, c);
+    psld_parallel_tasks(slots, psld_min(c->tiles.rows, 4 * slots), shared_rows_task, c);
+    psld_parallel_tasks(slots, c->panels, shared_panel_task, c);
     if (c->finish && (c->finish->residual || c->finish->relu || c->finish->scale < 1 || c->finish->scale > 1))
-        psld_tasks_avx2(slots, c->tiles.rows, finish_task, c);
+        psld_parallel_tasks(slots, c->tiles.rows, finish_task, c);
 }
 
 void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, const float *u,
@@ -243,7 +244,7 @@ void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx
     if (c.shared)
         run_shared(&c);
     else
-        psld_tasks_avx2(shape->slots, c.blocks, block_task, &c);
+        psld_parallel_tasks(shape->slots, c.blocks, block_task, &c);
 }
 
 void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx2 x, int mirrored,

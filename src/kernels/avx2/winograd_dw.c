@@ -7,6 +7,7 @@
  * cache. Both give the same chains. */
 #include "kernels/avx2/winograd.h"
 
+#include "base/threads.h"
 #include "kernels/avx2/gemm.h"
 #include "kernels/avx2/winograd_transform.h"
 
@@ -204,13 +205,13 @@ void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_
     for (g.begin = 0; g.begin < g.tiles.rows; g.begin = g.end) {
         g.end = psld_min(g.tiles.rows, g.begin + g.block_rows);
         g.stretch = (g.end - g.begin + shape->slots - 1) / shape->slots;
-        psld_tasks_avx2(shape->slots, (g.end - g.begin + g.stretch - 1) / g.stretch, tile_rows_task, &g);
+        psld_parallel_tasks(shape->slots, (g.end - g.begin + g.stretch - 1) / g.stretch, tile_rows_task, &g);
         if (g.blocks > 1)
-            psld_tasks_avx2(shape->slots, g.tiles.points * g.out_blocks, sum_task, &g);
+            psld_parallel_tasks(shape->slots, g.tiles.points * g.out_blocks, sum_task, &g);
         else
-            psld_tasks_avx2(shape->slots, blocks, fused_task, &g);
+            psld_parallel_tasks(shape->slots, blocks, fused_task, &g);
     }
-    if (g.blocks > 1) psld_tasks_avx2(shape->slots, blocks, inverse_task, &g);
+    if (g.blocks > 1) psld_parallel_tasks(shape->slots, blocks, inverse_task, &g);
 }
 
 #endif

@@ -24,7 +24,7 @@
 #define PSLD_KERNELS_AVX2_WINOGRAD_TRANSFORM_H
 
 #include "kernels/avx2/conv.h"
-#include "kernels/avx2/tasks.h"
+#include "kernels/avx2/sizes.h"
 #include "kernels/avx2/vec.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
