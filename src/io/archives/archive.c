@@ -1,10 +1,10 @@
-/* Listing an archive. Zip archives have a directory, so their entries are unpacked when they are asked for (io/files/zip.h).
- * A tar is read from end to end by libarchive, from the mapped file: of a plain one only the headers are touched, and
- * the bytes of its files stay where they are; what comes out of a compressed one is kept, in memory up to a limit and
- * then in a scratch file.
+/* Listing an archive. Zip archives have a directory, so their entries are unpacked on demand (io/files/zip.h). A tar
+ * is read from end to end by libarchive, from the mapped file. Of a plain tar only the headers are touched, and the
+ * files' bytes stay where they are. The contents of a compressed tar are kept: in memory up to a limit, then in a
+ * scratch file.
  *
- * A small archive may claim much: one file is limited (PSLD_FILE_MAX_SIZE), and all that is unpacked of a compressed tar
- * to a multiple of its size. */
+ * A small archive may claim to hold much. So the size of each file is limited (PSLD_FILE_MAX_SIZE), and all that is
+ * unpacked of a compressed tar is limited to a multiple of the archive's size. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <string.h>
@@ -23,18 +23,18 @@ typedef struct reading {
     uint64_t budget;
 } reading;
 
-/* Whoever unpacked the archive would write such a file elsewhere: its maker is not to be trusted. */
-static int leads_out(const char *name)
+/* A program that unpacked the archive would write such a file elsewhere: the archive is not to be trusted. */
+static int leads_outside(const char *name)
 {
     return *name == '/' || *name == '\\' || (*name && name[1] == ':') || psld_files_has_part(name, "..");
 }
 
-/* As psld_files_add, for the name of a member; *entry is NULL also for one that is refused. */
+/* As psld_files_add, for the name of a member. *entry is NULL also for a name that is refused. */
 static psld_status add_member(psld_files *files, const char *name, psld_file_entry **entry)
 {
     *entry = NULL;
     while (strncmp(name, "./", 2) == 0) name += 2;
-    if (!leads_out(name)) return psld_files_add(files, name, entry);
+    if (!leads_outside(name)) return psld_files_add(files, name, entry);
     files->refused++;
     psld_log(PSLD_LOG_WARNING, "%s: refused the name %s, which leads out of the archive", files->path, name);
     return PSLD_OK;
@@ -79,7 +79,7 @@ static psld_status list_zip(psld_files *files)
 static psld_status fail_archive(const reading *r)
 {
     const char *why = archive_error_string(r->archive);
-    if (archive_format(r->archive) == 0) /* none was recognised */
+    if (archive_format(r->archive) == 0) /* no format was recognised */
         return psld_fail(PSLD_BAD_INPUT,
                          "%s: neither an archive (tar, plain or compressed, or zip) nor another file that "
                          "is known here",
@@ -87,8 +87,9 @@ static psld_status fail_archive(const reading *r)
     return psld_fail(PSLD_BAD_INPUT, "%s: a broken archive: %s", r->files->path, why ? why : "no reason is given");
 }
 
-/* Adds bytes to what is kept of an entry. Those of one entry lie in one place: memory, or scratch once it is full. */
-static psld_status keep(psld_files *files, psld_file_entry *entry, const void *bytes, size_t size)
+/* Adds bytes to an entry. The bytes of one entry stay together: in memory, or in the scratch file once memory is
+ * full. */
+static psld_status keep_bytes(psld_files *files, psld_file_entry *entry, const void *bytes, size_t size)
 {
     if (entry->place == PSLD_IN_MEMORY) {
         void *memory = files->memory;
@@ -105,7 +106,7 @@ static psld_status keep(psld_files *files, psld_file_entry *entry, const void *b
     return PSLD_OK;
 }
 
-static psld_status spend(reading *r, const psld_file_entry *entry, size_t size)
+static psld_status spend_budget(reading *r, const psld_file_entry *entry, size_t size)
 {
     const char *name = r->files->names + entry->offset_of_name;
     if (size > PSLD_FILE_MAX_SIZE - entry->size)
@@ -117,7 +118,7 @@ static psld_status spend(reading *r, const psld_file_entry *entry, size_t size)
     return PSLD_OK;
 }
 
-/* Where the block lies in the mapped archive and follows what the entry has already. */
+/* Whether the block lies in the mapped archive and directly follows the bytes that the entry already has. */
 static int continues_inside(const psld_files *files, const psld_file_entry *entry, const unsigned char *block)
 {
     uintptr_t begin = (uintptr_t)files->map.bytes, at = (uintptr_t)block;
@@ -125,7 +126,7 @@ static int continues_inside(const psld_files *files, const psld_file_entry *entr
     return entry->size == 0 || (entry->place == PSLD_IN_MAP && entry->offset + entry->size == at - begin);
 }
 
-static psld_status read_entry(reading *r, psld_file_entry *entry)
+static psld_status read_tar_entry(reading *r, psld_file_entry *entry)
 {
     psld_files *files = r->files;
     const void *block = NULL;
@@ -140,7 +141,7 @@ static psld_status read_entry(reading *r, psld_file_entry *entry)
         if ((uint64_t)offset != entry->size)
             return psld_fail(PSLD_BAD_INPUT, "%s: %s: a file with holes in it", files->path,
                              files->names + entry->offset_of_name);
-        PSLD_TRY(spend(r, entry, size));
+        PSLD_TRY(spend_budget(r, entry, size));
         if (continues_inside(files, entry, block)) {
             if (entry->size == 0) entry->offset = (uint64_t)((const unsigned char *)block - files->map.bytes);
             entry->place = PSLD_IN_MAP;
@@ -151,7 +152,7 @@ static psld_status read_entry(reading *r, psld_file_entry *entry)
             entry->place = is_full ? PSLD_IN_SCRATCH : PSLD_IN_MEMORY;
             entry->offset = is_full ? files->scratch_size : files->memory_size;
         }
-        PSLD_TRY(keep(files, entry, block, size));
+        PSLD_TRY(keep_bytes(files, entry, block, size));
     }
 }
 
@@ -173,7 +174,7 @@ static psld_status list_entries(reading *r)
         PSLD_TRY(add_member(r->files, name, &entry));
         if (!entry) continue;
         entry->place = PSLD_IN_MEMORY; /* of an empty file */
-        PSLD_TRY(read_entry(r, entry));
+        PSLD_TRY(read_tar_entry(r, entry));
     }
 }
 

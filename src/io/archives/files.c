@@ -48,18 +48,18 @@ psld_status psld_files_add(psld_files *files, const char *name, psld_file_entry 
 
 /* ---- Folders ----------------------------------------------------------------------------------------------------- */
 
-/* A folder on the way down, to notice links that lead back up. */
+/* A folder above the current one, to notice links that lead back up. */
 typedef struct ancestor {
     const struct ancestor *parent;
     dev_t device;
     ino_t inode;
 } ancestor;
 
-static psld_status walk(psld_files *files, char *path, const ancestor *parent, int depth);
+static psld_status list_below(psld_files *files, char *path, const ancestor *parent, int depth);
 
 /* One name in the folder `path`, whose length is `length`. */
-static psld_status walk_entry(psld_files *files, char *path, size_t length, const struct dirent *found,
-                              const ancestor *here, int depth)
+static psld_status list_entry_below(psld_files *files, char *path, size_t length, const struct dirent *found,
+                                    const ancestor *here, int depth)
 {
     struct stat info;
     psld_file_entry *entry = NULL;
@@ -68,20 +68,19 @@ static psld_status walk_entry(psld_files *files, char *path, size_t length, cons
         return psld_fail(PSLD_BAD_INPUT, "%s: a path of more than %d bytes", path, MAX_PATH);
     snprintf(path + length, MAX_PATH - length, "/%s", found->d_name);
     int is_folder = found->d_type == DT_DIR, is_file = found->d_type == DT_REG;
-    if (!is_folder &&
-        !is_file) { /* a link, or a file system that does not say; a link to nowhere fails when it is read */
+    if (!is_folder && !is_file) { /* a link, or the file system does not say; a dangling link fails when it is read */
         int is_there = stat(path, &info) == 0;
         is_folder = is_there && S_ISDIR(info.st_mode);
         is_file = !is_there || S_ISREG(info.st_mode);
     }
     psld_status status = PSLD_OK;
-    if (is_folder) status = walk(files, path, here, depth + 1);
+    if (is_folder) status = list_below(files, path, here, depth + 1);
     if (is_file) status = psld_files_add(files, path + strlen(files->path) + 1, &entry);
     path[length] = '\0';
     return status;
 }
 
-static psld_status walk(psld_files *files, char *path, const ancestor *parent, int depth)
+static psld_status list_below(psld_files *files, char *path, const ancestor *parent, int depth)
 {
     struct stat info;
     if (depth > MAX_DEPTH) return psld_fail(PSLD_BAD_INPUT, "%s: folders more than %d deep", path, MAX_DEPTH);
@@ -95,7 +94,7 @@ static psld_status walk(psld_files *files, char *path, const ancestor *parent, i
     const struct dirent *found = NULL;
     do {
         status = psld_folder_next(folder, path, &found);
-        if (found) status = walk_entry(files, path, strlen(path), found, &here, depth);
+        if (found) status = list_entry_below(files, path, strlen(path), found, &here, depth);
     } while (status == PSLD_OK && found);
     closedir(folder);
     return status;
@@ -110,7 +109,7 @@ static psld_status list_folder(psld_files *files)
     char *path = psld_alloc(MAX_PATH, 1);
     if (!path) return PSLD_NO_MEMORY;
     memcpy(path, files->path, length);
-    psld_status status = walk(files, path, NULL, 0);
+    psld_status status = list_below(files, path, NULL, 0);
     psld_release(path);
     return status;
 }
@@ -129,7 +128,7 @@ static psld_status list_picture(psld_files *files)
     return PSLD_OK;
 }
 
-static psld_status list(psld_files *files, int is_folder)
+static psld_status list_files(psld_files *files, int is_folder)
 {
     if (is_folder) return list_folder(files);
     return psld_image_name(files->path) ? list_picture(files) : psld_archive_list(files);
@@ -137,16 +136,16 @@ static psld_status list(psld_files *files, int is_folder)
 
 /* ---- From outside ------------------------------------------------------------------------------------------------ */
 
-static int compare(const void *a, const void *b)
+static int compare_file_names(const void *a, const void *b)
 {
     const psld_file_entry *x = a, *y = b;
     return strcmp(x->name, y->name);
 }
 
-static void sort(psld_files *files)
+static void sort_files(psld_files *files)
 {
     for (size_t i = 0; i < files->count; i++) files->entries[i].name = files->names + files->entries[i].offset_of_name;
-    if (files->count > 1) qsort(files->entries, files->count, sizeof *files->entries, compare);
+    if (files->count > 1) qsort(files->entries, files->count, sizeof *files->entries, compare_file_names);
 }
 
 void psld_files_free(psld_files *files)
@@ -172,13 +171,13 @@ psld_status psld_files_open(const char *path, size_t memory, const char *scratch
     f->memory_limit = memory;
     f->scratch_folder = scratch_folder;
     f->path = psld_copy_text(path);
-    psld_status status = f->path ? list(f, S_ISDIR(info.st_mode)) : PSLD_NO_MEMORY;
+    psld_status status = f->path ? list_files(f, S_ISDIR(info.st_mode)) : PSLD_NO_MEMORY;
     f->scratch_folder = NULL;
     if (status != PSLD_OK) {
         psld_files_free(f);
         return status;
     }
-    sort(f);
+    sort_files(f);
     *files = f;
     return PSLD_OK;
 }
@@ -205,9 +204,9 @@ const char *psld_files_name(const psld_files *files, size_t index)
 
 ptrdiff_t psld_files_find(const psld_files *files, const char *name)
 {
-    const psld_file_entry key = {.name = name},
-                          *found =
-                              files->count ? bsearch(&key, files->entries, files->count, sizeof key, compare) : NULL;
+    const psld_file_entry key = {.name = name}, *found = files->count ? bsearch(&key, files->entries, files->count,
+                                                                                sizeof key, compare_file_names)
+                                                                      : NULL;
     return found ? found - files->entries : -1;
 }
 
@@ -223,7 +222,7 @@ uint64_t psld_files_refused(const psld_files *files)
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* With `view` large files are mapped: small ones cost less to copy. */
+/* With `view`, large files are mapped. Small files are cheaper to copy. */
 static psld_status read_from_folder(const psld_files *files, const psld_file_entry *entry, int view, psld_map *bytes)
 {
     char path[MAX_PATH], *block = NULL;
@@ -238,7 +237,7 @@ static psld_status read_from_folder(const psld_files *files, const psld_file_ent
     return PSLD_OK;
 }
 
-static psld_status unpack(const psld_files *files, const psld_file_entry *entry, void *to)
+static psld_status unpack_deflated(const psld_files *files, const psld_file_entry *entry, void *to)
 {
     void *packed = psld_alloc(entry->packed, 1);
     if (!packed) return psld_fail_in(PSLD_NO_MEMORY, "%s: %s", files->path, entry->name);
@@ -258,8 +257,8 @@ static psld_status unpack(const psld_files *files, const psld_file_entry *entry,
     return status;
 }
 
-/* Copies what lies in the archive or in scratch. */
-static psld_status read_inside(const psld_files *files, const psld_file_entry *entry, psld_map *bytes)
+/* Copies bytes from the archive or from the scratch file. */
+static psld_status read_from_archive(const psld_files *files, const psld_file_entry *entry, psld_map *bytes)
 {
     psld_status status = PSLD_OK;
     if (entry->size > PSLD_FILE_MAX_SIZE)
@@ -268,7 +267,7 @@ static psld_status read_inside(const psld_files *files, const psld_file_entry *e
     bytes->block = psld_alloc(entry->size, 1);
     if (!bytes->block) return psld_fail_in(PSLD_NO_MEMORY, "%s: %s", files->path, entry->name);
     if (entry->place == PSLD_IN_ZIP)
-        status = unpack(files, entry, bytes->block);
+        status = unpack_deflated(files, entry, bytes->block);
     else if (entry->place == PSLD_IN_MAP)
         status = psld_map_read(&files->map, (size_t)entry->offset, entry->size, bytes->block);
     else
@@ -282,17 +281,17 @@ static psld_status read_inside(const psld_files *files, const psld_file_entry *e
     return PSLD_OK;
 }
 
-static psld_status read_entry(const psld_files *files, size_t index, int view, psld_map *bytes)
+static psld_status read_listed_file(const psld_files *files, size_t index, int view, psld_map *bytes)
 {
     const psld_file_entry *entry = &files->entries[index];
     *bytes = (psld_map){0};
     if (entry->place == PSLD_IN_FOLDER) return read_from_folder(files, entry, view, bytes);
-    if (entry->size == 0) return PSLD_OK; /* nothing was kept in memory, maybe */
+    if (entry->size == 0) return PSLD_OK; /* the memory block may be NULL if nothing was kept there */
     if (entry->place == PSLD_IN_MAP && (view || !files->map.file)) {
         *bytes = psld_map_part(&files->map, (size_t)entry->offset, entry->size);
         return PSLD_OK;
     }
-    if (entry->place != PSLD_IN_MEMORY) return read_inside(files, entry, bytes);
+    if (entry->place != PSLD_IN_MEMORY) return read_from_archive(files, entry, bytes);
     bytes->bytes = (const unsigned char *)files->memory + entry->offset;
     bytes->size = entry->size;
     return PSLD_OK;
@@ -300,12 +299,12 @@ static psld_status read_entry(const psld_files *files, size_t index, int view, p
 
 psld_status psld_files_read(const psld_files *files, size_t index, psld_map *bytes)
 {
-    return read_entry(files, index, 0, bytes);
+    return read_listed_file(files, index, 0, bytes);
 }
 
 psld_status psld_files_view(const psld_files *files, size_t index, psld_map *bytes)
 {
-    return read_entry(files, index, 1, bytes);
+    return read_listed_file(files, index, 1, bytes);
 }
 
 void psld_files_unmap(psld_files *files)

@@ -5,20 +5,20 @@
 #include "io/archives/files.h"
 #include "io/files/zip.h"
 
-/* More than this is no member of an archive that a data set is made of. */
+/* A larger file is refused as a member of a data set. */
 #define PSLD_FILE_MAX_SIZE ((size_t)1 << 30)
 
-/* Where the bytes of a file are: inside the archive (as they are, or deflated), in memory or in scratch. In a folder:
- * nowhere yet. */
+/* Where the bytes of a file are: in the archive (stored or deflated), in memory or in the scratch file. In a folder:
+ * not read yet. */
 typedef enum psld_location { PSLD_IN_FOLDER, PSLD_IN_MAP, PSLD_IN_ZIP, PSLD_IN_MEMORY, PSLD_IN_SCRATCH } psld_location;
 
 typedef struct psld_file_entry {
-    size_t offset_of_name; /* into names, which move while they grow */
+    size_t offset_of_name; /* into names, which may be moved when they grow */
     const char *name;      /* once all are listed */
     psld_location place;
     size_t size;
-    uint64_t offset; /* in the archive, memory or scratch */
-    size_t packed;   /* of a deflated one: its bytes in the archive, and the checksum of what is in them */
+    uint64_t offset; /* offset in the archive, in memory or in the scratch file */
+    size_t packed;   /* if deflated: compressed size in the archive, and the checksum of the contents */
     uint32_t crc;
 } psld_file_entry;
 
@@ -38,9 +38,9 @@ struct psld_files {
     uint64_t scratch_size;
 };
 
-/* Whether a part of the name is `part`, or (part ".") begins with a dot. */
+/* Whether one part of the name equals `part`; with part ".": begins with a dot. */
 int psld_files_has_part(const char *name, const char *part);
-/* Adds an entry without a place yet; *entry is NULL for a name that is left out. */
+/* Adds an entry without a location. *entry is NULL for a name that is left out. */
 psld_status psld_files_add(psld_files *files, const char *name, psld_file_entry **entry);
 /* Lists an archive. */
 psld_status psld_archive_list(psld_files *files);

@@ -1,9 +1,9 @@
 /* Invariants of a writer:
- *   1. `temporary` is the name under which the file may lie beside the target; NULL for direct writing. It has that name
- *      only between commit's link and rename, so that a process that is killed leaves nothing; where the file system has
- *      no files without a name, from open on (`is_named`), with a lock by which others see that it is still wanted.
- *   2. `error` is the errno of the first failure; once set, nothing more is written and commit cannot succeed.
- *   3. The target is touched by rename alone, after the data has reached the disk. */
+ *   1. `temporary` is the name under which the file may lie beside the target; NULL for direct writing. The file has
+ *      this name only between commit's link and rename, so a process that is killed leaves nothing behind. On file
+ *      systems without nameless files it has the name from the start (`is_named`), with a lock that shows its use.
+ *   2. `error` is the errno of the first failure. Once it is set, nothing more is written and commit cannot succeed.
+ *   3. The target is changed only by rename, after the data have reached the disk. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "io/files/file.h"
 
@@ -35,8 +35,8 @@ struct psld_writer {
     char buffer[BUFFER_SIZE];
 };
 
-/* The open descriptor that a path stands for, or -1. Opening such a path again would start at the beginning
- * of a redirected file (and fails for sockets); what the user means is the descriptor as it is. */
+/* The open descriptor that a path stands for, or -1. Opening such a path again would start at the beginning of a
+ * redirected file (and fails for sockets). The user means the descriptor as it is. */
 static int descriptor_of(const char *path)
 {
     static const char *const prefixes[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -73,7 +73,7 @@ psld_status psld_reader_open(const char *path, psld_reader *reader)
         return psld_fail_errno(path, "read", error);
     }
     reader->fd = fd;
-    /* A regular file of size 0 may be one of /proc, whose length nobody knows. */
+    /* A regular file of size 0 may be in /proc, where sizes are unknown. */
     if (S_ISREG(info.st_mode) && info.st_size > 0) {
         off_t position = lseek(fd, 0, SEEK_CUR);
         reader->length_known = 1;
@@ -130,11 +130,10 @@ psld_status psld_reader_peek(const psld_reader *reader, void *to, size_t size, s
     return PSLD_OK;
 }
 
-/* Reads to the end or to limit + 1 bytes, whichever comes first, and puts a 0 byte behind. */
+/* Reads to the end or to limit + 1 bytes, whichever comes first, and appends a 0 byte. */
 static psld_status read_up_to(psld_reader *reader, size_t limit, char **bytes, size_t *size)
 {
-    /* One byte more than promised shows that there is no more, so a file that keeps its promise is not
-     * copied. */
+    /* Asking for one byte more than promised detects the end, so a file of the promised size is not copied. */
     size_t capacity = (reader->length_known ? reader->left : BUFFER_SIZE) + 2;
     if (capacity > limit + 2) capacity = limit + 2;
     void *block = psld_alloc(capacity, 1);
@@ -179,7 +178,7 @@ psld_status psld_file_read(const char *path, size_t limit, char **bytes, size_t 
 
 psld_status psld_folder_next(DIR *folder, const char *path, const struct dirent **entry)
 {
-    errno = 0; /* nothing else tells a failure from the end */
+    errno = 0; /* readdir tells a failure from the end by errno alone */
     *entry = readdir(folder);
     return *entry || !errno ? PSLD_OK : psld_fail_errno(path, "read", errno);
 }
@@ -202,7 +201,7 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* A file in the folder of the target that has no name yet; -1 where there can be none, or none that can get a name. */
+/* A nameless file in the target's folder; -1 if the file system has none, or none that can be given a name later. */
 static int open_nameless(const psld_writer *writer, mode_t mode)
 {
 #ifdef O_TMPFILE
@@ -217,8 +216,8 @@ static int open_nameless(const psld_writer *writer, mode_t mode)
 #endif
 }
 
-/* The next temporary name: it has the process and a number that no other call of the process gets, and is short, so
- * that a target with the longest name possible can be written too. */
+/* The next temporary name. It contains the process number and a counter, so it is unique. It is short, so even a
+ * target with the longest possible name can be written. */
 static void next_name(psld_writer *writer)
 {
     static atomic_ulong calls;
@@ -239,8 +238,8 @@ static int link_nameless(psld_writer *writer)
     return -1;
 }
 
-/* Opens the temporary file. Where another machine's process or the remains of a crash have its name already, the next
- * one is tried. */
+/* Opens the temporary file. If its name is taken (by a process of another machine, or after a crash), the next one
+ * is tried. */
 static psld_status open_temporary(psld_writer *writer, mode_t mode)
 {
     size_t folder = folder_length(writer->target);
@@ -262,8 +261,8 @@ static psld_status open_temporary(psld_writer *writer, mode_t mode)
     return writer->fd >= 0 ? PSLD_OK : psld_fail_errno(writer->path, "write", errno);
 }
 
-/* Opens a new file, one that replaces an old one and takes over its permissions, or something that is no
- * file. */
+/* Opens a new file, or one that replaces an old file and keeps its permissions, or writes directly to what is not a
+ * regular file. */
 static psld_status open_target(psld_writer *writer)
 {
     const char *path = writer->path;
@@ -275,7 +274,7 @@ static psld_status open_target(psld_writer *writer)
         writer->fd = open_direct(path, O_WRONLY | O_NOCTTY);
         return writer->fd < 0 ? psld_fail_errno(path, "write", errno) : PSLD_OK;
     }
-    /* Renaming needs no permission of the file itself; who took it away meant the file to stay. */
+    /* Renaming needs no permission on the file itself. If the user made it read-only, it must not be replaced. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return psld_fail_errno(path, "write", errno);
     char resolved[PATH_MAX];
     writer->target = psld_copy_text(exists && realpath(path, resolved) ? resolved : path);
@@ -285,7 +284,7 @@ static psld_status open_target(psld_writer *writer)
     return PSLD_OK;
 }
 
-/* The same under a name of our own: whatever has it but a folder is replaced, and a link not followed. */
+/* The same for a name that we chose: anything but a folder is replaced, and a link is not followed. */
 static psld_status open_own(psld_writer *writer)
 {
     struct stat info;
@@ -342,7 +341,7 @@ static void write_out(psld_writer *writer, const char *bytes, size_t size)
     }
 }
 
-static void flush(psld_writer *writer)
+static void flush_buffer(psld_writer *writer)
 {
     write_out(writer, writer->buffer, writer->used);
     writer->used = 0;
@@ -351,7 +350,7 @@ static void flush(psld_writer *writer)
 void psld_writer_put(psld_writer *writer, const void *bytes, size_t size)
 {
     if (writer->error || size == 0) return;
-    if (size > BUFFER_SIZE - writer->used) flush(writer);
+    if (size > BUFFER_SIZE - writer->used) flush_buffer(writer);
     if (size >= BUFFER_SIZE) {
         write_out(writer, bytes, size);
         return;
@@ -367,8 +366,8 @@ void psld_writer_abort(psld_writer *writer)
     writer_free(writer);
 }
 
-/* Makes the rename durable. The file is complete either way, so a folder that cannot be opened for reading,
- * or a file system that cannot do this, is no failure. */
+/* Makes the rename durable. The file is complete in any case, so it is no failure if the folder cannot be opened for
+ * reading or the file system cannot do this. */
 static void sync_folder(char *path)
 {
     size_t length = folder_length(path);
@@ -381,7 +380,7 @@ static void sync_folder(char *path)
 
 psld_status psld_writer_commit(psld_writer *writer)
 {
-    flush(writer);
+    flush_buffer(writer);
     if (!writer->error && writer->temporary && fsync(writer->fd) != 0) writer->error = errno;
     if (!writer->error && writer->temporary && !writer->is_named) {
         if (link_nameless(writer) != 0)

@@ -1,6 +1,6 @@
-/* Folders that one process at a time writes into: a lock on the folder itself, which leaves nothing behind, or where the
- * file system locks no folders, on a file in it. Whoever has the lock may remove temporary files, but for those that a
- * writer still holds by a lock of its own (file.c). */
+/* Locks on folders that only one process at a time may write into. The lock is on the folder itself, which leaves
+ * nothing behind; on file systems that cannot lock folders it is on a file inside. The owner of the lock may remove
+ * temporary files, except those that a writer still holds by a lock of their own (file.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,11 +30,11 @@ static psld_status lock_folder(const char *folder, psld_folder_lock *claim)
     if (errno == EWOULDBLOCK) return fail_taken(folder);
     claim->lock = openat(claim->folder, ".psld-lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (claim->lock < 0) return psld_fail_errno(folder, "lock", errno);
-    /* A file system without any locks is written to all the same. */
+    /* A file system without locks is written to all the same. */
     return flock(claim->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? fail_taken(folder) : PSLD_OK;
 }
 
-/* A temporary file whose lock can be had belongs to nobody any more. */
+/* A temporary file whose lock can be taken is abandoned. */
 static void remove_if_left(int folder, const char *name)
 {
     int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -15,19 +15,19 @@ int psld_gzip_is(const void *bytes, size_t size)
     return size >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
 }
 
-static voidpf allocate(voidpf opaque, uInt count, uInt size)
+static voidpf gzip_allocate(voidpf opaque, uInt count, uInt size)
 {
     (void)opaque;
     return psld_alloc(count, size);
 }
 
-static void release(voidpf opaque, voidpf block)
+static void gzip_release(voidpf opaque, voidpf block)
 {
     (void)opaque;
     psld_release(block);
 }
 
-/* A file may be several of them one behind the other. */
+/* A .gz file may consist of several compressed streams in a row. */
 static psld_status inflate_all(z_stream *z, const char *origin, size_t *in_left, size_t *out_left)
 {
     while (*out_left > 0) {
@@ -53,7 +53,7 @@ static psld_status inflate_all(z_stream *z, const char *origin, size_t *in_left,
 psld_status psld_gzip_read(const void *bytes, size_t size, const char *origin, void *to, size_t room, size_t *got)
 {
     size_t in_left = size, out_left = room;
-    z_stream z = {.zalloc = allocate, .zfree = release};
+    z_stream z = {.zalloc = gzip_allocate, .zfree = gzip_release};
     *got = 0;
     if (inflateInit2(&z, WINDOW) != Z_OK) return psld_fail_in(PSLD_NO_MEMORY, "%s", origin);
     z.next_in = (z_const Bytef *)(uintptr_t)bytes;

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "io/files/file.h"
 
-/* What comes through a pipe has to be in memory as a whole, and says nothing about its length. */
+/* The contents of a pipe must fit into memory, and their length is not known in advance. */
 enum { LARGEST_PIPED = 1 << 30, PIECE = 1 << 16 };
 
 struct psld_map_file {
@@ -17,7 +17,7 @@ struct psld_map_file {
     char *path;
 };
 
-static psld_status read_all(psld_reader *reader, psld_map *map)
+static psld_status map_read_all(psld_reader *reader, psld_map *map)
 {
     size_t capacity = 0, got = 0;
     do {
@@ -63,13 +63,13 @@ static psld_status open_map(const char *path, int keep, psld_map *map)
     psld_reader reader;
     PSLD_TRY(psld_reader_open(path, &reader));
     psld_status status = PSLD_OK;
-    /* What is behind /dev/stdin may have been read in part, and mappings begin at the beginning. */
+    /* /dev/stdin may have been read in part, but a mapping begins at the start of the file. */
     if (reader.length_known && reader.left > 0 && lseek(reader.fd, 0, SEEK_CUR) == 0) {
         void *mapping = mmap(NULL, reader.left, PROT_READ, MAP_PRIVATE, reader.fd, 0);
         if (mapping != MAP_FAILED) *map = (psld_map){.bytes = mapping, .size = reader.left, .mapping = mapping};
     }
     /* Some file systems cannot map. */
-    if (!map->bytes) status = read_all(&reader, map);
+    if (!map->bytes) status = map_read_all(&reader, map);
     if (keep && map->mapping) status = keep_file(&reader, map);
     psld_reader_close(&reader);
     if (status != PSLD_OK) psld_map_close(map);

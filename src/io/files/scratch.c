@@ -9,10 +9,10 @@
 
 #include "base/alloc.h"
 
-/* Not /tmp first, which may be memory itself. */
+/* Not /tmp first: it may be in memory. */
 static const char *const system_folders[] = {"/var/tmp", "/tmp"};
 
-static psld_status open_in(const char *folder, int *fd)
+static psld_status open_scratch_in(const char *folder, int *fd)
 {
     static const char name[] = "/psld-XXXXXX";
     char *path = psld_alloc(strlen(folder) + sizeof name, 1);
@@ -32,10 +32,10 @@ static psld_status open_in(const char *folder, int *fd)
 psld_status psld_scratch_open(const char *folder, int *fd)
 {
     *fd = -1;
-    if (folder) return open_in(folder, fd);
+    if (folder) return open_scratch_in(folder, fd);
     psld_status status = PSLD_OK;
     for (size_t i = 0; i < sizeof system_folders / sizeof *system_folders; i++) {
-        status = open_in(system_folders[i], fd);
+        status = open_scratch_in(system_folders[i], fd);
         if (status != PSLD_IO) break;
     }
     return status;

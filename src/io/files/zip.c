@@ -39,7 +39,7 @@ typedef struct input {
     uint64_t count, directory, directory_size;
 } input;
 
-static uint64_t get(const unsigned char *at, int size)
+static uint64_t get_le(const unsigned char *at, int size)
 {
     uint64_t value = 0;
     for (int i = size - 1; i >= 0; i--) value = value << 8 | at[i];
@@ -64,23 +64,23 @@ static psld_status PSLD_PRINTF(2, 3) fail_entry(const psld_zip_entry *entry, con
 
 /* ---- The end records --------------------------------------------------------------------------------------------- */
 
-/* The record with 64-bit numbers, if a locator stands before the end record. */
+/* The record with 64-bit numbers, if a locator precedes the end record. */
 static psld_status read_end64(input *in, size_t end, size_t *directory_end)
 {
     if (end < LOCATOR_SIZE) return PSLD_OK;
     const unsigned char *locator = in->bytes + end - LOCATOR_SIZE;
-    if (get(locator, 4) != LOCATOR_MAGIC) return PSLD_OK;
-    uint64_t at = get(locator + 8, 8);
+    if (get_le(locator, 4) != LOCATOR_MAGIC) return PSLD_OK;
+    uint64_t at = get_le(locator + 8, 8);
     if (end < LOCATOR_SIZE + END64_SIZE || at != end - LOCATOR_SIZE - END64_SIZE)
         return fail_byte(in, end - LOCATOR_SIZE, "the zip64 end record is not where its locator says");
     const unsigned char *record = in->bytes + at;
-    if (get(record, 4) != END64_MAGIC || get(record + 4, 8) != END64_SIZE - 12)
+    if (get_le(record, 4) != END64_MAGIC || get_le(record + 4, 8) != END64_SIZE - 12)
         return fail_byte(in, at, "expected a zip64 end record");
-    if (get(record + 16, 4) != 0 || get(record + 20, 4) != 0 || get(record + 24, 8) != get(record + 32, 8))
+    if (get_le(record + 16, 4) != 0 || get_le(record + 20, 4) != 0 || get_le(record + 24, 8) != get_le(record + 32, 8))
         return fail_byte(in, at, "an archive of several parts");
-    in->count = get(record + 32, 8);
-    in->directory_size = get(record + 40, 8);
-    in->directory = get(record + 48, 8);
+    in->count = get_le(record + 32, 8);
+    in->directory_size = get_le(record + 40, 8);
+    in->directory = get_le(record + 48, 8);
     *directory_end = at;
     return PSLD_OK;
 }
@@ -90,7 +90,7 @@ static psld_status find_end(const input *in, size_t *end)
     size_t least = in->size > END_SIZE + MAX_COMMENT ? in->size - END_SIZE - MAX_COMMENT : 0;
     for (size_t at = in->size >= END_SIZE ? in->size - END_SIZE + 1 : 0; at > least;) {
         const unsigned char *record = in->bytes + --at;
-        if (get(record, 4) != END_MAGIC || get(record + 20, 2) != in->size - at - END_SIZE) continue;
+        if (get_le(record, 4) != END_MAGIC || get_le(record + 20, 2) != in->size - at - END_SIZE) continue;
         *end = at;
         return PSLD_OK;
     }
@@ -102,11 +102,11 @@ static psld_status read_end(input *in)
     size_t end = 0, directory_end = 0;
     PSLD_TRY(find_end(in, &end));
     const unsigned char *record = in->bytes + end;
-    in->count = get(record + 10, 2);
-    in->directory_size = get(record + 12, 4);
-    in->directory = get(record + 16, 4);
+    in->count = get_le(record + 10, 2);
+    in->directory_size = get_le(record + 12, 4);
+    in->directory = get_le(record + 16, 4);
     directory_end = end;
-    if (get(record + 4, 2) != 0 || get(record + 6, 2) != 0 || get(record + 8, 2) != in->count)
+    if (get_le(record + 4, 2) != 0 || get_le(record + 6, 2) != 0 || get_le(record + 8, 2) != in->count)
         return fail_byte(in, end, "an archive of several parts");
     PSLD_TRY(read_end64(in, end, &directory_end));
     if (in->directory > directory_end || in->directory_size != directory_end - in->directory)
@@ -123,20 +123,20 @@ typedef struct wide {
     uint64_t size, packed, offset;
 } wide;
 
-/* Replaces the numbers that are all ones by those of the extra field, in the order that the format gives. */
-static psld_status widen(const input *in, const unsigned char *extra, size_t length, wide *w)
+/* Replaces numbers that are all ones by those of the extra field, in the order of the format. */
+static psld_status widen_to_zip64(const input *in, const unsigned char *extra, size_t length, wide *w)
 {
     uint64_t *const fields[] = {&w->size, &w->packed, &w->offset};
     size_t at = (size_t)(extra - in->bytes);
-    for (; length >= 4; length -= 4 + (size_t)get(extra + 2, 2), extra += 4 + get(extra + 2, 2)) {
-        size_t part = get(extra + 2, 2);
+    for (; length >= 4; length -= 4 + (size_t)get_le(extra + 2, 2), extra += 4 + get_le(extra + 2, 2)) {
+        size_t part = get_le(extra + 2, 2);
         if (part > length - 4) return fail_byte(in, at, "a zip extra field that is cut off");
-        if (get(extra, 2) != EXTRA_ZIP64) continue;
+        if (get_le(extra, 2) != EXTRA_ZIP64) continue;
         const unsigned char *next = extra + 4;
         for (int i = 0; i < 3; i++) {
             if (*fields[i] != 0xffffffff) continue;
             if (part < 8) return fail_byte(in, at, "a zip64 extra field that is too short");
-            *fields[i] = get(next, 8);
+            *fields[i] = get_le(next, 8);
             next += 8;
             part -= 8;
         }
@@ -151,35 +151,35 @@ static psld_status read_local(const input *in, const psld_zip_entry *entry, uint
     if (offset > in->directory || in->directory - offset < LOCAL_SIZE)
         return fail_byte(in, in->directory, "a zip entry that begins beyond the directory");
     const unsigned char *header = in->bytes + offset;
-    size_t name = get(header + 26, 2), extra = get(header + 28, 2);
-    if (get(header, 4) != LOCAL_MAGIC) return fail_byte(in, offset, "expected a zip entry");
+    size_t name = get_le(header + 26, 2), extra = get_le(header + 28, 2);
+    if (get_le(header, 4) != LOCAL_MAGIC) return fail_byte(in, offset, "expected a zip entry");
     if (in->directory - offset - LOCAL_SIZE < name + extra || name != entry->name_length ||
         memcmp(header + LOCAL_SIZE, entry->name, name) != 0 ||
-        get(header + 8, 2) != (uint64_t)(entry->deflated ? DEFLATED : STORED))
+        get_le(header + 8, 2) != (uint64_t)(entry->deflated ? DEFLATED : STORED))
         return fail_byte(in, offset, "a zip entry that differs from the directory");
     *data = (size_t)offset + LOCAL_SIZE + name + extra;
     return PSLD_OK;
 }
 
 /* One entry of the directory; *at goes to the next. */
-static psld_status read_entry(const input *in, size_t *at, size_t end, psld_zip_entry *entry)
+static psld_status read_directory_entry(const input *in, size_t *at, size_t end, psld_zip_entry *entry)
 {
     const unsigned char *record = in->bytes + *at;
-    if (end - *at < CENTRAL_SIZE || get(record, 4) != CENTRAL_MAGIC)
+    if (end - *at < CENTRAL_SIZE || get_le(record, 4) != CENTRAL_MAGIC)
         return fail_byte(in, *at, "expected an entry of the zip directory");
-    size_t name = get(record + 28, 2), extra = get(record + 30, 2), comment = get(record + 32, 2), data = 0;
+    size_t name = get_le(record + 28, 2), extra = get_le(record + 30, 2), comment = get_le(record + 32, 2), data = 0;
     if (end - *at - CENTRAL_SIZE < name + extra + comment)
         return fail_byte(in, *at, "an entry of the zip directory that is cut off");
-    uint64_t method = get(record + 10, 2);
-    wide w = {.size = get(record + 24, 4), .packed = get(record + 20, 4), .offset = get(record + 42, 4)};
+    uint64_t method = get_le(record + 10, 2);
+    wide w = {.size = get_le(record + 24, 4), .packed = get_le(record + 20, 4), .offset = get_le(record + 42, 4)};
     *entry = (psld_zip_entry){.name = (const char *)record + CENTRAL_SIZE,
                               .name_length = name,
                               .deflated = method == DEFLATED,
-                              .crc = (uint32_t)get(record + 16, 4)};
+                              .crc = (uint32_t)get_le(record + 16, 4)};
     if (name == 0 || memchr(entry->name, '\0', name)) return fail_byte(in, *at, "a zip entry without a usable name");
-    if (get(record + 8, 2) & FLAG_ENCRYPTED) return fail_byte(in, *at, "an encrypted zip entry");
+    if (get_le(record + 8, 2) & FLAG_ENCRYPTED) return fail_byte(in, *at, "an encrypted zip entry");
     if (method != STORED && method != DEFLATED) return fail_byte(in, *at, "a zip entry neither stored nor deflated");
-    PSLD_TRY(widen(in, record + CENTRAL_SIZE + name, extra, &w));
+    PSLD_TRY(widen_to_zip64(in, record + CENTRAL_SIZE + name, extra, &w));
     PSLD_TRY(read_local(in, entry, w.offset, &data));
     if (w.packed > in->directory - data) return fail_byte(in, *at, "a zip entry that reaches into the directory");
     if (method == STORED ? w.size != w.packed : w.size / DEFLATE_RATIO > w.packed)
@@ -191,36 +191,36 @@ static psld_status read_entry(const input *in, size_t *at, size_t end, psld_zip_
     return PSLD_OK;
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_offsets(const void *a, const void *b)
 {
     const psld_zip_entry *x = *(psld_zip_entry *const *)a, *y = *(psld_zip_entry *const *)b;
     return (x->data > y->data) - (x->data < y->data);
 }
 
-static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length)
+static int compare_name_bytes(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
     return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_entry_names(const void *a, const void *b)
 {
     const psld_zip_entry *x = *(psld_zip_entry *const *)a, *y = *(psld_zip_entry *const *)b;
-    return compare_text(x->name, x->name_length, y->name, y->name_length);
+    return compare_name_bytes(x->name, x->name_length, y->name, y->name_length);
 }
 
 /* Invariants 3 and 4. A local header has the entry's name behind it, so its length is at least that. */
 static psld_status check_entries(psld_zip *zip)
 {
     psld_zip_entry **sorted = zip->by_name;
-    qsort(sorted, zip->count, sizeof *sorted, compare_places);
+    qsort(sorted, zip->count, sizeof *sorted, compare_offsets);
     for (size_t i = 1; i < zip->count; i++)
         if ((size_t)(sorted[i]->data - sorted[i - 1]->data) <
             sorted[i - 1]->packed + LOCAL_SIZE + sorted[i]->name_length)
             return fail_entry(sorted[i], "overlaps another zip entry");
-    qsort(sorted, zip->count, sizeof *sorted, compare_names);
+    qsort(sorted, zip->count, sizeof *sorted, compare_entry_names);
     for (size_t i = 1; i < zip->count; i++)
-        if (compare_names(&sorted[i - 1], &sorted[i]) == 0) return fail_entry(sorted[i], "stands twice");
+        if (compare_entry_names(&sorted[i - 1], &sorted[i]) == 0) return fail_entry(sorted[i], "stands twice");
     return PSLD_OK;
 }
 
@@ -232,7 +232,7 @@ static psld_status read_directory(const input *in, psld_zip *zip)
     if (!zip->entries || !zip->by_name) return PSLD_NO_MEMORY;
     for (uint64_t i = 0; i < in->count; i++) {
         psld_zip_entry *entry = &zip->entries[zip->count];
-        PSLD_TRY(read_entry(in, &at, end, entry));
+        PSLD_TRY(read_directory_entry(in, &at, end, entry));
         if (entry->name[entry->name_length - 1] == '/' && entry->size == 0) continue; /* a folder */
         zip->by_name[zip->count++] = entry;
     }
@@ -272,7 +272,7 @@ const psld_zip_entry *psld_zip_find(const psld_zip *zip, const char *name, size_
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const psld_zip_entry *entry = zip->by_name[middle];
-        int order = compare_text(name, length, entry->name, entry->name_length);
+        int order = compare_name_bytes(name, length, entry->name, entry->name_length);
         if (order == 0) return entry;
         if (order < 0)
             high = middle;
@@ -304,37 +304,38 @@ psld_status psld_zip_check(const psld_zip_entry *entry)
 }
 
 /* zlib's memory is ours, so that its failures are tested like others. */
-static void *allocate(void *unused, unsigned count, unsigned size)
+static void *zlib_allocate(void *unused, unsigned count, unsigned size)
 {
     (void)unused;
     return psld_alloc(count, size);
 }
 
-static void release(void *unused, void *block)
+static void zlib_release(void *unused, void *block)
 {
     (void)unused;
     psld_release(block);
 }
 
-/* The rest of `size` as zlib can take it in one call. */
-static unsigned piece(size_t size)
+/* As much of `size` as zlib can take in one call. */
+static unsigned zlib_chunk(size_t size)
 {
     return size < 1u << 30 ? (unsigned)size : 1u << 30;
 }
 
 static psld_status inflate_entry(const psld_zip_entry *entry, unsigned char *to)
 {
-    unsigned char beyond; /* has to stay empty: room for one byte more than claimed shows if there are more */
+    unsigned char beyond; /* room for one byte more than claimed: it must stay empty */
     size_t read = 0, made = 0;
-    z_stream stream = {.zalloc = allocate, .zfree = release};
+    z_stream stream = {.zalloc = zlib_allocate, .zfree = zlib_release};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return PSLD_NO_MEMORY;
     int result = Z_OK;
     while (result == Z_OK && made <= entry->size) {
         size_t room = entry->size - made;
-        stream.next_in = (z_const Bytef *)(uintptr_t)(entry->data + read); /* not written to, whatever its type */
-        stream.avail_in = piece(entry->packed - read);
+        stream.next_in =
+            (z_const Bytef *)(uintptr_t)(entry->data + read); /* zlib does not write to it, whatever its type */
+        stream.avail_in = zlib_chunk(entry->packed - read);
         stream.next_out = room ? to + made : &beyond;
-        stream.avail_out = room ? piece(room) : 1;
+        stream.avail_out = room ? zlib_chunk(room) : 1;
         unsigned in = stream.avail_in, out = stream.avail_out;
         result = inflate(&stream, Z_NO_FLUSH);
         read += in - stream.avail_in;

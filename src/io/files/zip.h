@@ -30,13 +30,13 @@ psld_status psld_zip_open(const void *bytes, size_t size, const char *path, psld
 void psld_zip_free(psld_zip *zip);
 const psld_zip_entry *psld_zip_find(const psld_zip *zip, const char *name, size_t length);
 
-/* What goes wrong with an entry is said as "<entry>: ...", to which the caller adds the file. */
+/* Failures of an entry begin with "<entry>: ..."; the caller adds the file's name. */
 
-/* Takes what a copy of its data needs from the budget that bounds what a small file can ask for. */
+/* Takes the size of a copy from the budget, which limits how much a small file can unpack to. */
 psld_status psld_zip_spend(psld_zip *zip, const psld_zip_entry *entry, size_t size);
 /* entry->size bytes into `to`, with their checksum checked. */
 psld_status psld_zip_extract(const psld_zip_entry *entry, void *to);
-/* The checksum alone, of an entry that is used in place. */
+/* Only the checksum, of an entry that is used in place. */
 psld_status psld_zip_check(const psld_zip_entry *entry);
 
 typedef struct psld_zip_writer psld_zip_writer;
@@ -44,12 +44,12 @@ typedef struct psld_zip_writer psld_zip_writer;
 /* The writer is borrowed; it must be at its beginning. */
 psld_status psld_zip_writer_create(psld_writer *to, psld_zip_writer **zip);
 void psld_zip_writer_free(psld_zip_writer *zip);
-/* One entry, of two parts (either may be empty). The first begins at a multiple of 64 bytes. */
+/* Adds one entry, made of two parts (either may be empty). The first begins at a multiple of 64 bytes. */
 psld_status psld_zip_put(psld_zip_writer *zip, const char *name, const void *head, size_t head_size, const void *body,
                          size_t body_size);
-/* The directory, which ends the archive. */
+/* Writes the directory, which ends the archive. */
 void psld_zip_finish(psld_zip_writer *zip);
-/* Tests: sizes and offsets from this one on are written with 64 bits (at most 0xffffffff, which is what it is). */
+/* Tests: sizes and offsets from this value on are written with 64 bits (at most 0xffffffff, the default). */
 void psld_zip_writer_limit(psld_zip_writer *zip, uint64_t limit);
 
 #endif

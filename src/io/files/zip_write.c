@@ -1,6 +1,6 @@
-/* Writing an archive: entries as they come, then the directory, then the end records, always with the 64-bit one, as
- * PyTorch does. Sizes and offsets below `limit` have 32 bits, others all ones there and 64 bits in an extra field.
- * Times are left at the format's zero, so that equal contents give equal bytes. */
+/* Writing an archive: the entries in order, then the directory, then the end records, always including the 64-bit
+ * one, as PyTorch does. Sizes and offsets below `limit` have 32 bits; larger ones are all ones there and have 64
+ * bits in an extra field. Times are left at the format's zero, so equal contents give equal bytes. */
 #include <assert.h>
 #include <string.h>
 #include <zlib.h>
@@ -11,7 +11,7 @@
 
 enum {
     ALIGNMENT = 64,
-    EXTRA_PADDING = 'F' | 'B' << 8, /* as PyTorch names it; others skip what they do not know */
+    EXTRA_PADDING = 'F' | 'B' << 8, /* PyTorch's name; other readers skip unknown fields */
     VERSION = 45,                   /* 4.5: 64-bit sizes */
     FLAG_UTF8 = 1 << 11,
     ZERO_DATE = 1 << 5 | 1, /* the first of January 1980 */
@@ -38,13 +38,13 @@ typedef struct buffer {
     size_t used;
 } buffer;
 
-static void add(buffer *b, uint64_t value, int size)
+static void add_le(buffer *b, uint64_t value, int size)
 {
     assert(b->used + (size_t)size <= sizeof b->bytes);
     for (int i = 0; i < size; i++) b->bytes[b->used++] = (unsigned char)(value >> 8 * i);
 }
 
-static void put(psld_zip_writer *zip, const void *bytes, size_t size)
+static void put_counted(psld_zip_writer *zip, const void *bytes, size_t size)
 {
     psld_writer_put(zip->to, bytes, size);
     zip->offset += size;
@@ -72,7 +72,7 @@ void psld_zip_writer_free(psld_zip_writer *zip)
     psld_release(zip);
 }
 
-static uint64_t narrow(const psld_zip_writer *zip, uint64_t value)
+static uint64_t narrow_to_32_bits(const psld_zip_writer *zip, uint64_t value)
 {
     return value < zip->limit ? value : 0xffffffff;
 }
@@ -80,15 +80,15 @@ static uint64_t narrow(const psld_zip_writer *zip, uint64_t value)
 /* What local header and directory have in common: version to flags, method, time, date, checksum, sizes, name. */
 static void add_common(const psld_zip_writer *zip, const record *r, buffer *b)
 {
-    add(b, VERSION, 2);
-    add(b, FLAG_UTF8, 2);
-    add(b, 0, 2);
-    add(b, 0, 2);
-    add(b, ZERO_DATE, 2);
-    add(b, r->crc, 4);
-    add(b, narrow(zip, r->size), 4);
-    add(b, narrow(zip, r->size), 4);
-    add(b, strlen(r->name), 2);
+    add_le(b, VERSION, 2);
+    add_le(b, FLAG_UTF8, 2);
+    add_le(b, 0, 2);
+    add_le(b, 0, 2);
+    add_le(b, ZERO_DATE, 2);
+    add_le(b, r->crc, 4);
+    add_le(b, narrow_to_32_bits(zip, r->size), 4);
+    add_le(b, narrow_to_32_bits(zip, r->size), 4);
+    add_le(b, strlen(r->name), 2);
 }
 
 /* The local header with its name, padded so that the data begin at a multiple of the alignment. */
@@ -98,22 +98,22 @@ static void put_local(psld_zip_writer *zip, const record *r)
     size_t end = (size_t)(zip->offset % ALIGNMENT) + LOCAL_SIZE + length + wide + 4;
     size_t padding = (ALIGNMENT - end % ALIGNMENT) % ALIGNMENT;
     buffer b = {.used = 0}, extra = {.used = 0};
-    add(&b, LOCAL_MAGIC, 4);
+    add_le(&b, LOCAL_MAGIC, 4);
     add_common(zip, r, &b);
-    add(&b, wide + 4 + padding, 2);
+    add_le(&b, wide + 4 + padding, 2);
     assert(b.used == LOCAL_SIZE);
     if (wide) {
-        add(&extra, EXTRA_ZIP64, 2);
-        add(&extra, 16, 2);
-        add(&extra, r->size, 8);
-        add(&extra, r->size, 8);
+        add_le(&extra, EXTRA_ZIP64, 2);
+        add_le(&extra, 16, 2);
+        add_le(&extra, r->size, 8);
+        add_le(&extra, r->size, 8);
     }
-    add(&extra, EXTRA_PADDING, 2);
-    add(&extra, padding, 2);
+    add_le(&extra, EXTRA_PADDING, 2);
+    add_le(&extra, padding, 2);
     extra.used += padding;
-    put(zip, b.bytes, b.used);
-    put(zip, r->name, length);
-    put(zip, extra.bytes, extra.used);
+    put_counted(zip, b.bytes, b.used);
+    put_counted(zip, r->name, length);
+    put_counted(zip, extra.bytes, extra.used);
 }
 
 psld_status psld_zip_put(psld_zip_writer *zip, const char *name, const void *head, size_t head_size, const void *body,
@@ -131,8 +131,8 @@ psld_status psld_zip_put(psld_zip_writer *zip, const char *name, const void *hea
     uLong crc = head_size ? crc32_z(0, head, head_size) : 0;
     r->crc = (uint32_t)(body_size ? crc32_z(crc, body, body_size) : crc);
     put_local(zip, r);
-    put(zip, head, head_size);
-    put(zip, body, body_size);
+    put_counted(zip, head, head_size);
+    put_counted(zip, body, body_size);
     return PSLD_OK;
 }
 
@@ -141,28 +141,28 @@ static void put_central(psld_zip_writer *zip, const record *r)
     int wide_size = r->size >= zip->limit, wide_offset = r->offset >= zip->limit;
     int wide = 16 * wide_size + 8 * wide_offset;
     buffer b = {.used = 0}, extra = {.used = 0};
-    add(&b, CENTRAL_MAGIC, 4);
-    add(&b, VERSION, 2);
+    add_le(&b, CENTRAL_MAGIC, 4);
+    add_le(&b, VERSION, 2);
     add_common(zip, r, &b);
-    add(&b, wide ? (uint64_t)wide + 4 : 0, 2);
-    add(&b, 0, 2); /* comment */
-    add(&b, 0, 2); /* disk */
-    add(&b, 0, 2); /* attributes */
-    add(&b, 0, 4);
-    add(&b, narrow(zip, r->offset), 4);
+    add_le(&b, wide ? (uint64_t)wide + 4 : 0, 2);
+    add_le(&b, 0, 2); /* comment */
+    add_le(&b, 0, 2); /* disk */
+    add_le(&b, 0, 2); /* attributes */
+    add_le(&b, 0, 4);
+    add_le(&b, narrow_to_32_bits(zip, r->offset), 4);
     assert(b.used == CENTRAL_SIZE);
     if (wide) {
-        add(&extra, EXTRA_ZIP64, 2);
-        add(&extra, (uint64_t)wide, 2);
+        add_le(&extra, EXTRA_ZIP64, 2);
+        add_le(&extra, (uint64_t)wide, 2);
     }
     if (wide_size) {
-        add(&extra, r->size, 8);
-        add(&extra, r->size, 8);
+        add_le(&extra, r->size, 8);
+        add_le(&extra, r->size, 8);
     }
-    if (wide_offset) add(&extra, r->offset, 8);
-    put(zip, b.bytes, b.used);
-    put(zip, r->name, strlen(r->name));
-    put(zip, extra.bytes, extra.used);
+    if (wide_offset) add_le(&extra, r->offset, 8);
+    put_counted(zip, b.bytes, b.used);
+    put_counted(zip, r->name, strlen(r->name));
+    put_counted(zip, extra.bytes, extra.used);
 }
 
 void psld_zip_finish(psld_zip_writer *zip)
@@ -171,27 +171,27 @@ void psld_zip_finish(psld_zip_writer *zip)
     for (size_t i = 0; i < zip->count; i++) put_central(zip, &zip->records[i]);
     uint64_t end = zip->offset, count = zip->count < 0xffff ? zip->count : 0xffff;
     buffer b = {.used = 0};
-    add(&b, END64_MAGIC, 4);
-    add(&b, END64_SIZE - 12, 8);
-    add(&b, VERSION, 2);
-    add(&b, VERSION, 2);
-    add(&b, 0, 8); /* disks */
-    add(&b, zip->count, 8);
-    add(&b, zip->count, 8);
-    add(&b, end - directory, 8);
-    add(&b, directory, 8);
+    add_le(&b, END64_MAGIC, 4);
+    add_le(&b, END64_SIZE - 12, 8);
+    add_le(&b, VERSION, 2);
+    add_le(&b, VERSION, 2);
+    add_le(&b, 0, 8); /* disks */
+    add_le(&b, zip->count, 8);
+    add_le(&b, zip->count, 8);
+    add_le(&b, end - directory, 8);
+    add_le(&b, directory, 8);
     assert(b.used == END64_SIZE);
-    add(&b, LOCATOR_MAGIC, 4);
-    add(&b, 0, 4);
-    add(&b, end, 8);
-    add(&b, 1, 4); /* disks in all */
-    add(&b, END_MAGIC, 4);
-    add(&b, 0, 4);
-    add(&b, count, 2);
-    add(&b, count, 2);
-    add(&b, narrow(zip, end - directory), 4);
-    add(&b, narrow(zip, directory), 4);
-    add(&b, 0, 2); /* comment */
+    add_le(&b, LOCATOR_MAGIC, 4);
+    add_le(&b, 0, 4);
+    add_le(&b, end, 8);
+    add_le(&b, 1, 4); /* disks in all */
+    add_le(&b, END_MAGIC, 4);
+    add_le(&b, 0, 4);
+    add_le(&b, count, 2);
+    add_le(&b, count, 2);
+    add_le(&b, narrow_to_32_bits(zip, end - directory), 4);
+    add_le(&b, narrow_to_32_bits(zip, directory), 4);
+    add_le(&b, 0, 2); /* comment */
     assert(b.used == END64_SIZE + LOCATOR_SIZE + END_SIZE);
-    put(zip, b.bytes, b.used);
+    put_counted(zip, b.bytes, b.used);
 }

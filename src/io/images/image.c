@@ -8,7 +8,7 @@
 
 /* ---- Formats ----------------------------------------------------------------------------------------------------- */
 
-/* A format is told by its first bytes: `magic`, and `second` at `place`. */
+/* A format is recognised by its first bytes: `magic`, and `second` at offset `place`. */
 static const struct {
     const char *name, *magic, *second;
     size_t length, place, second_length;
@@ -26,7 +26,7 @@ static int has_at(const uint8_t *bytes, size_t size, size_t place, const char *t
     return size >= place + length && memcmp(bytes + place, text, length) == 0;
 }
 
-/* The place of a format in the table; FORMAT_COUNT: none. */
+/* The index of a format in the table; FORMAT_COUNT: unknown. */
 static size_t find_format(const void *bytes, size_t size)
 {
     size_t i = 0;
@@ -42,7 +42,7 @@ const char *psld_image_format(const void *bytes, size_t size)
     return i < FORMAT_COUNT ? formats[i].name : NULL;
 }
 
-static psld_status run_format(const void *bytes, size_t size, const char *origin, int look, psld_image *image)
+static psld_status decode_by_format(const void *bytes, size_t size, const char *origin, int look, psld_image *image)
 {
     *image = (psld_image){0};
     size_t i = find_format(bytes, size);
@@ -57,12 +57,12 @@ static psld_status run_format(const void *bytes, size_t size, const char *origin
 
 psld_status psld_image_decode(const void *bytes, size_t size, const char *origin, psld_image *image)
 {
-    return run_format(bytes, size, origin, 0, image);
+    return decode_by_format(bytes, size, origin, 0, image);
 }
 
 psld_status psld_image_header(const void *bytes, size_t size, const char *origin, psld_image *image)
 {
-    return run_format(bytes, size, origin, 1, image);
+    return decode_by_format(bytes, size, origin, 1, image);
 }
 
 void psld_image_release(psld_image *image)

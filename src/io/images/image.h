@@ -1,8 +1,8 @@
-/* Images in files, as bytes in memory: PNG, JPEG and WebP are read, PNG is written.
+/* Image files: PNG, JPEG and WebP are read, PNG is written.
  *
- * A decoded image is grey (1 channel) or colour (3). What else files may have is brought to that: 16 bits are scaled to
- * 8, palettes are looked up, transparency is laid on white, CMYK is converted, a JPEG is turned as its Exif orientation
- * says, and of an animation the first frame is taken. */
+ * A decoded image is grey (1 channel) or colour (3 channels). Everything else is converted: 16 bits are scaled to 8,
+ * palettes are looked up, transparency is composed on white, CMYK becomes RGB, a JPEG is rotated as its Exif
+ * orientation says, and only the first frame of an animation is used. */
 #ifndef PSLD_IO_IMAGE_H
 #define PSLD_IO_IMAGE_H
 
@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-/* What a header may ask for: more is refused before any memory is asked for. */
+/* The largest size a header may claim. More is refused before memory is allocated. */
 #define PSLD_IMAGE_MAX_PIXELS ((size_t)100 * 1000 * 1000)
 
 typedef struct psld_image {
@@ -20,16 +20,16 @@ typedef struct psld_image {
     uint8_t *pixels; /* [height][width][channels] */
 } psld_image;
 
-/* The image of a whole file; `origin` names it in messages. Release with psld_image_release. Any thread. */
+/* Decodes a whole file; `origin` names it in messages. Release with psld_image_release. Thread-safe. */
 psld_status psld_image_decode(const void *bytes, size_t size, const char *origin, psld_image *image);
-/* The same up to the pixels, which are left NULL. Nothing but the header is looked at. */
+/* Reads only the header; the pixels stay NULL. */
 psld_status psld_image_header(const void *bytes, size_t size, const char *origin, psld_image *image);
 /* "PNG", "JPEG", "WebP", or NULL. */
 const char *psld_image_format(const void *bytes, size_t size);
-/* Harmless on one that is all 0. */
+/* Harmless if all fields are 0. */
 void psld_image_release(psld_image *image);
 
-/* Whether a name ends like that of an image file: .png, .jpg, .jpeg, .webp in any case. */
+/* Whether a name has the ending of an image file: .png, .jpg, .jpeg or .webp in any case. */
 int psld_image_name(const char *name);
 
 /* Writes a PNG, atomically; pixels as in psld_image, channels 1 or 3. */
@@ -39,9 +39,9 @@ psld_status psld_image_write(const char *path, size_t width, size_t height, int 
 psld_status psld_image_pack(const char *origin, size_t width, size_t height, int channels, const uint8_t *pixels,
                             void **bytes, size_t *size);
 
-/* Brings an image to planes u8 [channels][height][width]: grey by the luma of ITU-R BT.601, colour from grey by
- * repeating it. Sizes that differ are resampled by a filter (psld_resample), from the whole (stretch) or from the largest
- * part in the middle that has the proportions wanted. */
+/* Converts an image to planes u8 [channels][height][width]: grey by the luma of ITU-R BT.601, colour from grey by
+ * repeating it. If sizes differ it is resampled by a filter (psld_resample), from the whole image (stretch) or from
+ * the largest central part with the right proportions. */
 psld_status psld_image_fit(const psld_image *image, int channels, size_t width, size_t height, int stretch,
                            int resampling, uint8_t *planes);
 

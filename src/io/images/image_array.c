@@ -8,7 +8,7 @@
 #include "io/images/image.h"
 #include "psld_data.h"
 
-/* Between the images of a grid, and around them. */
+/* Pixels between the images of a grid, and around them. */
 enum { GAP = 2, GAP_COLOUR = 255 };
 
 enum { LARGEST_FILE = 1 << 30 };

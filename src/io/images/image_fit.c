@@ -1,9 +1,9 @@
-/* Resampling is separable: rows first, then columns. The value of a new pixel is a weighted mean of the old ones around
- * its centre, with weights w(d) of their distances d: in old pixels when the image grows, in new pixels when it shrinks.
- * Then the filter is as much wider as the image gets smaller, and nothing aliases. `nearest` and
- * `bilinear_plain` are never widened. Weights are normalised, so that even areas stay what they are.
+/* Resampling is separable: rows first, then columns. A new pixel is a weighted mean of the old pixels around its
+ * centre, with weights w(d) of their distances d, measured in old pixels when the image grows and in new pixels when
+ * it shrinks. So the filter gets wider as the image gets smaller, and nothing aliases. `nearest` and
+ * `bilinear_plain` are never widened. Weights are normalised, so uniform areas stay the same.
  *
- * Filters that are there to make the pixels of Pillow round after each pass, as it does; the others once, at the end. */
+ * Filters that reproduce Pillow round after each pass, as Pillow does; the others round once, at the end. */
 #include <math.h>
 #include <string.h>
 
@@ -13,12 +13,12 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* The part of an image that is used, as planes of it. */
+/* The part of an image that is used, as separate planes. */
 typedef struct window {
     size_t left, top, width, height;
 } window;
 
-/* How `count` new pixels are made of old ones: pixel i of old ones first[i] ... first[i] + taps - 1. */
+/* How `count` new pixels are made: pixel i from the old pixels first[i] ... first[i] + taps - 1. */
 typedef struct filter {
     size_t taps;
     size_t *first;
@@ -33,7 +33,7 @@ static void free_filter(filter *f)
 
 /* ---- Filters ----------------------------------------------------------------------------------------------------- */
 
-static double lanczos(double d)
+static double filter_lanczos(double d)
 {
     enum { LOBES = 3 };
     if (d == 0) return 1;
@@ -41,20 +41,20 @@ static double lanczos(double d)
     return LOBES * sin(pi * d) * sin(pi * d / LOBES) / (pi * pi * d * d);
 }
 
-static double triangle(double d)
+static double filter_triangle(double d)
 {
     return fabs(d) < 1 ? 1 - fabs(d) : 0;
 }
 
 /* The cubic of Catmull and Rom. */
-static double cubic(double d)
+static double filter_cubic(double d)
 {
     d = fabs(d);
     if (d < 1) return (1.5 * d - 2.5) * d * d + 1;
     return d < 2 ? ((-0.5 * d + 2.5) * d - 4) * d + 2 : 0;
 }
 
-static double box(double d)
+static double filter_box(double d)
 {
     return d > -0.5 && d <= 0.5;
 }
@@ -67,8 +67,9 @@ static const struct {
     int widens;     /* when the image gets smaller */
     int floats;     /* between the two passes */
 } filters[] = {
-    {"lanczos", lanczos, 3, 1, 1}, {"bilinear", triangle, 1, 1, 0}, {"bicubic", cubic, 2, 1, 0},
-    {"box", box, 0.5, 1, 0},       {"nearest", box, 0.5, 0, 0},     {"bilinear_plain", triangle, 1, 0, 1},
+    {"lanczos", filter_lanczos, 3, 1, 1}, {"bilinear", filter_triangle, 1, 1, 0},
+    {"bicubic", filter_cubic, 2, 1, 0},   {"box", filter_box, 0.5, 1, 0},
+    {"nearest", filter_box, 0.5, 0, 0},   {"bilinear_plain", filter_triangle, 1, 0, 1},
 };
 
 enum { FILTERS = sizeof filters / sizeof *filters };
@@ -78,10 +79,10 @@ const char *psld_resample_name(int index)
     return index >= 0 && index < FILTERS ? filters[index].name : NULL;
 }
 
-static psld_status make_filter(size_t from, size_t to, int resample, filter *f)
+static psld_status make_filter(size_t from, size_t to, int resample_plane, filter *f)
 {
-    double scale = (double)from / (double)to, widening = scale > 1 && filters[resample].widens ? scale : 1;
-    double support = filters[resample].support * widening, wanted = ceil(2 * support) + 1;
+    double scale = (double)from / (double)to, widening = scale > 1 && filters[resample_plane].widens ? scale : 1;
+    double support = filters[resample_plane].support * widening, wanted = ceil(2 * support) + 1;
     f->taps = wanted < (double)from ? (size_t)wanted : from;
     f->first = psld_alloc(to, sizeof *f->first);
     f->weights = psld_alloc(to, f->taps * sizeof *f->weights);
@@ -95,7 +96,7 @@ static psld_status make_filter(size_t from, size_t to, int resample, filter *f)
         size_t last = from - f->taps, first = begin > 0 ? (size_t)begin : 0;
         f->first[i] = first < last ? first : last;
         for (size_t j = 0; j < f->taps; j++) {
-            weights[j] = filters[resample].weight(((double)(f->first[i] + j) + 0.5 - centre) / widening);
+            weights[j] = filters[resample_plane].weight(((double)(f->first[i] + j) + 0.5 - centre) / widening);
             sum += weights[j];
         }
         for (size_t j = 0; j < f->taps; j++) f->weights[i * f->taps + j] = (float)(weights[j] / sum);
@@ -109,8 +110,8 @@ static uint8_t to_pixel(float value)
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)(value + 0.5f);
 }
 
-/* The largest part in the middle that has the proportions of width x height. */
-static window middle(const psld_image *image, size_t width, size_t height)
+/* The largest central part with the proportions of width x height. */
+static window central_window(const psld_image *image, size_t width, size_t height)
 {
     double wide = (double)image->height * (double)width / (double)height;
     double high = (double)image->width * (double)height / (double)width;
@@ -131,7 +132,7 @@ static uint8_t luma(const uint8_t *rgb)
 }
 
 /* The window as one plane: channel c, or grey when the image has three channels and `grey` is set. */
-static void take_plane(const psld_image *image, const window *w, int c, int grey, uint8_t *plane)
+static void copy_plane(const psld_image *image, const window *w, int c, int grey, uint8_t *plane)
 {
     size_t channels = (size_t)image->channels;
     for (size_t y = 0; y < w->height; y++) {
@@ -174,8 +175,8 @@ static void resample_columns(const float *between, size_t width, size_t to, cons
     }
 }
 
-static psld_status resample(const psld_image *image, const window *w, int planes, int grey, size_t width, size_t height,
-                            int by, uint8_t *out)
+static psld_status resample_plane(const psld_image *image, const window *w, int planes, int grey, size_t width,
+                                  size_t height, int by, uint8_t *out)
 {
     psld_status status = PSLD_NO_MEMORY;
     filter across = {0}, down = {0};
@@ -185,7 +186,7 @@ static psld_status resample(const psld_image *image, const window *w, int planes
     PSLD_TRY_OR(end, make_filter(w->width, width, by, &across));
     PSLD_TRY_OR(end, make_filter(w->height, height, by, &down));
     for (int c = 0; c < planes; c++) {
-        take_plane(image, w, c, grey, plane);
+        copy_plane(image, w, c, grey, plane);
         resample_rows(plane, w->height, w->width, width, &across, between);
         if (!filters[by].floats) round_pixels(between, w->height * width);
         resample_columns(between, width, height, &down, sums, out + (size_t)c * width * height);
@@ -203,13 +204,13 @@ psld_status psld_image_fit(const psld_image *image, int channels, size_t width, 
                            int resampling, uint8_t *planes)
 {
     const window whole = {0, 0, image->width, image->height};
-    window w = stretch ? whole : middle(image, width, height);
+    window w = stretch ? whole : central_window(image, width, height);
     int grey = channels < image->channels, own = channels < image->channels ? channels : image->channels;
     size_t plane = width * height;
     if (w.width == width && w.height == height)
-        for (int c = 0; c < own; c++) take_plane(image, &w, c, grey, planes + (size_t)c * plane);
+        for (int c = 0; c < own; c++) copy_plane(image, &w, c, grey, planes + (size_t)c * plane);
     else
-        PSLD_TRY(resample(image, &w, own, grey, width, height, resampling, planes));
+        PSLD_TRY(resample_plane(image, &w, own, grey, width, height, resampling, planes));
     for (int c = own; c < channels; c++) memcpy(planes + (size_t)c * plane, planes, plane);
     return PSLD_OK;
 }

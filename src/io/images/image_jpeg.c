@@ -1,6 +1,6 @@
-/* JPEG by libjpeg-turbo, with its default (accurate) transform and smooth upsampling of colour. Errors come by longjmp,
- * as in image_png.c. What libjpeg repairs with a warning (it fills what is missing with grey) counts as broken where
- * pixels are lost. */
+/* JPEG by libjpeg-turbo, with its default (accurate) transform and smooth upsampling of colour. Errors come by
+ * longjmp, as in image_png.c. Files that libjpeg repairs with a warning (it fills missing parts with grey) count as
+ * broken if pixels are lost. */
 #include <setjmp.h>
 #include <stdio.h>
 /* jpeglib.h wants stdio.h before it. */
@@ -12,7 +12,7 @@
 
 enum {
     CMYK = 4,
-    MAX_SCANS = 500, /* a progressive file of a few bytes may ask for any number of passes over all pixels */
+    MAX_SCANS = 500, /* a small progressive file may ask for any number of passes over all pixels */
     EXIF_MARKER = JPEG_APP0 + 1,
     MAX_MARKER = 0xffff,
 };
@@ -39,12 +39,12 @@ static void fail_message(work *w)
     longjmp(*w->escape, 1);
 }
 
-static void on_error(j_common_ptr jpeg)
+static void jpeg_on_error(j_common_ptr jpeg)
 {
     fail_message(jpeg->client_data);
 }
 
-static void on_message(j_common_ptr jpeg, int level)
+static void jpeg_on_message(j_common_ptr jpeg, int level)
 {
     int code = jpeg->err->msg_code;
     if (level >= 0) return;
@@ -52,7 +52,7 @@ static void on_message(j_common_ptr jpeg, int level)
         fail_message(jpeg->client_data);
 }
 
-static void on_progress(j_common_ptr jpeg)
+static void jpeg_on_progress(j_common_ptr jpeg)
 {
     work *w = jpeg->client_data;
     if (w->jpeg.input_scan_number <= MAX_SCANS) return;
@@ -60,7 +60,7 @@ static void on_progress(j_common_ptr jpeg)
     longjmp(*w->escape, 1);
 }
 
-/* Ink on white. Adobe's programs, which write nearly all of these files, store how much ink is *not* there. */
+/* Adobe's programs, which write nearly all of these files, store how much ink is *not* there. The paper is white. */
 static void cmyk_to_rgb(const uint8_t *from, size_t count, int inverted, uint8_t *to)
 {
     unsigned flip = inverted ? 0 : 255;
@@ -99,7 +99,7 @@ static void read_jpeg(work *w, const uint8_t *bytes, size_t size, int look)
     if (setjmp(escape)) return;
     jpeg_create_decompress(&w->jpeg);
     w->jpeg.client_data = w;
-    w->progress.progress_monitor = on_progress;
+    w->progress.progress_monitor = jpeg_on_progress;
     w->jpeg.progress = &w->progress;
     jpeg_mem_src(&w->jpeg, bytes, size);
     jpeg_save_markers(&w->jpeg, EXIF_MARKER, MAX_MARKER);
@@ -122,8 +122,8 @@ psld_status psld_jpeg_decode(const uint8_t *bytes, size_t size, const char *orig
     work w = {.origin = origin, .image = image};
     w.jpeg.err = jpeg_std_error(&w.errors);
     w.jpeg.client_data = &w;
-    w.errors.error_exit = on_error;
-    w.errors.emit_message = on_message;
+    w.errors.error_exit = jpeg_on_error;
+    w.errors.emit_message = jpeg_on_message;
     read_jpeg(&w, bytes, size, look);
     jpeg_destroy_decompress(&w.jpeg);
     psld_release(w.row);

@@ -1,4 +1,4 @@
-/* PNG by libpng. Its errors come by longjmp: everything that has to be released lies in one struct outside of the
+/* PNG by libpng. Its errors come by longjmp, so everything that must be released is in one struct outside of the
  * function that calls setjmp. */
 #include <png.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include "io/files/file.h"
 #include "io/images/image_private.h"
 
-/* Deflate cannot hold more than this many bytes in one. */
+/* The largest compression ratio of deflate. */
 enum { DEFLATE_RATIO = 1032 };
 
 typedef struct work {
@@ -21,7 +21,7 @@ typedef struct work {
     const uint8_t *bytes; /* reading: what is left of the file */
     size_t left;
     int writing;
-    psld_writer *writer; /* writing: a file, or NULL: memory, */
+    psld_writer *writer; /* writing: to a file, or if NULL to memory, */
     void *packed;        /* which grows */
     size_t packed_size, packed_capacity;
     uint8_t *canvas; /* pixels as libpng gives them: maybe with opacity */
@@ -29,7 +29,7 @@ typedef struct work {
     psld_image *image;
 } work;
 
-static void on_error(png_structp png, png_const_charp message)
+static void png_on_error(png_structp png, png_const_charp message)
 {
     work *w = png_get_error_ptr(png);
     if (w->status == PSLD_OK)
@@ -38,12 +38,12 @@ static void on_error(png_structp png, png_const_charp message)
     longjmp(*w->escape, 1);
 }
 
-static void on_warning(png_structp png, png_const_charp message)
+static void png_on_warning(png_structp png, png_const_charp message)
 {
     (void)png, (void)message;
 }
 
-static png_voidp allocate(png_structp png, png_alloc_size_t size)
+static png_voidp png_allocate(png_structp png, png_alloc_size_t size)
 {
     work *w = png_get_mem_ptr(png);
     void *block = psld_alloc(size, 1);
@@ -51,7 +51,7 @@ static png_voidp allocate(png_structp png, png_alloc_size_t size)
     return block;
 }
 
-static void release(png_structp png, png_voidp block)
+static void png_release(png_structp png, png_voidp block)
 {
     (void)png;
     psld_release(block);
@@ -59,7 +59,7 @@ static void release(png_structp png, png_voidp block)
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-static void give_bytes(png_structp png, png_bytep to, size_t size)
+static void png_give_bytes(png_structp png, png_bytep to, size_t size)
 {
     work *w = png_get_io_ptr(png);
     if (size > w->left) png_error(png, "the file is cut off");
@@ -68,7 +68,7 @@ static void give_bytes(png_structp png, png_bytep to, size_t size)
     w->left -= size;
 }
 
-/* Asks for 8 bits a channel, grey or colour, with opacity where the file has some. */
+/* Asks for 8 bits per channel, grey or colour, with opacity if the file has it. */
 static void set_transformations(work *w)
 {
     png_set_scale_16(w->png);
@@ -77,7 +77,7 @@ static void set_transformations(work *w)
     png_read_update_info(w->png, w->info);
 }
 
-static int claim(work *w, size_t packed)
+static int png_claim_size(work *w, size_t packed)
 {
     png_uint_32 width = 0, height = 0;
     int bits = 0, type = 0;
@@ -102,24 +102,24 @@ static int make_rows(work *w, uint8_t *pixels, size_t row_bytes, size_t height)
     return 1;
 }
 
-/* Decodes into the image itself, or into a canvas that has opacity as well. */
-static void read_pixels(work *w)
+/* Decodes into the image itself, or into a canvas if there is opacity. */
+static void png_read_pixels(work *w)
 {
     psld_image *image = w->image;
     size_t row_bytes = png_get_rowbytes(w->png, w->info), count = image->width * image->height;
     int has_opacity = row_bytes != image->width * (size_t)image->channels;
     w->status = psld_image_allocate(w->origin, image);
     if (w->status != PSLD_OK) return;
-    if (has_opacity && !(w->canvas = allocate(w->png, row_bytes * image->height))) return;
+    if (has_opacity && !(w->canvas = png_allocate(w->png, row_bytes * image->height))) return;
     if (!make_rows(w, has_opacity ? w->canvas : image->pixels, row_bytes, image->height)) return;
     png_read_image(w->png, w->rows);
     png_read_end(w->png, NULL);
     if (has_opacity) psld_image_blend_white(w->canvas, count, image->channels, image->pixels);
 }
 
-/* Texts and profiles say nothing of the pixels, and libpng would unpack them, megabytes out of a few bytes, one after the
- * other. */
-static void leave_out_texts(png_structp png)
+/* Texts and colour profiles do not matter for the pixels. libpng would unpack them one after the other, each to
+ * megabytes from a few bytes. */
+static void skip_text_chunks(png_structp png)
 {
     static const png_byte names[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT\0eXIf\0hIST\0pCAL\0sCAL\0tIME";
     enum { NAME = 5 };
@@ -132,19 +132,20 @@ static void read_png(work *w, int look)
     w->escape = &escape;
     size_t packed = w->left;
     if (setjmp(escape)) return;
-    w->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, w, on_error, on_warning, w, allocate, release);
+    w->png =
+        png_create_read_struct_2(PNG_LIBPNG_VER_STRING, w, png_on_error, png_on_warning, w, png_allocate, png_release);
     if (w->png) w->info = png_create_info_struct(w->png);
     if (!w->info) {
         w->status = psld_fail_in(PSLD_NO_MEMORY, "%s", w->origin);
         return;
     }
     png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* our own message says more */
-    leave_out_texts(w->png);
-    png_set_read_fn(w->png, w, give_bytes);
+    skip_text_chunks(w->png);
+    png_set_read_fn(w->png, w, png_give_bytes);
     png_read_info(w->png, w->info);
-    if (!claim(w, packed) || look) return;
+    if (!png_claim_size(w, packed) || look) return;
     set_transformations(w);
-    read_pixels(w);
+    png_read_pixels(w);
 }
 
 psld_status psld_png_decode(const uint8_t *bytes, size_t size, const char *origin, int look, psld_image *image)
@@ -159,7 +160,7 @@ psld_status psld_png_decode(const uint8_t *bytes, size_t size, const char *origi
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-static void take_bytes(png_structp png, png_bytep from, size_t size)
+static void png_take_bytes(png_structp png, png_bytep from, size_t size)
 {
     work *w = png_get_io_ptr(png);
     if (w->writer) {
@@ -172,7 +173,7 @@ static void take_bytes(png_structp png, png_bytep from, size_t size)
     w->packed_size += size;
 }
 
-static void take_flush(png_structp png)
+static void png_take_flush(png_structp png)
 {
     (void)png;
 }
@@ -183,14 +184,15 @@ static void write_png(work *w, size_t width, size_t height, int channels, uint8_
     w->escape = &escape;
     if (!make_rows(w, pixels, width * (size_t)channels, height)) return;
     if (setjmp(escape)) return;
-    w->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, on_error, on_warning, w, allocate, release);
+    w->png =
+        png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, png_on_error, png_on_warning, w, png_allocate, png_release);
     if (w->png) w->info = png_create_info_struct(w->png);
     if (!w->info) {
         w->status = psld_fail_in(PSLD_NO_MEMORY, "%s", w->origin);
         return;
     }
     png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* libpng's own are a million each */
-    png_set_write_fn(w->png, w, take_bytes, take_flush);
+    png_set_write_fn(w->png, w, png_take_bytes, png_take_flush);
     png_set_IHDR(w->png, w->info, (png_uint_32)width, (png_uint_32)height, 8,
                  channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
@@ -207,7 +209,7 @@ static psld_status run_write(work *w, size_t width, size_t height, int channels,
     return w->status;
 }
 
-static psld_status check_size(const char *origin, size_t width, size_t height)
+static psld_status png_check_size(const char *origin, size_t width, size_t height)
 {
     if (width > 0 && height > 0 && width <= PNG_UINT_31_MAX / 8 && height <= PNG_UINT_31_MAX) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: a PNG cannot have %zu x %zu pixels", origin, width, height);
@@ -219,7 +221,7 @@ psld_status psld_image_pack(const char *origin, size_t width, size_t height, int
     work w = {.origin = origin, .writing = 1};
     *bytes = NULL;
     *size = 0;
-    PSLD_TRY(check_size(origin, width, height));
+    PSLD_TRY(png_check_size(origin, width, height));
     psld_status status = run_write(&w, width, height, channels, pixels);
     if (status != PSLD_OK) {
         psld_release(w.packed);
@@ -233,7 +235,7 @@ psld_status psld_image_pack(const char *origin, size_t width, size_t height, int
 psld_status psld_image_write(const char *path, size_t width, size_t height, int channels, const uint8_t *pixels)
 {
     work w = {.origin = path, .writing = 1};
-    PSLD_TRY(check_size(path, width, height));
+    PSLD_TRY(png_check_size(path, width, height));
     PSLD_TRY(psld_writer_open(path, &w.writer));
     run_write(&w, width, height, channels, pixels);
     if (w.status == PSLD_OK) return psld_writer_commit(w.writer);

@@ -104,7 +104,7 @@ psld_status psld_array_convert(const psld_array *array, psld_type type, psld_arr
     if (type == PSLD_F64) {
         double *to = result->data;
         for (size_t i = 0; i < array->count; i++) to[i] = element_at(array, i);
-    } else if (array->type == PSLD_I64) { /* by way of double it would be rounded twice */
+    } else if (array->type == PSLD_I64) { /* a conversion by way of double would round twice */
         float *to = result->data;
         for (size_t i = 0; i < array->count; i++) to[i] = (float)((const int64_t *)array->data)[i];
     } else {

@@ -4,11 +4,11 @@
 
 #include "base/status.h"
 
-/* Bytes of an element; 0 for a value that is no type. */
+/* Bytes of an element; 0 for a value that is not a type. */
 size_t psld_type_size(psld_type type);
 
-/* Whether the elements of a shape can be counted, and their bytes even of the largest type, so that an array of any
- * type can be converted. Sizes of 0 are left out of the check, so that the product of any of the sizes is safe. */
+/* Whether the elements of a shape can be counted, and their bytes in the largest type, so that the array can be
+ * converted to any type. Sizes of 0 are left out of the check, so the product of any of the sizes is safe. */
 int psld_array_count(int rank, const size_t *shape, size_t *count);
 
 /* An array without its elements. */

@@ -12,7 +12,7 @@ int psld_idx_is(const void *bytes, size_t size)
 }
 
 /* Reads the header; *total is the length that the file must have. */
-static psld_status read_header(const uint8_t *bytes, size_t size, const char *origin, psld_idx *idx, size_t *total)
+static psld_status idx_read_header(const uint8_t *bytes, size_t size, const char *origin, psld_idx *idx, size_t *total)
 {
     if (!psld_idx_is(bytes, size)) return psld_fail(PSLD_BAD_INPUT, "%s: not an IDX file", origin);
     if (bytes[2] != TYPE_U8)
@@ -32,26 +32,26 @@ static psld_status read_header(const uint8_t *bytes, size_t size, const char *or
     return PSLD_OK;
 }
 
-static psld_status fail_length(const char *origin, size_t expected, const char *found)
+static psld_status idx_fail_length(const char *origin, size_t expected, const char *found)
 {
     return psld_fail(PSLD_BAD_INPUT, "%s: by its IDX header the file has %zu bytes, it has %s", origin, expected,
                      found);
 }
 
-/* Room is asked for when the header is known to be possible: deflate holds at most 1032 bytes in one. */
-static psld_status unpack(psld_map *bytes, const char *origin)
+/* Memory is allocated only if the header is plausible: the compression ratio of deflate is at most 1032. */
+static psld_status idx_unpack(psld_map *bytes, const char *origin)
 {
     enum { DEFLATE_RATIO = 1032 };
     uint8_t header[LARGEST_HEADER];
     psld_idx idx;
     size_t got = 0, total = 0;
     PSLD_TRY(psld_gzip_read(bytes->bytes, bytes->size, origin, header, sizeof header, &got));
-    PSLD_TRY(read_header(header, got, origin, &idx, &total));
-    if (total / DEFLATE_RATIO > bytes->size) return fail_length(origin, total, "fewer");
+    PSLD_TRY(idx_read_header(header, got, origin, &idx, &total));
+    if (total / DEFLATE_RATIO > bytes->size) return idx_fail_length(origin, total, "fewer");
     psld_map whole = {.block = psld_alloc(total + 1, 1), .size = total};
     if (!whole.block) return psld_fail_in(PSLD_NO_MEMORY, "%s", origin);
     psld_status status = psld_gzip_read(bytes->bytes, bytes->size, origin, whole.block, total + 1, &got);
-    if (status == PSLD_OK && got != total) status = fail_length(origin, total, got < total ? "fewer" : "more");
+    if (status == PSLD_OK && got != total) status = idx_fail_length(origin, total, got < total ? "fewer" : "more");
     if (status != PSLD_OK) {
         psld_map_close(&whole);
         return status;
@@ -66,9 +66,9 @@ psld_status psld_idx_read(psld_map *bytes, const char *origin, psld_idx *idx)
 {
     size_t total = 0;
     *idx = (psld_idx){0};
-    if (psld_gzip_is(bytes->bytes, bytes->size)) PSLD_TRY(unpack(bytes, origin));
-    PSLD_TRY(read_header(bytes->bytes, bytes->size, origin, idx, &total));
-    if (bytes->size != total) return fail_length(origin, total, bytes->size < total ? "fewer" : "more");
+    if (psld_gzip_is(bytes->bytes, bytes->size)) PSLD_TRY(idx_unpack(bytes, origin));
+    PSLD_TRY(idx_read_header(bytes->bytes, bytes->size, origin, idx, &total));
+    if (bytes->size != total) return idx_fail_length(origin, total, bytes->size < total ? "fewer" : "more");
     idx->data = bytes->bytes + START + SIZE * (size_t)idx->rank;
     return PSLD_OK;
 }

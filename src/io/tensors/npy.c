@@ -1,11 +1,11 @@
-/* NumPy's .npy: "\x93NUMPY", version (two bytes), length of the header (2 bytes in version 1, else 4, little-endian),
- * the header, the elements. The header is a Python dict
+/* NumPy's .npy: "\x93NUMPY", version (two bytes), length of the header (2 bytes in version 1, else 4,
+ * little-endian), the header, the elements. The header is a Python dict
  *     {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
  * padded with spaces and a newline so that the elements begin at a multiple of 64 bytes.
  *
- * Nothing that a header says is believed before it is checked: memory for the elements is asked for when the file has
- * them (its length is known) or as they come (a pipe). They are read straight into their place, so that a file of
- * any size is in memory once; Fortran order is undone on the way. */
+ * Nothing that a header says is trusted before it is checked: memory for the elements is allocated when the file is
+ * known to have them, or as they arrive (a pipe). They are read directly into the array, so a file of any size is in
+ * memory once. Fortran order is converted while reading. */
 #include "io/tensors/npy.h"
 
 #include <assert.h>
@@ -22,10 +22,10 @@
 
 enum {
     MAGIC_SIZE = 6,
-    MAX_HEADER = 65535, /* of version 1; no header of ours needs more in the others */
+    MAX_HEADER = 65535, /* the limit of version 1; our headers are never longer in the other versions */
     ALIGNMENT = 64,
     GROWTH_DIGITS = 21, /* NumPy leaves room for the first size to grow to this many digits */
-    PIECE = 1 << 16,    /* bytes read at a time where they cannot go straight to their place */
+    PIECE = 1 << 16,    /* bytes per read where they cannot go directly into the array */
     FIRST_BLOCK = 1 << 20,
 };
 
@@ -40,7 +40,7 @@ enum { TYPE_COUNT = sizeof type_codes / sizeof *type_codes };
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-/* "(3, 4)", "(3,)", "()": as Python does. Returns the length. */
+/* "(3, 4)", "(3,)", "()": as in Python. Returns the length. */
 static size_t write_shape(const psld_array *array, char *to, size_t size)
 {
     size_t used = 1;
@@ -51,7 +51,7 @@ static size_t write_shape(const psld_array *array, char *to, size_t size)
     return used;
 }
 
-/* Byte for byte what NumPy (since 1.23) writes, so that saving an array again changes nothing. */
+/* Byte for byte what NumPy (since 1.23) writes, so saving an array again changes nothing. */
 size_t psld_npy_header(const psld_array *array, char header[PSLD_NPY_HEADER])
 {
     enum { START = MAGIC_SIZE + 4 };
@@ -63,7 +63,7 @@ size_t psld_npy_header(const psld_array *array, char header[PSLD_NPY_HEADER])
                                            "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
                                            type_codes[array->type], shape);
     if (array->rank > 0) used += GROWTH_DIGITS - (size_t)snprintf(NULL, 0, "%zu", array->shape[0]);
-    /* The newline counts; where nothing is missing to a multiple of 64, NumPy adds 64. */
+    /* The newline counts. If the header already ends at a multiple of 64, NumPy adds 64. */
     size_t length = ((used + 1) / ALIGNMENT + 1) * ALIGNMENT;
     assert(length <= PSLD_NPY_HEADER);
     memcpy(header, magic, MAGIC_SIZE);
@@ -104,8 +104,8 @@ static void skip_space(header *h)
     while (*h->next == ' ' || *h->next == '\t' || *h->next == '\n' || *h->next == '\r') h->next++;
 }
 
-/* Takes `token`, with space around it, if it is next. */
-static int accept(header *h, const char *token)
+/* Skips `token`, with space around it, if it is next. Returns whether it was. */
+static int accept_token(header *h, const char *token)
 {
     skip_space(h);
     size_t length = strlen(token);
@@ -115,7 +115,7 @@ static int accept(header *h, const char *token)
     return 1;
 }
 
-/* A string in quotes of either kind, without escapes: none of ours needs them. */
+/* A string in quotes of either kind, without escapes: the keys and types need none. */
 static psld_status parse_string(header *h, char *to, size_t size)
 {
     skip_space(h);
@@ -132,7 +132,7 @@ static psld_status parse_string(header *h, char *to, size_t size)
 }
 
 /* The byte order may be '<' or, where there is none, '|'; '=' stands for the machine's, which is little-endian. */
-static psld_status parse_type(header *h)
+static psld_status npy_parse_type(header *h)
 {
     char name[32] = "[";
     if (*h->next != '[') PSLD_TRY(parse_string(h, name, sizeof name)); /* a list describes records */
@@ -149,8 +149,8 @@ static psld_status parse_type(header *h)
 
 static psld_status parse_flag(header *h)
 {
-    h->fortran = accept(h, "True");
-    return h->fortran || accept(h, "False") ? PSLD_OK : fail_syntax(h, "True or False");
+    h->fortran = accept_token(h, "True");
+    return h->fortran || accept_token(h, "False") ? PSLD_OK : fail_syntax(h, "True or False");
 }
 
 static psld_status parse_size(header *h, size_t *size)
@@ -166,19 +166,19 @@ static psld_status parse_size(header *h, size_t *size)
     return PSLD_OK;
 }
 
-/* "()", "(3,)", "(3, 4)": a comma must stand behind the first size, as (3) is no tuple in Python. */
-static psld_status parse_shape(header *h)
+/* "()", "(3,)", "(3, 4)": a comma must follow the first size, since (3) is not a tuple in Python. */
+static psld_status npy_parse_shape(header *h)
 {
     int comma = 1;
-    if (!accept(h, "(")) return fail_syntax(h, "( before the shape");
-    while (!accept(h, ")")) {
+    if (!accept_token(h, "(")) return fail_syntax(h, "( before the shape");
+    while (!accept_token(h, ")")) {
         size_t size = 0;
         if (!comma) return fail_syntax(h, ", or ) in the shape");
         PSLD_TRY(parse_size(h, &size));
         if (h->rank == PSLD_MAX_RANK)
             return psld_fail(PSLD_BAD_INPUT, "%s: more than %d dimensions", h->path, PSLD_MAX_RANK);
         h->shape[h->rank++] = size;
-        comma = accept(h, ",");
+        comma = accept_token(h, ",");
         if (!comma && h->rank == 1) return fail_syntax(h, ", behind the first size of the shape");
     }
     return PSLD_OK;
@@ -190,10 +190,10 @@ static psld_status parse_dict(header *h)
     static const struct {
         const char *key;
         psld_status (*parse)(header *h);
-    } entries[3] = {{"descr", parse_type}, {"fortran_order", parse_flag}, {"shape", parse_shape}};
+    } entries[3] = {{"descr", npy_parse_type}, {"fortran_order", parse_flag}, {"shape", npy_parse_shape}};
     int seen[3] = {0, 0, 0}, comma = 1;
-    if (!accept(h, "{")) return fail_syntax(h, "{");
-    while (!accept(h, "}")) {
+    if (!accept_token(h, "{")) return fail_syntax(h, "{");
+    while (!accept_token(h, "}")) {
         char key[32];
         int i = 0;
         if (!comma) return fail_syntax(h, ", or }");
@@ -203,9 +203,9 @@ static psld_status parse_dict(header *h)
             return psld_fail(PSLD_BAD_INPUT, "%s: bad .npy header: %s key \"%s\"", h->path,
                              i == 3 ? "unknown" : "repeated", key);
         seen[i] = 1;
-        if (!accept(h, ":")) return fail_syntax(h, ":");
+        if (!accept_token(h, ":")) return fail_syntax(h, ":");
         PSLD_TRY(entries[i].parse(h));
-        comma = accept(h, ",");
+        comma = accept_token(h, ",");
     }
     for (int i = 0; i < 3; i++)
         if (!seen[i]) return psld_fail(PSLD_BAD_INPUT, "%s: bad .npy header: no key \"%s\"", h->path, entries[i].key);
@@ -213,7 +213,7 @@ static psld_status parse_dict(header *h)
 }
 
 /* Exactly `size` bytes of the part before the elements. */
-static psld_status get_all(psld_reader *reader, void *to, size_t size)
+static psld_status get_header_bytes(psld_reader *reader, void *to, size_t size)
 {
     size_t got = 0;
     PSLD_TRY(psld_reader_get(reader, to, size, &got));
@@ -221,7 +221,7 @@ static psld_status get_all(psld_reader *reader, void *to, size_t size)
     return psld_fail(PSLD_BAD_INPUT, "%s: the file ends within the .npy header", reader->path);
 }
 
-static psld_status read_preamble(psld_reader *reader, size_t *length)
+static psld_status npy_read_preamble(psld_reader *reader, size_t *length)
 {
     unsigned char start[MAGIC_SIZE + 2], size[4] = {0};
     size_t got = 0;
@@ -233,7 +233,7 @@ static psld_status read_preamble(psld_reader *reader, size_t *length)
     if (major < 1 || major > 3 || minor != 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: .npy version %d.%d, expected 1.0, 2.0 or 3.0", reader->path, major,
                          minor);
-    PSLD_TRY(get_all(reader, size, major == 1 ? 2 : 4));
+    PSLD_TRY(get_header_bytes(reader, size, major == 1 ? 2 : 4));
     *length = (size_t)size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 | (size_t)size[3] << 24;
     if (*length > MAX_HEADER)
         return psld_fail(PSLD_BAD_INPUT, "%s: .npy header of %zu bytes, expected at most %d", reader->path, *length,
@@ -241,14 +241,14 @@ static psld_status read_preamble(psld_reader *reader, size_t *length)
     return PSLD_OK;
 }
 
-static psld_status read_header(psld_reader *reader, header *h)
+static psld_status npy_read_header(psld_reader *reader, header *h)
 {
     size_t length = 0;
-    PSLD_TRY(read_preamble(reader, &length));
+    PSLD_TRY(npy_read_preamble(reader, &length));
     char *text = psld_alloc(length + 1, 1);
     if (!text) return PSLD_NO_MEMORY;
     *h = (header){.path = reader->path, .next = text};
-    psld_status status = get_all(reader, text, length);
+    psld_status status = get_header_bytes(reader, text, length);
     if (status == PSLD_OK && memchr(text, '\0', length))
         status = psld_fail(PSLD_BAD_INPUT, "%s: bad .npy header: a NUL byte in it", reader->path);
     if (status == PSLD_OK) status = parse_dict(h);
@@ -259,7 +259,7 @@ static psld_status read_header(psld_reader *reader, header *h)
 
 /* ---- Reading the elements ---------------------------------------------------------------------------------------- */
 
-static psld_status fail_length(const psld_reader *reader, size_t expected, size_t found)
+static psld_status npy_fail_length(const psld_reader *reader, size_t expected, size_t found)
 {
     return psld_fail(PSLD_BAD_INPUT, "%s: expected %zu bytes of data, found %zu", reader->path, expected, found);
 }
@@ -274,7 +274,7 @@ static psld_status check_end(psld_reader *reader, size_t bytes)
     return psld_fail(PSLD_BAD_INPUT, "%s: expected %zu bytes of data, found more", reader->path, bytes);
 }
 
-/* All bytes from a source that does not say how many it has: room grows as they come. */
+/* Reads all bytes from a source of unknown length; the buffer grows as they arrive. */
 static psld_status read_growing(psld_reader *reader, size_t bytes, void **data)
 {
     void *block = NULL;
@@ -286,7 +286,7 @@ static psld_status read_growing(psld_reader *reader, size_t bytes, void **data)
         size_t room = (capacity < bytes ? capacity : bytes) - filled;
         PSLD_TRY_OR(failed, psld_reader_get(reader, (char *)block + filled, room, &got));
         filled += got;
-        if (got < room) PSLD_TRY_OR(failed, fail_length(reader, bytes, filled));
+        if (got < room) PSLD_TRY_OR(failed, npy_fail_length(reader, bytes, filled));
     } while (filled < bytes);
     *data = block;
     return PSLD_OK;
@@ -295,7 +295,7 @@ failed:
     return status;
 }
 
-/* Where the next element of a file in Fortran order goes: counts its indices up, the first one fastest. */
+/* Where the next element of a file in Fortran order goes: counts the indices up, the first one fastest. */
 typedef struct fortran_index {
     const psld_array *array;
     size_t index[PSLD_MAX_RANK];
@@ -323,7 +323,7 @@ static void fortran_next(fortran_index *w)
     }
 }
 
-/* Reads elements in Fortran order to their places in C order, in pieces. */
+/* Reads elements in Fortran order and stores them in C order, chunk by chunk. */
 static psld_status read_fortran(psld_reader *reader, psld_array *array)
 {
     size_t size = psld_type_size(array->type), total = array->count * size, got = 0;
@@ -335,7 +335,7 @@ static psld_status read_fortran(psld_reader *reader, psld_array *array)
     for (size_t done = 0; status == PSLD_OK && done < total; done += got) {
         size_t wanted = total - done < PIECE ? total - done : PIECE;
         status = psld_reader_get(reader, piece, wanted, &got);
-        if (status == PSLD_OK && got < wanted) status = fail_length(reader, total, done + got);
+        if (status == PSLD_OK && got < wanted) status = npy_fail_length(reader, total, done + got);
         for (size_t i = 0; status == PSLD_OK && i < got; i += size, fortran_next(&w))
             memcpy((char *)array->data + w.offset * size, piece + i, size);
     }
@@ -346,12 +346,12 @@ static psld_status read_fortran(psld_reader *reader, psld_array *array)
 static psld_status read_known(psld_reader *reader, int fortran, psld_array *array)
 {
     size_t size = psld_type_size(array->type), bytes = array->count * size, got = 0;
-    if (reader->left != bytes) return fail_length(reader, bytes, reader->left);
+    if (reader->left != bytes) return npy_fail_length(reader, bytes, reader->left);
     array->data = psld_alloc(array->count, size);
     if (!array->data) return PSLD_NO_MEMORY;
     if (fortran) return read_fortran(reader, array);
     PSLD_TRY(psld_reader_get(reader, array->data, bytes, &got));
-    return got == bytes ? PSLD_OK : fail_length(reader, bytes, got);
+    return got == bytes ? PSLD_OK : npy_fail_length(reader, bytes, got);
 }
 
 static psld_status read_unknown(psld_reader *reader, int fortran, psld_array *array)
@@ -375,7 +375,7 @@ psld_status psld_npy_read(psld_reader *reader, psld_array **array)
     *array = NULL;
     header h;
     psld_array *a = NULL;
-    PSLD_TRY(read_header(reader, &h));
+    PSLD_TRY(npy_read_header(reader, &h));
     psld_status status = psld_array_header(h.type, h.rank, h.shape, &a);
     if (status == PSLD_BAD_ARGUMENT)
         return psld_fail(PSLD_BAD_INPUT, "%s: the sizes of the array are too large", reader->path);
@@ -397,12 +397,12 @@ psld_status psld_npy_view(const void *bytes, size_t size, const char *path, psld
     psld_reader reader;
     *view = (psld_array){0};
     psld_reader_memory(bytes, size, path, &reader);
-    PSLD_TRY(read_header(&reader, &h));
+    PSLD_TRY(npy_read_header(&reader, &h));
     size_t count = 0, offset = size - reader.left;
     if (!psld_array_count(h.rank, h.shape, &count))
         return psld_fail(PSLD_BAD_INPUT, "%s: the sizes of the array are too large", path);
     size_t expected = count * psld_type_size(h.type);
-    if (expected != reader.left) return fail_length(&reader, expected, reader.left);
+    if (expected != reader.left) return npy_fail_length(&reader, expected, reader.left);
     *view = (psld_array){.type = h.type, .rank = h.rank, .count = count};
     memcpy(view->shape, h.shape, sizeof h.shape);
     view->data = (char *)(uintptr_t)bytes + offset; /* an array's elements are not const, though these are */

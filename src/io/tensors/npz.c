@@ -33,7 +33,7 @@ void psld_npz_free(psld_npz *npz)
     psld_release(npz);
 }
 
-/* Entries that end in ".npy"; others are none of ours. */
+/* Entries that end in ".npy"; others are ignored. */
 static psld_status list_arrays(psld_npz *npz)
 {
     npz->names = psld_alloc(npz->zip->count, sizeof *npz->names);
@@ -106,25 +106,26 @@ static psld_status fail_absent(const psld_npz *npz, const char *name)
     return psld_fail(PSLD_BAD_INPUT, "%s: no array %s, it has: %s", npz->path, name, known);
 }
 
-/* The bytes of an entry: in place, or in *block if that has to be made. */
-static psld_status unpack(psld_npz *npz, const psld_zip_entry *entry, const void **bytes, void **block)
+/* The bytes of an entry: in place, or in *block if they must be unpacked. */
+static psld_status npz_entry_bytes(psld_npz *npz, const psld_zip_entry *entry, const void **bytes, void **block)
 {
     *bytes = entry->data;
     if (!entry->deflated) return psld_zip_check(entry);
     PSLD_TRY(psld_zip_spend(npz->zip, entry, entry->size));
-    npz->zip->budget += entry->size; /* they do not stay here: each array alone has to be within bounds */
+    npz->zip->budget +=
+        entry->size; /* the bytes are released again, so only each array by itself must be within bounds */
     *bytes = *block = psld_alloc(entry->size, 1);
     return *block ? psld_zip_extract(entry, *block) : PSLD_NO_MEMORY;
 }
 
-static psld_status read_entry(psld_npz *npz, size_t index, psld_array **array)
+static psld_status npz_read_array(psld_npz *npz, size_t index, psld_array **array)
 {
     const psld_zip_entry *entry = npz->entries[index];
     const void *bytes = NULL;
     void *block = NULL;
     char name[MAX_NAME];
     psld_reader reader;
-    psld_status status = unpack(npz, entry, &bytes, &block);
+    psld_status status = npz_entry_bytes(npz, entry, &bytes, &block);
     if (status == PSLD_BAD_INPUT) psld_fail_in(status, "%s", npz->path);
     snprintf(name, sizeof name, "%.*s: %.*s", MAX_NAME / 2, npz->path, NAMES_SHOWN, npz->names[index]);
     psld_reader_memory(bytes, entry->size, name, &reader);
@@ -138,7 +139,7 @@ psld_status psld_npz_read(psld_npz *npz, const char *name, psld_array **array)
     *array = NULL;
     for (size_t i = 0; i < npz->count; i++) {
         if (strcmp(npz->names[i], name) != 0) continue;
-        psld_status status = read_entry(npz, i, array);
+        psld_status status = npz_read_array(npz, i, array);
         return status == PSLD_NO_MEMORY ? psld_fail_in(status, "%s: %s", npz->path, name) : status;
     }
     return fail_absent(npz, name);

@@ -1,12 +1,12 @@
-/* The machine: a stack of values, a memo of numbered values, and an opcode at a time from a table.
+/* The machine: a stack of values, a memo of numbered values, and a table of opcodes.
  *
  * Invariants
- *   1. Nothing is run: an opcode that would call makes the value that the rules give, or an opaque one.
+ *   1. Nothing is executed: an opcode that would call makes the value that the rules give, or an opaque one.
  *   2. The stack holds pointers to values; NULL is a mark. An opcode that takes values never takes a mark.
- *   3. Values and their items lie in an arena that is freed as a whole, so that cycles do no harm. Its size is bounded
- *      by the size of the pickle: no few bytes can ask for much.
- *   4. No opcode recurses, and every one takes at least one byte: the time is bounded by the size as well.
- *   5. Texts are not copied: they lie in the pickle (names of globals: in the arena). */
+ *   3. Values and their items are in an arena that is freed as a whole, so cycles do no harm. Its size is bounded by
+ *      the size of the pickle: a few bytes cannot ask for much memory.
+ *   4. No opcode recurses, and each takes at least one byte: the time is bounded by the size of the pickle, too.
+ *   5. Texts are not copied: they stay in the pickle (names of globals: in the arena). */
 #include "io/tensors/pickle.h"
 
 #include <stdarg.h>
@@ -19,11 +19,11 @@
 enum {
     NEWEST_PROTOCOL = 5,
     CHUNK = 1 << 14,
-    ARENA_BASE = 1 << 26, /* bytes that every pickle may use, and how many more for each of its own */
+    ARENA_BASE = 1 << 26, /* bytes that every pickle may use, and how many more per byte of its own */
     ARENA_FACTOR = 128,
     MAX_STACK = 1 << 22,
     MAX_MEMO = 1 << 22,
-    MEMO_BASE = 1 << 12, /* the memo's numbers are below this, or below the size of the pickle */
+    MEMO_BASE = 1 << 12, /* memo numbers are below this, or below the size of the pickle */
     MAX_GLOBAL = 255,    /* bytes of a module or of a name */
     NUMBER_SIZE = 64,    /* digits of a number that is written out */
 };
@@ -129,7 +129,7 @@ psld_status psld_pickle_append(psld_pickle *pickle, psld_value *list, psld_value
 
 /* ---- Stack and memo ---------------------------------------------------------------------------------------------- */
 
-static psld_status push(psld_pickle *p, psld_value *value)
+static psld_status push_value(psld_pickle *p, psld_value *value)
 {
     if (p->height == MAX_STACK) return fail_op(p, "too many values on the stack");
     void *stack = p->stack;
@@ -143,10 +143,10 @@ static psld_status push(psld_pickle *p, psld_value *value)
 static psld_status push_new(psld_pickle *p, psld_value_kind kind, psld_value **value)
 {
     *value = psld_pickle_value(p, kind);
-    return *value ? push(p, *value) : p->status;
+    return *value ? push_value(p, *value) : p->status;
 }
 
-static psld_status pop(psld_pickle *p, psld_value **value)
+static psld_status pop_value(psld_pickle *p, psld_value **value)
 {
     if (p->height == 0 || !p->stack[p->height - 1]) return fail_op(p, "an opcode without the values that it takes");
     *value = p->stack[--p->height];
@@ -154,14 +154,14 @@ static psld_status pop(psld_pickle *p, psld_value **value)
 }
 
 /* The value on top, which stays there. */
-static psld_status peek(psld_pickle *p, psld_value **value)
+static psld_status top_value(psld_pickle *p, psld_value **value)
 {
-    PSLD_TRY(pop(p, value));
+    PSLD_TRY(pop_value(p, value));
     p->height++;
     return PSLD_OK;
 }
 
-/* Takes what lies above the last mark, and the mark: `count` values, which stay readable until the next push. */
+/* Takes the values above the last mark, and the mark: `count` values, which stay readable until the next push. */
 static psld_status pop_mark(psld_pickle *p, psld_value ***values, size_t *count)
 {
     size_t at = p->height;
@@ -176,7 +176,7 @@ static psld_status pop_mark(psld_pickle *p, psld_value ***values, size_t *count)
 static psld_status memo_put(psld_pickle *p, uint64_t number)
 {
     psld_value *value = NULL;
-    PSLD_TRY(peek(p, &value));
+    PSLD_TRY(top_value(p, &value));
     if (number >= MAX_MEMO || (number >= MEMO_BASE && number >= p->size))
         return fail_op(p, "a number of the memo that is too large");
     void *memo = p->memo;
@@ -190,7 +190,7 @@ static psld_status memo_put(psld_pickle *p, uint64_t number)
 static psld_status memo_get(psld_pickle *p, uint64_t number)
 {
     if (number >= p->memo_capacity || !p->memo[number]) return fail_op(p, "nothing is in the memo under this number");
-    return push(p, p->memo[number]);
+    return push_value(p, p->memo[number]);
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
@@ -217,7 +217,7 @@ static psld_value *make_text(psld_pickle *p, psld_value_kind kind, const char *t
 static psld_status push_text(psld_pickle *p, psld_value_kind kind, const char *text, size_t length)
 {
     psld_value *value = make_text(p, kind, text, length);
-    return value ? push(p, value) : p->status;
+    return value ? push_value(p, value) : p->status;
 }
 
 static psld_status push_integer(psld_pickle *p, psld_value_kind kind, int64_t integer)
@@ -268,7 +268,7 @@ static psld_status op_long(psld_pickle *p, const argument *arg)
     return push_integer(p, PSLD_VALUE_INTEGER, (int64_t)bits);
 }
 
-/* A number that is written out: INT ("01" and "00" are bools), LONG (with an L), FLOAT. */
+/* A number in decimal digits: INT ("01" and "00" are bools), LONG (with an L), FLOAT. */
 static psld_status op_written(psld_pickle *p, const argument *arg)
 {
     char text[NUMBER_SIZE];
@@ -298,7 +298,7 @@ static psld_status op_text(psld_pickle *p, const argument *arg)
     return push_text(p, (psld_value_kind)arg->detail, arg->text, arg->length);
 }
 
-/* STRING and UNICODE of the oldest protocol: in quotes or to the end of the line. No name that we want has escapes. */
+/* STRING and UNICODE of the oldest protocol: in quotes or to the end of the line. Names of tensors have no escapes. */
 static psld_status op_line(psld_pickle *p, const argument *arg)
 {
     const char *text = arg->text;
@@ -323,7 +323,7 @@ static psld_status make_tuple(psld_pickle *p, psld_value *const *values, size_t 
     return PSLD_OK;
 }
 
-/* Adds values to a list, or key-value pairs to a dict; an opaque object swallows them. */
+/* Adds values to a list, or key-value pairs to a dict. An opaque object ignores them. */
 static psld_status add_items(psld_pickle *p, psld_value *to, psld_value_kind kind, psld_value *const *values,
                              size_t count)
 {
@@ -343,16 +343,16 @@ static psld_status op_collect(psld_pickle *p, const argument *arg)
     PSLD_TRY(pop_mark(p, &values, &count));
     if (value->kind == PSLD_VALUE_DICT && count % 2 != 0) return fail_op(p, "a key without a value");
     for (size_t i = 0; i < count; i++) PSLD_TRY(psld_pickle_append(p, value, values[i]));
-    return push(p, value);
+    return push_value(p, value);
 }
 
 /* TUPLE1 to TUPLE3. */
 static psld_status op_tuple(psld_pickle *p, const argument *arg)
 {
     psld_value *values[3] = {NULL, NULL, NULL}, *tuple = NULL;
-    for (int i = arg->detail - 1; i >= 0; i--) PSLD_TRY(pop(p, &values[i]));
+    for (int i = arg->detail - 1; i >= 0; i--) PSLD_TRY(pop_value(p, &values[i]));
     PSLD_TRY(make_tuple(p, values, (size_t)arg->detail, &tuple));
-    return push(p, tuple);
+    return push_value(p, tuple);
 }
 
 /* APPEND and SETITEM: one item or pair on top of its container. */
@@ -360,8 +360,8 @@ static psld_status op_add(psld_pickle *p, const argument *arg)
 {
     psld_value *values[2] = {NULL, NULL}, *to = NULL;
     size_t count = arg->detail == PSLD_VALUE_DICT ? 2 : 1;
-    for (size_t i = count; i-- > 0;) PSLD_TRY(pop(p, &values[i]));
-    PSLD_TRY(peek(p, &to));
+    for (size_t i = count; i-- > 0;) PSLD_TRY(pop_value(p, &values[i]));
+    PSLD_TRY(top_value(p, &to));
     return add_items(p, to, (psld_value_kind)arg->detail, values, count);
 }
 
@@ -371,7 +371,7 @@ static psld_status op_add_all(psld_pickle *p, const argument *arg)
     psld_value **values = NULL, *to = NULL;
     size_t count = 0;
     PSLD_TRY(pop_mark(p, &values, &count));
-    PSLD_TRY(peek(p, &to));
+    PSLD_TRY(top_value(p, &to));
     return add_items(p, to, (psld_value_kind)arg->detail, values, count);
 }
 
@@ -388,7 +388,7 @@ static psld_status op_set(psld_pickle *p, const argument *arg)
 static psld_status op_mark(psld_pickle *p, const argument *arg)
 {
     (void)arg;
-    return push(p, NULL);
+    return push_value(p, NULL);
 }
 
 static psld_status op_pop(psld_pickle *p, const argument *arg)
@@ -411,8 +411,8 @@ static psld_status op_dup(psld_pickle *p, const argument *arg)
 {
     psld_value *value = NULL;
     (void)arg;
-    PSLD_TRY(peek(p, &value));
-    return push(p, value);
+    PSLD_TRY(top_value(p, &value));
+    return push_value(p, value);
 }
 
 static psld_status op_put(psld_pickle *p, const argument *arg)
@@ -425,7 +425,7 @@ static psld_status op_get(psld_pickle *p, const argument *arg)
     return memo_get(p, arg->number);
 }
 
-/* PUT and GET of the oldest protocol, with a number that is written out. */
+/* PUT and GET of the oldest protocol, with a number in decimal digits. */
 static psld_status op_memo_written(psld_pickle *p, const argument *arg)
 {
     uint64_t number = 0;
@@ -458,11 +458,11 @@ static psld_status op_frame(psld_pickle *p, const argument *arg)
 static psld_status op_stop(psld_pickle *p, const argument *arg)
 {
     (void)arg;
-    PSLD_TRY(pop(p, &p->result));
+    PSLD_TRY(pop_value(p, &p->result));
     return p->height == 0 ? PSLD_OK : fail_op(p, "the pickle ends with values left on the stack");
 }
 
-/* ---- Names and calls, of which none happens ---------------------------------------------------------------------- */
+/* ---- Globals and calls (nothing is ever called) ------------------------------------------------------------------ */
 
 static psld_status push_global(psld_pickle *p, const char *module, size_t module_length, const char *name,
                                size_t name_length)
@@ -486,14 +486,14 @@ static psld_status op_stack_global(psld_pickle *p, const argument *arg)
 {
     psld_value *module = NULL, *name = NULL;
     (void)arg;
-    PSLD_TRY(pop(p, &name));
-    PSLD_TRY(pop(p, &module));
+    PSLD_TRY(pop_value(p, &name));
+    PSLD_TRY(pop_value(p, &module));
     if (module->kind != PSLD_VALUE_TEXT || name->kind != PSLD_VALUE_TEXT)
         return fail_op(p, "the name of a global is no text");
     return push_global(p, module->text, module->length, name->text, name->length);
 }
 
-/* What the call gives: by the rules, or an opaque value with the name of what would have been called. */
+/* The result of a call: by the rules, or an opaque value with the name of what would have been called. */
 static psld_status push_call(psld_pickle *p, const psld_value *callable, psld_value *args)
 {
     psld_value *result = NULL;
@@ -504,16 +504,16 @@ static psld_status push_call(psld_pickle *p, const psld_value *callable, psld_va
     if (callable->kind == PSLD_VALUE_GLOBAL && args->kind == PSLD_VALUE_TUPLE)
         PSLD_TRY(p->rules->call(p, callable, args, &result));
     if (!result) return push_text(p, PSLD_VALUE_OPAQUE, callable->text, callable->length);
-    return push(p, result);
+    return push_value(p, result);
 }
 
 /* REDUCE and NEWOBJ; NEWOBJ_EX has a dict of named arguments on top. */
 static psld_status op_call(psld_pickle *p, const argument *arg)
 {
     psld_value *named = NULL, *args = NULL, *callable = NULL;
-    if (arg->detail) PSLD_TRY(pop(p, &named));
-    PSLD_TRY(pop(p, &args));
-    PSLD_TRY(pop(p, &callable));
+    if (arg->detail) PSLD_TRY(pop_value(p, &named));
+    PSLD_TRY(pop_value(p, &args));
+    PSLD_TRY(pop_value(p, &callable));
     return push_call(p, callable, args);
 }
 
@@ -524,7 +524,7 @@ static psld_status op_object(psld_pickle *p, const argument *arg)
     size_t count = 0;
     if (arg->detail == 'i') {
         PSLD_TRY(op_global(p, arg));
-        PSLD_TRY(pop(p, &callable));
+        PSLD_TRY(pop_value(p, &callable));
     }
     PSLD_TRY(pop_mark(p, &values, &count));
     if (!callable && count == 0) return fail_op(p, "an opcode without the values that it takes");
@@ -534,13 +534,13 @@ static psld_status op_object(psld_pickle *p, const argument *arg)
     return push_call(p, callable, args);
 }
 
-/* Sets attributes. Those of a dict are kept (an OrderedDict may have some); what others mean is up to the rules. */
+/* Sets attributes. Those of a dict are kept (an OrderedDict may have some); the rules decide about others. */
 static psld_status op_build(psld_pickle *p, const argument *arg)
 {
     psld_value *attributes = NULL, *to = NULL;
     (void)arg;
-    PSLD_TRY(pop(p, &attributes));
-    PSLD_TRY(peek(p, &to));
+    PSLD_TRY(pop_value(p, &attributes));
+    PSLD_TRY(top_value(p, &to));
     if (to->kind == PSLD_VALUE_DICT && attributes->kind == PSLD_VALUE_DICT) to->attributes = attributes;
     return to->kind != PSLD_VALUE_DICT && p->rules->build ? p->rules->build(p, to, attributes) : PSLD_OK;
 }
@@ -550,14 +550,14 @@ static psld_status push_reference(psld_pickle *p, psld_value *id)
     psld_value *result = NULL;
     PSLD_TRY(p->rules->refer(p, id, &result));
     if (!result) return push_text(p, PSLD_VALUE_OPAQUE, "a reference", 11);
-    return push(p, result);
+    return push_value(p, result);
 }
 
 static psld_status op_refer(psld_pickle *p, const argument *arg)
 {
     psld_value *id = NULL;
     (void)arg;
-    PSLD_TRY(pop(p, &id));
+    PSLD_TRY(pop_value(p, &id));
     return push_reference(p, id);
 }
 
@@ -569,11 +569,11 @@ static psld_status op_refer_line(psld_pickle *p, const argument *arg)
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-/* What follows an opcode: nothing; a number of 1 to 8 bytes; a count of 1 to 8 bytes and so many bytes; lines. */
+/* The argument of an opcode: nothing; a number of 1 to 8 bytes; a count of 1 to 8 bytes and that many bytes; lines. */
 typedef enum following { NOTHING, NUMBER, COUNTED, LINE, TWO_LINES } following;
 
 static const struct {
-    op_fn run; /* NULL: no opcode that we know */
+    op_fn run; /* NULL: unknown opcode */
     following follows;
     int width; /* of the number or count */
     int detail;
@@ -676,7 +676,7 @@ static psld_status read_argument(psld_pickle *p, following follows, int width, a
     return PSLD_OK;
 }
 
-static psld_status run(psld_pickle *p)
+static psld_status run_opcodes(psld_pickle *p)
 {
     while (!p->result) {
         if (p->next == p->size) return fail_end(p);
@@ -728,7 +728,7 @@ psld_status psld_pickle_load(psld_pickle *pickle, const char *origin, const void
     if (p->memo_capacity) memset(p->memo, 0, p->memo_capacity * sizeof(psld_value *));
     p->arena_left = size < SIZE_MAX / (2 * ARENA_FACTOR) ? ARENA_BASE + ARENA_FACTOR * size : SIZE_MAX / 2;
     p->result = NULL;
-    PSLD_TRY(run(p));
+    PSLD_TRY(run_opcodes(p));
     *value = p->result;
     *used = p->next;
     return PSLD_OK;

@@ -1,10 +1,10 @@
 /* Python's pickle as a tree of plain values.
  *
- * A pickle is a program for a machine with a stack, and Python's own machine imports and calls whatever the program
- * names. This one does neither: a global is a name and nothing else. Rules given by the caller say what a call of a
- * name means (PyTorch's few in torch.c); any other call gives an *opaque* value, which has no content, may be put
- * anywhere, and remembers the name that made it. Values may be shared and may contain themselves: whoever walks them
- * has to bound depth and number of steps. */
+ * A pickle is a program for a stack machine. Python's own machine imports and calls whatever the program names. This
+ * one does neither: a global is only a name. The caller's rules say what a call of a name means (a few for PyTorch,
+ * in torch.c). Any other call gives an *opaque* value, which has no content, may be stored anywhere, and remembers
+ * the name that made it. Values may be shared and may contain themselves: code that visits them must bound depth and
+ * number of steps. */
 #ifndef PSLD_IO_PICKLE_H
 #define PSLD_IO_PICKLE_H
 
@@ -43,7 +43,7 @@ struct psld_value {
         struct {
             psld_value **items;
             size_t size, capacity;
-            psld_value *attributes; /* DICT: what was set on it with BUILD, or NULL */
+            psld_value *attributes; /* DICT: attributes set with BUILD, or NULL */
         };
         void *object;
     };
@@ -51,13 +51,13 @@ struct psld_value {
 
 typedef struct psld_pickle psld_pickle;
 
-/* What some names and ids mean. Each may leave *result NULL: opaque. */
+/* The meaning of some names and ids. Each may leave *result NULL: opaque. */
 typedef struct psld_pickle_rules {
     /* Calling a GLOBAL with a TUPLE. */
     psld_status (*call)(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result);
     /* A reference to something outside of the pickle. */
     psld_status (*refer)(psld_pickle *pickle, psld_value *id, psld_value **result);
-    /* Setting the state of a value that is no dict; or NULL: it does not matter. */
+    /* Sets the state of a value that is not a dict; NULL: the state is ignored. */
     psld_status (*build)(psld_pickle *pickle, psld_value *to, const psld_value *state);
 } psld_pickle_rules;
 
@@ -65,12 +65,12 @@ psld_status psld_pickle_create(const psld_pickle_rules *rules, void *user, psld_
 /* Frees all values that it gave. */
 void psld_pickle_free(psld_pickle *pickle);
 
-/* Runs one pickle at the beginning of the bytes, which must outlive the values; *used says how long it is. `origin`
- * (borrowed until the next one) names the bytes in messages, `base` is added to the places in them. */
+/* Runs the pickle at the beginning of the bytes, which must outlive the values; *used is its length. `origin`
+ * (borrowed until the next run) names the bytes in messages; `base` is added to byte offsets in them. */
 psld_status psld_pickle_load(psld_pickle *pickle, const char *origin, const void *bytes, size_t size, size_t base,
                              psld_value **value, size_t *used);
 
-/* The value of a dict under a text (or bytes); NULL when it is no dict or has no such key. */
+/* The value of a dict under a text (or bytes); NULL if it is not a dict or has no such key. */
 psld_value *psld_value_get(const psld_value *dict, const char *key);
 /* Whether a TEXT, BYTES, GLOBAL or OPAQUE value has this text. */
 int psld_value_is(const psld_value *value, const char *text);
@@ -78,13 +78,13 @@ int psld_value_is(const psld_value *value, const char *text);
 /* ---- For rules --------------------------------------------------------------------------------------------------- */
 
 void *psld_pickle_user(const psld_pickle *pickle);
-/* A new value of a kind, made at the current place; memory that lives as long as the values do. NULL: no memory, or
- * more than a pickle of this size may use, as the error text says; pass on psld_pickle_status. */
+/* A new value of a kind, made at the current byte; and memory that lives as long as the values. NULL: out of memory,
+ * or more than a pickle of this size may use, as the error text says; return psld_pickle_status then. */
 psld_value *psld_pickle_value(psld_pickle *pickle, psld_value_kind kind);
 void *psld_pickle_room(psld_pickle *pickle, size_t size);
 psld_status psld_pickle_status(const psld_pickle *pickle);
 psld_status psld_pickle_append(psld_pickle *pickle, psld_value *list, psld_value *item);
-/* Fails with "<origin>: byte <place>: <format>". */
+/* Fails with "<origin>: byte <offset>: <format>". */
 psld_status psld_pickle_fail(const psld_pickle *pickle, size_t place, const char *format, ...) PSLD_PRINTF(3, 4);
 
 #endif

@@ -1,11 +1,11 @@
-/* An array is pickled as a call of _reconstruct, which makes an empty one, and BUILD with its state; in protocol 5 as a
- * call of _frombuffer. A dtype is a call of numpy.dtype with its name, and BUILD with a state whose second item is the
- * byte order. */
+/* An array is pickled as a call of _reconstruct, which makes an empty array, and BUILD with its state; in protocol 5
+ * as a call of _frombuffer. A dtype is a call of numpy.dtype with its name, and BUILD with a state whose second item
+ * is the byte order. */
 #include "io/tensors/pickle_numpy.h"
 
 #include <string.h>
 
-/* What the detail of a value says. */
+/* The meaning of a value's `detail`. */
 enum { ARRAY = 1, DTYPE };
 
 typedef struct dtype {
@@ -41,7 +41,7 @@ static psld_status make_dtype(psld_pickle *pickle, const psld_value *args, psld_
     return PSLD_OK;
 }
 
-static psld_status refer(psld_pickle *pickle, psld_value *id, psld_value **result)
+static psld_status numpy_refer(psld_pickle *pickle, psld_value *id, psld_value **result)
 {
     (void)pickle, (void)id, (void)result;
     return PSLD_OK;
@@ -52,13 +52,13 @@ static psld_status fail_state(psld_pickle *pickle, const psld_value *state)
     return psld_pickle_fail(pickle, state->place, "the state of a NumPy array makes no sense");
 }
 
-/* The digits of "u1"; 0 when they are none. */
+/* The digits of "u1"; 0 if there are none. */
 static size_t element_size(const char *type)
 {
     return type[0] && type[1] >= '1' && type[1] <= '8' && !type[2] ? (size_t)(type[1] - '0') : 0;
 }
 
-/* Fills in an array, if it is one of numbers: one of objects has a list instead of bytes. */
+/* Fills in an array if its elements are numbers. An array of objects has a list instead of bytes. */
 static psld_status fill_array(psld_pickle *pickle, const psld_value *shape, const psld_value *type, int fortran,
                               const psld_value *bytes, psld_numpy *array)
 {
@@ -99,14 +99,14 @@ static psld_status make_from_buffer(psld_pickle *pickle, const psld_value *args,
     return fill_array(pickle, args->items[2], args->items[1], fortran, args->items[0], (*result)->object);
 }
 
-/* (version, byte order, ...): what is big-endian loses its name. */
+/* (version, byte order, ...): a big-endian type loses its name and so counts as unknown. */
 static void build_dtype(dtype *d, const psld_value *state)
 {
     const psld_value *order = state->kind == PSLD_VALUE_TUPLE && state->size > 1 ? state->items[1] : NULL;
     if (order && psld_value_is(order, ">")) d->name[0] = '\0';
 }
 
-static psld_status call(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
+static psld_status numpy_call(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
     static const char *const makers[] = {"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct",
                                          NULL};
@@ -118,7 +118,7 @@ static psld_status call(psld_pickle *pickle, const psld_value *global, psld_valu
     return PSLD_OK;
 }
 
-static psld_status build(psld_pickle *pickle, psld_value *to, const psld_value *state)
+static psld_status numpy_build(psld_pickle *pickle, psld_value *to, const psld_value *state)
 {
     if (to->kind != PSLD_VALUE_OBJECT) return PSLD_OK;
     if (to->detail == ARRAY) return build_array(pickle, to->object, state);
@@ -126,7 +126,7 @@ static psld_status build(psld_pickle *pickle, psld_value *to, const psld_value *
     return PSLD_OK;
 }
 
-const psld_pickle_rules psld_numpy_rules = {.call = call, .refer = refer, .build = build};
+const psld_pickle_rules psld_numpy_rules = {.call = numpy_call, .refer = numpy_refer, .build = numpy_build};
 
 const psld_numpy *psld_value_numpy(const psld_value *value)
 {

@@ -18,7 +18,7 @@
 enum {
     LENGTH_SIZE = 8,
     MAX_HEADER = 1 << 24,
-    ALIGNMENT = 64, /* of the data that we write; its elements then lie as they should, large ones first */
+    ALIGNMENT = 64, /* alignment of the data that we write; all elements are aligned if large ones come first */
     LARGEST_ELEMENT = 8,
 };
 
@@ -71,14 +71,14 @@ static psld_status load_header(const unsigned char *bytes, size_t size, const ch
 }
 
 /* A whole number that is not negative. */
-static int get_size(const json_t *value, size_t *size)
+static int json_get_size(const json_t *value, size_t *size)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0) return 0;
     *size = (size_t)json_integer_value(value);
     return 1;
 }
 
-static psld_status parse_type(const json_t *value, const char *path, entry *e)
+static psld_status safetensors_parse_type(const json_t *value, const char *path, entry *e)
 {
     const char *name = json_string_value(value);
     if (!name) return fail_tensor(path, e->name, "expected \"dtype\" to be a text");
@@ -92,7 +92,7 @@ static psld_status parse_type(const json_t *value, const char *path, entry *e)
         PSLD_NAME_SHOWN, e->name, name);
 }
 
-static psld_status parse_shape(const json_t *value, const char *path, entry *e)
+static psld_status safetensors_parse_shape(const json_t *value, const char *path, entry *e)
 {
     if (!json_is_array(value)) return fail_tensor(path, e->name, "expected \"shape\" to be a list");
     if (json_array_size(value) > PSLD_MAX_RANK)
@@ -100,7 +100,7 @@ static psld_status parse_shape(const json_t *value, const char *path, entry *e)
                          PSLD_MAX_RANK);
     e->rank = (int)json_array_size(value);
     for (int i = 0; i < e->rank; i++)
-        if (!get_size(json_array_get(value, (size_t)i), &e->shape[i]))
+        if (!json_get_size(json_array_get(value, (size_t)i), &e->shape[i]))
             return fail_tensor(path, e->name, "a size in its shape is not a whole number of 0 or more");
     return PSLD_OK;
 }
@@ -111,10 +111,10 @@ static psld_status parse_entry(const char *name, const json_t *value, size_t dat
     e->name = name;
     if (!json_is_object(value)) return fail_tensor(path, name, "expected an object with dtype, shape and data_offsets");
     const json_t *offsets = json_object_get(value, "data_offsets");
-    PSLD_TRY(parse_type(json_object_get(value, "dtype"), path, e));
-    PSLD_TRY(parse_shape(json_object_get(value, "shape"), path, e));
-    if (json_array_size(offsets) != 2 || !get_size(json_array_get(offsets, 0), &e->begin) ||
-        !get_size(json_array_get(offsets, 1), &e->end))
+    PSLD_TRY(safetensors_parse_type(json_object_get(value, "dtype"), path, e));
+    PSLD_TRY(safetensors_parse_shape(json_object_get(value, "shape"), path, e));
+    if (json_array_size(offsets) != 2 || !json_get_size(json_array_get(offsets, 0), &e->begin) ||
+        !json_get_size(json_array_get(offsets, 1), &e->end))
         return fail_tensor(path, name, "expected \"data_offsets\" to be a list of two whole numbers of 0 or more");
     if (json_object_size(value) != 3) return fail_tensor(path, name, "keys other than dtype, shape and data_offsets");
     if (!psld_element_count(e->type, e->rank, e->shape, &count, &bytes))
@@ -155,8 +155,8 @@ static psld_status check_ranges(const entry *entries, size_t count, size_t data_
     return status;
 }
 
-/* In place if that is aligned, as files are that newer libraries wrote; else a copy. */
-static psld_status add_tensor(const entry *e, const unsigned char *data, psld_tensors *tensors)
+/* Adds the data in place if they are aligned, as newer libraries write them; otherwise a copy. */
+static psld_status safetensors_add_tensor(const entry *e, const unsigned char *data, psld_tensors *tensors)
 {
     const void *from = data + e->begin;
     size_t size = e->end - e->begin;
@@ -201,7 +201,7 @@ static psld_status parse_header(json_t *header, const unsigned char *data, size_
         if (status != PSLD_OK) break;
     }
     if (status == PSLD_OK) status = check_ranges(entries, count, data_size, path);
-    for (size_t i = 0; i < count && status == PSLD_OK; i++) status = add_tensor(&entries[i], data, tensors);
+    for (size_t i = 0; i < count && status == PSLD_OK; i++) status = safetensors_add_tensor(&entries[i], data, tensors);
     psld_release(entries);
     return status;
 }
@@ -226,13 +226,13 @@ static int is_utf8(const char *text)
     return 1;
 }
 
-/* Jansson gives no reasons: texts are looked at first, and what then fails has no memory. */
+/* Jansson gives no reasons for failures. Texts are checked first, so what fails then is memory. */
 static psld_status set_json(json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new(object, key, value) == 0 ? PSLD_OK : psld_fail(PSLD_NO_MEMORY, "out of memory");
 }
 
-/* NULL when there is no memory. */
+/* NULL: out of memory. */
 static json_t *entry_json(const psld_tensor *t, size_t begin)
 {
     json_t *shape = json_array();

@@ -37,7 +37,7 @@ int psld_element_count(psld_element type, int rank, const size_t *shape, size_t 
     size_t product = psld_element_size(type);
     int empty = 0;
     if (product == 0 || rank < 0 || rank > PSLD_MAX_RANK) return 0;
-    /* Sizes of 0 are left out, so that products of any of the sizes are safe. */
+    /* Sizes of 0 are left out, so the products of any of the sizes are safe. */
     for (int i = 0; i < rank; i++) {
         if (shape[i] == 0)
             empty = 1;
@@ -160,7 +160,7 @@ psld_status psld_tensors_block(psld_tensors *tensors, size_t size, void **block)
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b)
+static int compare_tensor_names(const void *a, const void *b)
 {
     const psld_tensor *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
@@ -171,7 +171,7 @@ psld_status psld_tensors_index(psld_tensors *tensors)
     psld_tensor **sorted = psld_alloc(tensors->count, sizeof(psld_tensor *));
     if (!sorted) return PSLD_NO_MEMORY;
     for (size_t i = 0; i < tensors->count; i++) sorted[i] = &tensors->items[i];
-    qsort(sorted, tensors->count, sizeof(psld_tensor *), compare_names);
+    qsort(sorted, tensors->count, sizeof(psld_tensor *), compare_tensor_names);
     for (size_t i = 1; i < tensors->count; i++) {
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) != 0) continue;
         psld_fail(PSLD_BAD_INPUT, "two tensors have the name %.*s", PSLD_NAME_SHOWN, sorted[i]->name);
@@ -207,7 +207,7 @@ const psld_tensor *psld_tensors_find(const psld_tensors *tensors, const char *na
     return NULL;
 }
 
-/* Copies into `to` what begins with the prefix. */
+/* Copies the tensors and notes with the prefix into `to`. */
 static psld_status select_into(const psld_tensors *from, const char *prefix, psld_tensors *to)
 {
     size_t length = strlen(prefix);
@@ -299,7 +299,7 @@ static psld_status read_into(psld_tensors *t, const unsigned char *bytes, size_t
 {
     t->own->path = psld_copy_text(path);
     if (!t->own->path) return PSLD_NO_MEMORY;
-    /* All four bytes: a safetensors header of 19280 bytes begins with the first two. */
+    /* All four bytes are compared: a safetensors header of 19280 bytes begins with the first two. */
     int zip = size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
     int legacy = !zip && psld_torch_is_legacy(bytes, size);
     t->format = zip ? PSLD_TORCH_ZIP : legacy ? PSLD_TORCH_LEGACY : PSLD_SAFETENSORS;
@@ -363,7 +363,7 @@ void psld_tensors_expect(const psld_tensors *tensors, int scattered)
     psld_map_expect(&tensors->own->map, scattered);
 }
 
-/* Two tensors of one name would make a file that nobody can read. */
+/* Two tensors of one name would make a file that cannot be read. */
 static psld_status check_names(const psld_tensors *tensors, const char *path)
 {
     psld_tensors copy = *tensors;

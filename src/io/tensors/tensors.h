@@ -1,9 +1,9 @@
-/* A file of named tensors: what safetensors files and PyTorch checkpoints hold, and what we write of either kind.
+/* A file of named tensors: safetensors files and PyTorch checkpoints, for reading and writing.
  *
- * Opening checks all that a file says about its tensors but does not touch their elements, which are used where they
- * lie in the mapped file; only what is compressed, not contiguous or badly aligned is copied. Whatever comes out of
- * here is in C order, within the file, aligned to its elements, and has a name of its own. Messages are one line that
- * names the tensor, or the byte of the file. */
+ * Opening checks everything that a file says about its tensors but does not touch their elements. These are used in
+ * place in the mapped file; they are copied only if they are compressed, not contiguous or not aligned. Every tensor
+ * that is returned is in C order, within the file, aligned to its elements, and has a unique name. Messages are one
+ * line that names the tensor, or the byte of the file. */
 #ifndef PSLD_IO_TENSORS_H
 #define PSLD_IO_TENSORS_H
 
@@ -40,8 +40,8 @@ typedef struct psld_tensor {
     const void *data;
 } psld_tensor;
 
-/* A note that goes with the tensors: ours is the configuration. From a PyTorch checkpoint also the plain values that
- * stand beside its state_dict (epoch, global_step, ...). */
+/* A note stored with the tensors: ours is the configuration. A PyTorch checkpoint also gives the plain values beside
+ * its state_dict (epoch, global_step, ...). */
 typedef struct psld_note {
     char *key, *value;
 } psld_note;
@@ -57,24 +57,24 @@ typedef struct psld_tensors {
     struct psld_tensors_private *own;
 } psld_tensors;
 
-/* A safetensors file, or a PyTorch checkpoint: whichever it is by its bytes. Of a checkpoint, the tensors of its
- * `state_dict` if it has one; otherwise all of them, those in nested dicts and lists under names joined by dots. */
+/* Opens a safetensors file or a PyTorch checkpoint; the first bytes decide which. Of a checkpoint: the tensors of
+ * its `state_dict` if it has one; otherwise all of them, those in nested dicts and lists under names joined by dots. */
 psld_status psld_tensors_open(const char *path, psld_tensors **tensors);
 /* The same from bytes that must outlive the result; `name` stands for the path in messages. */
 psld_status psld_tensors_parse(const void *bytes, size_t size, const char *name, psld_tensors **tensors);
 void psld_tensors_free(psld_tensors *tensors);
 
-/* Compares the checksums that a file has for data used in place (zip), by reading all of it. PSLD_OK if it has none. */
+/* Verifies the checksums that a file has for data used in place (zip), by reading all data. PSLD_OK if it has none. */
 psld_status psld_tensors_verify(const psld_tensors *tensors);
 /* How the data of a file will be read from now on: see psld_map_expect. */
 void psld_tensors_expect(const psld_tensors *tensors, int scattered);
 
-/* NULL when there is none of that name. */
+/* NULL if there is no tensor of that name. */
 const psld_tensor *psld_tensors_find(const psld_tensors *tensors, const char *name);
 const char *psld_tensors_note(const psld_tensors *tensors, const char *key);
 
-/* The tensors whose names begin with `prefix` ("ema_score_fn."), under names without it, and all notes; none is no
- * failure. Their data are borrowed from `from`. */
+/* The tensors whose names begin with `prefix` ("ema_score_fn."), under names without it, and all notes. It is no
+ * failure if there are none. The data are borrowed from `from`. */
 psld_status psld_tensors_select(const psld_tensors *from, const char *prefix, psld_tensors **selected);
 
 /* The elements as float32, rounded once; `to` has room for tensor->count. */
@@ -86,7 +86,7 @@ psld_status psld_tensors_create(psld_tensors **tensors);
 /* Name and shape are copied, the data are borrowed: C order, aligned to the elements. */
 psld_status psld_tensors_add(psld_tensors *tensors, const char *name, psld_element type, int rank, const size_t *shape,
                              const void *data);
-/* Replaces the note if there is one of that key. */
+/* Replaces the note of that key, if there is one. */
 psld_status psld_tensors_set_note(psld_tensors *tensors, const char *key, const char *value);
 
 /* Writes a whole file or nothing. PSLD_SAFETENSORS; or PSLD_TORCH_ZIP, a state_dict (an OrderedDict of tensors, with

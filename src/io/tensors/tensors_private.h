@@ -35,15 +35,15 @@ struct psld_tensors_private {
     size_t checksum_count, checksum_capacity;
 };
 
-/* Elements and bytes of a shape; 0 when they are too many to count, or its rank is too high. */
+/* Elements and bytes of a shape; 0 if they are too many to count or the rank is too high. */
 int psld_element_count(psld_element type, int rank, const size_t *shape, size_t *count, size_t *bytes);
 
 /* A block of zeroed bytes that lives as long as the tensors. */
 psld_status psld_tensors_block(psld_tensors *tensors, size_t size, void **block);
-/* A note of a key that there is none of yet: without psld_tensors_set_note's search, as a file may have many. */
+/* Adds a note without psld_tensors_set_note's search: the key must be new. A file may have many notes. */
 psld_status psld_tensors_add_note(psld_tensors *tensors, const char *key, const char *value);
 psld_status psld_tensors_checksum(psld_tensors *tensors, const psld_checksum *checksum);
-/* Sorts the names, without which none is found, and fails if two are the same. */
+/* Sorts the names, which searching needs, and fails if two are equal. */
 psld_status psld_tensors_index(psld_tensors *tensors);
 
 /* Each adds what the bytes hold to empty tensors. */
@@ -53,7 +53,7 @@ psld_status psld_torch_legacy_read(const unsigned char *bytes, size_t size, cons
 /* Whether the bytes begin as the old format does. */
 int psld_torch_is_legacy(const unsigned char *bytes, size_t size);
 
-/* Each fails or writes all; what the writer itself runs into shows when it is committed. */
+/* Each fails or writes everything; errors of the writer itself are reported by its commit. */
 psld_status psld_safetensors_write(const psld_tensors *tensors, const char *path, psld_writer *writer);
 psld_status psld_torch_write(const psld_tensors *tensors, const char *path, psld_writer *writer);
 

@@ -1,13 +1,13 @@
-/* A tensor is pickled as a call: torch._utils._rebuild_tensor_v2(storage, offset, size, stride, ...), the storage as a
- * reference ('storage', torch.FloatStorage, key, device, count). Both become objects here; whatever else is called
- * is opaque. The tensors are then found by walking the object: a dict of tensors, or one that has it under state_dict.
+/* A tensor is pickled as a call torch._utils._rebuild_tensor_v2(storage, offset, size, stride, ...), and its storage
+ * as a reference ('storage', torch.FloatStorage, key, device, count). Both become objects here; all other calls are
+ * opaque. The tensors are then searched for in the object: a dict of tensors, or one that has it under state_dict.
  *
  * Invariants
- *   1. What is opaque is passed over, but not where it stands for a tensor: made of a storage, or by one of torch's
+ *   1. Opaque values are skipped, except where one stands for a tensor: made of a storage, or by one of torch's
  *      functions that rebuild tensors. That is an error with the name of what made it.
  *   2. A tensor that is added has been checked against its storage: no index of it lies outside.
- *   3. Depth and number of steps of the walk are bounded, whatever cycles and shared values there are, and so is the
- *      memory for views that are copied (one of a single element may claim any shape). */
+ *   3. Depth and number of steps of the search are bounded, whatever cycles and shared values there are, and so is the
+ *      memory for views that are copied (a view of a single element may claim any shape). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +19,14 @@
 
 enum {
     MAX_DEPTH = 32,
-    STEPS_BASE = 1 << 16, /* a tree has fewer values than the file has bytes; what is shared may cost a few more */
+    STEPS_BASE = 1 << 16, /* a tree has fewer values than the file has bytes; shared values may cost a few more */
     STEPS_FACTOR = 2,
     MAX_NAME = 1024,
     BUDGET_BASE = 1 << 24,
     BUDGET_FACTOR = 16,
 };
 
-/* What the detail of a value says. */
+/* The meaning of a value's `detail`. */
 enum { STORAGE = 1, TENSOR, BROKEN };
 
 typedef struct view {
@@ -66,14 +66,14 @@ static int find_storage_type(const psld_value *global, psld_element *type)
     return 0;
 }
 
-static int get_size(const psld_value *value, size_t *size)
+static int torch_get_size(const psld_value *value, size_t *size)
 {
     if (value->kind != PSLD_VALUE_INTEGER || value->integer < 0) return 0;
     *size = (size_t)value->integer;
     return 1;
 }
 
-/* An opaque value that stands for a tensor or storage. */
+/* An opaque value that stands for a tensor or a storage. */
 static psld_status make_broken(psld_pickle *pickle, const psld_value *maker, psld_value **result)
 {
     *result = psld_pickle_value(pickle, PSLD_VALUE_OPAQUE);
@@ -85,12 +85,12 @@ static psld_status make_broken(psld_pickle *pickle, const psld_value *maker, psl
 }
 
 /* The old format may refer to a part of a storage: (key, first element, number of elements), or None. */
-static psld_status read_part(psld_pickle *pickle, const psld_value *part, psld_storage *s)
+static psld_status read_storage_part(psld_pickle *pickle, const psld_value *part, psld_storage *s)
 {
     size_t end = 0;
     if (part->kind == PSLD_VALUE_NONE) return PSLD_OK;
-    if (part->kind != PSLD_VALUE_TUPLE || part->size != 3 || !get_size(part->items[1], &s->view_begin) ||
-        !get_size(part->items[2], &s->view_count) || __builtin_add_overflow(s->view_begin, s->view_count, &end) ||
+    if (part->kind != PSLD_VALUE_TUPLE || part->size != 3 || !torch_get_size(part->items[1], &s->view_begin) ||
+        !torch_get_size(part->items[2], &s->view_count) || __builtin_add_overflow(s->view_begin, s->view_count, &end) ||
         end > s->count)
         return psld_pickle_fail(pickle, s->place, "a reference to a part that the storage does not have");
     return PSLD_OK;
@@ -106,20 +106,20 @@ static psld_status keep_storage(psld_torch *torch, psld_storage *storage)
 }
 
 /* ('storage', type, key, device, count[, part]) */
-static psld_status refer(psld_pickle *pickle, psld_value *id, psld_value **result)
+static psld_status torch_refer(psld_pickle *pickle, psld_value *id, psld_value **result)
 {
     if (id->kind != PSLD_VALUE_TUPLE || id->size < 5 || !psld_value_is(id->items[0], "storage")) return PSLD_OK;
     const psld_value *type = id->items[1], *key = id->items[2];
     psld_storage *s = psld_pickle_room(pickle, sizeof *s);
     if (!s) return psld_pickle_status(pickle);
     s->place = id->place;
-    if (type->kind != PSLD_VALUE_GLOBAL || key->kind != PSLD_VALUE_TEXT || !get_size(id->items[4], &s->count))
+    if (type->kind != PSLD_VALUE_GLOBAL || key->kind != PSLD_VALUE_TEXT || !torch_get_size(id->items[4], &s->count))
         return psld_pickle_fail(pickle, id->place, "a reference to a storage that makes no sense");
     if (!find_storage_type(type, &s->type)) return make_broken(pickle, type, result);
     s->key = key->text;
     s->key_length = key->length;
     s->view_count = s->count;
-    if (id->size > 5) PSLD_TRY(read_part(pickle, id->items[5], s));
+    if (id->size > 5) PSLD_TRY(read_storage_part(pickle, id->items[5], s));
     psld_value *value = psld_pickle_value(pickle, PSLD_VALUE_OBJECT);
     if (!value) return psld_pickle_status(pickle);
     value->object = s;
@@ -138,12 +138,12 @@ static psld_status fail_call(psld_pickle *pickle, const psld_value *global, cons
                             global->text);
 }
 
-/* Sizes or strides of a view; -1 when they are none. */
+/* Sizes or strides of a view; -1 if they are invalid. */
 static int get_sizes(const psld_value *tuple, size_t sizes[PSLD_MAX_RANK])
 {
     if (tuple->kind != PSLD_VALUE_TUPLE || tuple->size > PSLD_MAX_RANK) return -1;
     for (size_t i = 0; i < tuple->size; i++)
-        if (!get_size(tuple->items[i], &sizes[i])) return -1;
+        if (!torch_get_size(tuple->items[i], &sizes[i])) return -1;
     return (int)tuple->size;
 }
 
@@ -159,7 +159,7 @@ static psld_status call_tensor(psld_pickle *pickle, const psld_value *global, ps
     if (!value) return psld_pickle_status(pickle);
     v->storage = storage->object;
     v->rank = get_sizes(args->items[2], v->shape);
-    if (v->rank < 0 || get_sizes(args->items[3], v->stride) != v->rank || !get_size(args->items[1], &v->offset) ||
+    if (v->rank < 0 || get_sizes(args->items[3], v->stride) != v->rank || !torch_get_size(args->items[1], &v->offset) ||
         __builtin_add_overflow(v->offset, v->storage->view_begin, &v->offset))
         return fail_call(pickle, global, args);
     value->object = v;
@@ -168,7 +168,7 @@ static psld_status call_tensor(psld_pickle *pickle, const psld_value *global, ps
     return PSLD_OK;
 }
 
-/* torch.Size of a tuple, and a parameter of its tensor: what they are made of. */
+/* torch.Size of a tuple, and a parameter of its tensor: the result is the argument. */
 static psld_status call_first(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
     if (args->size == 0) return fail_call(pickle, global, args);
@@ -176,7 +176,7 @@ static psld_status call_first(psld_pickle *pickle, const psld_value *global, psl
     return PSLD_OK;
 }
 
-/* An empty dict, or (Python 2) of a list of pairs. */
+/* An empty dict, or (Python 2) a dict made of a list of pairs. */
 static psld_status call_dict(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
     const psld_value *pairs = args->size ? args->items[0] : NULL;
@@ -221,7 +221,7 @@ static int makes_tensor(const psld_value *global, const psld_value *args)
     return 0;
 }
 
-static psld_status call(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
+static psld_status torch_call(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
     for (int i = 0; i < CALL_COUNT; i++)
         if (psld_value_is(global, calls[i].name)) return calls[i].call(pickle, global, args, result);
@@ -232,14 +232,14 @@ static psld_status call(psld_pickle *pickle, const psld_value *global, psld_valu
 static psld_status call_wrapped(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
     if (args->size < 3 || args->items[0]->kind != PSLD_VALUE_GLOBAL || args->items[2]->kind != PSLD_VALUE_TUPLE ||
-        psld_value_is(args->items[0], "torch._tensor._rebuild_from_type_v2")) /* within itself: no end */
+        psld_value_is(args->items[0], "torch._tensor._rebuild_from_type_v2")) /* it contains itself */
         return fail_call(pickle, global, args);
-    return call(pickle, args->items[0], args->items[2], result);
+    return torch_call(pickle, args->items[0], args->items[2], result);
 }
 
 /* ---- Tensors ----------------------------------------------------------------------------------------------------- */
 
-/* Whether the strides are those of C order; where there is one element or none, they do not matter. */
+/* Whether the strides are those of C order. With one element or none they do not matter. */
 static int is_contiguous(const view *v)
 {
     size_t expected = 1;
@@ -275,7 +275,7 @@ static void copy_view(const view *v, size_t size, size_t count, const unsigned c
     }
 }
 
-/* The elements of a view in C order: in place if they lie so. */
+/* The elements of a view in C order: in place if possible. */
 static psld_status find_elements(psld_torch *torch, const view *v, size_t count, size_t bytes, const void **data)
 {
     static const double nothing = 0;
@@ -302,7 +302,7 @@ static psld_status find_elements(psld_torch *torch, const view *v, size_t count,
     return PSLD_OK;
 }
 
-static psld_status add_tensor(psld_torch *torch, const view *v, const char *name)
+static psld_status torch_add_tensor(psld_torch *torch, const view *v, const char *name)
 {
     size_t count = 0, bytes = 0;
     const void *data = NULL;
@@ -323,12 +323,12 @@ typedef struct path {
     size_t length;
 } path;
 
-static psld_status fail_name(psld_torch *torch, const psld_value *key, const char *what)
+static psld_status fail_tensor_name(psld_torch *torch, const psld_value *key, const char *what)
 {
     return psld_pickle_fail(torch->pickle, key->place, "%s", what);
 }
 
-/* Puts a key or index behind the path. */
+/* Appends a key or an index to the path. */
 static psld_status path_add(psld_torch *torch, path *name, const psld_value *key)
 {
     char digits[32];
@@ -338,8 +338,8 @@ static psld_status path_add(psld_torch *torch, path *name, const psld_value *key
         length = (size_t)snprintf(digits, sizeof digits, "%" PRId64, key->integer);
         text = digits;
     }
-    if (length + 2 > sizeof name->text - name->length) return fail_name(torch, key, "a name that is very long");
-    if (length && memchr(text, '\0', length)) return fail_name(torch, key, "a name with a 0 byte in it");
+    if (length + 2 > sizeof name->text - name->length) return fail_tensor_name(torch, key, "a name that is very long");
+    if (length && memchr(text, '\0', length)) return fail_tensor_name(torch, key, "a name with a 0 byte in it");
     if (name->length) name->text[name->length++] = '.';
     if (length) memcpy(name->text + name->length, text, length);
     name->length += length;
@@ -347,27 +347,28 @@ static psld_status path_add(psld_torch *torch, path *name, const psld_value *key
     return PSLD_OK;
 }
 
-static psld_status walk(psld_torch *torch, const psld_value *value, path *name, int depth);
+static psld_status add_tensors_in(psld_torch *torch, const psld_value *value, path *name, int depth);
 
-/* The value under a key, if that is one that a name can be made of. */
-static psld_status walk_item(psld_torch *torch, const psld_value *key, const psld_value *value, path *name, int depth)
+/* The value under a key, if the key can be part of a name. */
+static psld_status add_tensors_of_item(psld_torch *torch, const psld_value *key, const psld_value *value, path *name,
+                                       int depth)
 {
     size_t length = name->length;
     if (key->kind != PSLD_VALUE_TEXT && key->kind != PSLD_VALUE_INTEGER) return PSLD_OK;
-    /* Most values of a checkpoint are numbers: a long list of them is no reason to give up. */
+    /* Most values of a checkpoint are numbers. A long list of them must not use up the budget. */
     if (value->kind < PSLD_VALUE_TUPLE || value->kind == PSLD_VALUE_GLOBAL) return PSLD_OK;
     PSLD_TRY(path_add(torch, name, key));
-    PSLD_TRY(walk(torch, value, name, depth));
+    PSLD_TRY(add_tensors_in(torch, value, name, depth));
     name->length = length;
     name->text[length] = '\0';
     return PSLD_OK;
 }
 
-/* Adds every tensor in the value. */
-static psld_status walk(psld_torch *torch, const psld_value *value, path *name, int depth)
+/* Adds every tensor inside the value. */
+static psld_status add_tensors_in(psld_torch *torch, const psld_value *value, path *name, int depth)
 {
     if (value->kind == PSLD_VALUE_OBJECT && value->detail == TENSOR)
-        return add_tensor(torch, value->object, name->text);
+        return torch_add_tensor(torch, value->object, name->text);
     if (value->kind == PSLD_VALUE_OPAQUE && value->detail == BROKEN)
         return psld_fail(PSLD_BAD_INPUT, "%s: tensor %.*s: made by %.*s, which is not understood here", torch->path,
                          PSLD_NAME_SHOWN, name->text, (int)value->length, value->text);
@@ -380,13 +381,14 @@ static psld_status walk(psld_torch *torch, const psld_value *value, path *name, 
     torch->steps -= value->size;
     for (size_t i = 0; i < value->size; i++) {
         psld_value index = {.kind = PSLD_VALUE_INTEGER, .place = value->place, .integer = (int64_t)i};
-        if (list) PSLD_TRY(walk_item(torch, &index, value->items[i], name, depth + 1));
-        if (dict && i % 2 == 1) PSLD_TRY(walk_item(torch, value->items[i - 1], value->items[i], name, depth + 1));
+        if (list) PSLD_TRY(add_tensors_of_item(torch, &index, value->items[i], name, depth + 1));
+        if (dict && i % 2 == 1)
+            PSLD_TRY(add_tensors_of_item(torch, value->items[i - 1], value->items[i], name, depth + 1));
     }
     return PSLD_OK;
 }
 
-/* A plain value as text; 0 when it is none, or has a 0 byte. */
+/* A plain value as text; 0 if it is not plain or has a 0 byte. */
 static int as_text(const psld_value *value, char *text, size_t size)
 {
     if (value->kind == PSLD_VALUE_INTEGER) return snprintf(text, size, "%" PRId64, value->integer) > 0;
@@ -401,7 +403,7 @@ static int as_text(const psld_value *value, char *text, size_t size)
     return strlen(text) == value->length;
 }
 
-/* The plain values of a dict as notes, a few of moderate length. */
+/* Adds the plain values of a dict as notes: a limited number, of limited length. */
 static psld_status add_notes(psld_torch *torch, const psld_value *dict)
 {
     enum { MAX_NOTES = 1000, MAX_TEXT = 1 << 20 };
@@ -435,12 +437,12 @@ psld_status psld_torch_collect(psld_torch *torch, const psld_value *object)
     if (!state || state->kind != PSLD_VALUE_DICT) state = object;
     PSLD_TRY(add_notes(torch, object));
     PSLD_TRY(add_notes(torch, psld_value_get(state->attributes, "psld_notes")));
-    return walk(torch, state, &name, 0);
+    return add_tensors_in(torch, state, &name, 0);
 }
 
 psld_status psld_torch_open(psld_torch *torch)
 {
-    static const psld_pickle_rules rules = {.call = call, .refer = refer};
+    static const psld_pickle_rules rules = {.call = torch_call, .refer = torch_refer};
     torch->budget = torch->size < SIZE_MAX / (2 * BUDGET_FACTOR) ? BUDGET_BASE + BUDGET_FACTOR * torch->size : SIZE_MAX;
     torch->steps = STEPS_BASE + (torch->size < SIZE_MAX / 4 ? STEPS_FACTOR * torch->size : SIZE_MAX / 4);
     return psld_pickle_create(&rules, torch, &torch->pickle);

@@ -1,14 +1,14 @@
-/* A PyTorch checkpoint of before version 1.6: five pickles, one behind the other, and the storages behind them.
+/* A PyTorch checkpoint of before version 1.6: five pickles in a row, followed by the storages.
  *
  *     magic number      of 80 bits
  *     protocol          1001
  *     machine           a dict; little_endian has to be True
  *     object            refers to storages by key
- *     keys              the list of all keys, in the order of what follows
+ *     keys              the list of all keys, in the order of the storages
  *     storages          each: number of elements (8 bytes), elements
  *
- * Nothing but the object says of which type a storage is, so all are found before the first is read. Their places in
- * the file are whatever they happen to be: those that are not aligned are copied when a tensor needs them. */
+ * Only the object says which type a storage has, so all storages are located before the first is read. Their offsets
+ * in the file are arbitrary: storages that are not aligned are copied when a tensor needs them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 enum { PROTOCOL = 1001, MAGIC_SEARCHED = 32 };
 
-/* LONG1 with 10 bytes, whichever protocol the pickle has. */
+/* LONG1 with 10 bytes, in every protocol. */
 static const unsigned char magic[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
 /* A storage, by its key. */
@@ -56,7 +56,7 @@ static psld_status next_pickle(psld_torch *torch, input *in, psld_value **value)
     return PSLD_OK;
 }
 
-static psld_status read_preamble(psld_torch *torch, input *in)
+static psld_status legacy_read_preamble(psld_torch *torch, input *in)
 {
     psld_value *value = NULL;
     PSLD_TRY(next_pickle(torch, in, &value));
@@ -73,17 +73,17 @@ static psld_status read_preamble(psld_torch *torch, input *in)
 
 /* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
-static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length)
+static int compare_key_bytes(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t shorter = a_length < b_length ? a_length : b_length;
     int order = shorter ? memcmp(a, b, shorter) : 0;
     return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-static int compare_keys(const void *a, const void *b)
+static int compare_section_keys(const void *a, const void *b)
 {
     const psld_value *x = (*(section *const *)a)->key, *y = (*(section *const *)b)->key;
-    return compare_text(x->text, x->length, y->text, y->length);
+    return compare_key_bytes(x->text, x->length, y->text, y->length);
 }
 
 static section *find_section(const sections *s, const char *key, size_t length)
@@ -92,7 +92,7 @@ static section *find_section(const sections *s, const char *key, size_t length)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const psld_value *found = s->by_key[middle]->key;
-        int order = compare_text(key, length, found->text, found->length);
+        int order = compare_key_bytes(key, length, found->text, found->length);
         if (order == 0) return s->by_key[middle];
         if (order < 0)
             high = middle;
@@ -102,7 +102,7 @@ static section *find_section(const sections *s, const char *key, size_t length)
     return NULL;
 }
 
-/* One section for each key, which has to be a text of its own. */
+/* One section per key. Keys must be texts and unique. */
 static psld_status make_sections(psld_torch *torch, const psld_value *keys, sections *s)
 {
     if (keys->kind != PSLD_VALUE_LIST)
@@ -117,14 +117,14 @@ static psld_status make_sections(psld_torch *torch, const psld_value *keys, sect
         s->items[s->count].key = key;
         s->by_key[s->count] = &s->items[s->count];
     }
-    qsort(s->by_key, s->count, sizeof(section *), compare_keys);
+    qsort(s->by_key, s->count, sizeof(section *), compare_section_keys);
     for (size_t i = 1; i < s->count; i++)
-        if (compare_keys(&s->by_key[i - 1], &s->by_key[i]) == 0)
+        if (compare_section_keys(&s->by_key[i - 1], &s->by_key[i]) == 0)
             return psld_pickle_fail(torch->pickle, s->by_key[i]->key->place, "the key of a storage stands twice");
     return PSLD_OK;
 }
 
-/* Type and size of each section, from the references to it, which have to agree. */
+/* Type and size of each section, from the references to it. These must agree. */
 static psld_status describe_sections(psld_torch *torch, const sections *s)
 {
     for (size_t i = 0; i < torch->storage_count; i++) {
@@ -138,7 +138,7 @@ static psld_status describe_sections(psld_torch *torch, const sections *s)
     return PSLD_OK;
 }
 
-static psld_status place_sections(psld_torch *torch, const sections *s, input *in)
+static psld_status locate_sections(psld_torch *torch, const sections *s, input *in)
 {
     for (size_t i = 0; i < s->count; i++) {
         const psld_storage *storage = s->items[i].storage;
@@ -163,7 +163,7 @@ static psld_status place_sections(psld_torch *torch, const sections *s, input *i
     return PSLD_OK;
 }
 
-static psld_status elements(psld_torch *torch, const psld_storage *storage, size_t tensor, const void **data)
+static psld_status legacy_elements(psld_torch *torch, const psld_storage *storage, size_t tensor, const void **data)
 {
     (void)tensor;
     section *s = find_section(torch->container, storage->key, storage->key_length);
@@ -176,16 +176,16 @@ static psld_status elements(psld_torch *torch, const psld_storage *storage, size
     return PSLD_OK;
 }
 
-static psld_status read_all(psld_torch *torch, input *in)
+static psld_status legacy_read_all(psld_torch *torch, input *in)
 {
     psld_value *object = NULL, *keys = NULL;
     sections *s = torch->container;
-    PSLD_TRY(read_preamble(torch, in));
+    PSLD_TRY(legacy_read_preamble(torch, in));
     PSLD_TRY(next_pickle(torch, in, &object));
     PSLD_TRY(next_pickle(torch, in, &keys));
     PSLD_TRY(make_sections(torch, keys, s));
     PSLD_TRY(describe_sections(torch, s));
-    PSLD_TRY(place_sections(torch, s, in));
+    PSLD_TRY(locate_sections(torch, s, in));
     return psld_torch_collect(torch, object);
 }
 
@@ -193,9 +193,9 @@ psld_status psld_torch_legacy_read(const unsigned char *bytes, size_t size, cons
 {
     sections s = {.count = 0};
     input in = {.bytes = bytes, .size = size};
-    psld_torch torch = {.path = path, .size = size, .tensors = tensors, .elements = elements, .container = &s};
+    psld_torch torch = {.path = path, .size = size, .tensors = tensors, .elements = legacy_elements, .container = &s};
     psld_status status = psld_torch_open(&torch);
-    if (status == PSLD_OK) status = read_all(&torch, &in);
+    if (status == PSLD_OK) status = legacy_read_all(&torch, &in);
     psld_torch_close(&torch);
     psld_release(s.items);
     psld_release(s.by_key);

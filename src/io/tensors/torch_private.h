@@ -1,17 +1,17 @@
-/* What PyTorch's pickles mean, for either container. */
+/* The meaning of PyTorch's pickles, for both containers. */
 #ifndef PSLD_IO_TORCH_PRIVATE_H
 #define PSLD_IO_TORCH_PRIVATE_H
 
 #include "io/tensors/pickle.h"
 #include "io/tensors/tensors_private.h"
 
-/* A run of elements that tensors are views of, as the pickle refers to it; the elements lie outside of the pickle. */
+/* The elements that tensors are views of, as the pickle refers to them. They lie outside of the pickle. */
 typedef struct psld_storage {
     const char *key; /* which one; no 0 byte behind it */
     size_t key_length;
     psld_element type;
     size_t count;                  /* elements of the whole storage */
-    size_t view_begin, view_count; /* the part that is meant; mostly all of it */
+    size_t view_begin, view_count; /* the part that is referred to; usually all of it */
     size_t place;                  /* byte where the pickle refers to it */
 } psld_storage;
 
@@ -28,8 +28,8 @@ typedef struct psld_torch {
     size_t storage_count, storage_capacity;
     size_t budget; /* bytes that copies of views may still take */
     size_t steps;  /* values that the search for tensors may still look at */
-    /* The elements of a storage, aligned to them, of which tensor number `tensor` is a view. May fail: messages are
-     * to begin with what is wrong, the tensor's name is put before them. */
+    /* The elements of a storage, aligned, for tensor number `tensor`, which is a view of it. May fail: the message
+     * begins with what is wrong, and the tensor's name is put in front. */
     psld_status (*elements)(struct psld_torch *torch, const psld_storage *storage, size_t tensor, const void **data);
     void *container;
 } psld_torch;

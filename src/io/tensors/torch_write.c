@@ -1,5 +1,5 @@
-/* A state_dict as torch.save writes it, and torch.load(weights_only=True) reads it: an OrderedDict of tensors, each
- * with a storage of its own. The pickle repeats names instead of remembering them in the memo: longer, and simpler. */
+/* A state_dict as torch.save writes it and torch.load(weights_only=True) reads it: an OrderedDict of tensors, each
+ * with its own storage. The pickle repeats names instead of using the memo: longer, and simpler. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 #define FOLDER "archive/"
 
-/* The pickle while it grows; after a failure nothing is added. */
+/* The pickle as it is built; after a failure nothing is added. */
 typedef struct text {
     psld_status status;
     void *bytes;
     size_t used, capacity;
 } text;
 
-static void add(text *t, const void *bytes, size_t size)
+static void add_pickle_bytes(text *t, const void *bytes, size_t size)
 {
     if (t->status == PSLD_OK) t->status = psld_grow(&t->bytes, &t->capacity, t->used + size, 1);
     if (t->status != PSLD_OK || size == 0) return;
@@ -26,26 +26,26 @@ static void add(text *t, const void *bytes, size_t size)
 
 static void add_ops(text *t, const char *ops)
 {
-    add(t, ops, strlen(ops));
+    add_pickle_bytes(t, ops, strlen(ops));
 }
 
 static void add_number(text *t, uint64_t value, size_t size)
 {
     unsigned char bytes[8];
     for (size_t i = 0; i < size; i++) bytes[i] = (unsigned char)(value >> 8 * i);
-    add(t, bytes, size);
+    add_pickle_bytes(t, bytes, size);
 }
 
-/* BINUNICODE; no name or note is longer than its count can say, or there would be no memory for it. */
+/* BINUNICODE. No name or note is longer than its 32-bit count allows, or it would not have fitted into memory. */
 static void add_text(text *t, const char *string)
 {
     size_t length = strlen(string);
     add_ops(t, "X");
     add_number(t, length, 4);
-    add(t, string, length);
+    add_pickle_bytes(t, string, length);
 }
 
-/* BININT, or LONG1 of 8 bytes where that has not enough bits. */
+/* BININT, or LONG1 of 8 bytes if 32 bits are too few. */
 static void add_integer(text *t, uint64_t value)
 {
     if (value <= INT32_MAX) {
@@ -57,7 +57,7 @@ static void add_integer(text *t, uint64_t value)
     add_number(t, value, 8);
 }
 
-static void add_tensor(text *t, const psld_tensor *tensor, size_t key)
+static void add_tensor_ops(text *t, const psld_tensor *tensor, size_t key)
 {
     char number[32];
     size_t stride[PSLD_MAX_RANK], product = 1;
@@ -76,7 +76,7 @@ static void add_tensor(text *t, const psld_tensor *tensor, size_t key)
     add_text(t, "cpu");
     add_integer(t, tensor->count);
     add_ops(t, "tQK");
-    add(t, "\0(", 2); /* offset 0 */
+    add_pickle_bytes(t, "\0(", 2); /* offset 0 */
     for (int i = 0; i < tensor->rank; i++) add_integer(t, tensor->shape[i]);
     add_ops(t, "t(");
     for (int i = 0; i < tensor->rank; i++) add_integer(t, stride[i]);
@@ -89,7 +89,7 @@ static void make_pickle(const psld_tensors *tensors, text *t)
 {
     add_ops(t, "\x80\x02"
                "ccollections\nOrderedDict\n)R(");
-    for (size_t i = 0; i < tensors->count; i++) add_tensor(t, &tensors->items[i], i);
+    for (size_t i = 0; i < tensors->count; i++) add_tensor_ops(t, &tensors->items[i], i);
     add_ops(t, "u");
     if (tensors->note_count) {
         add_ops(t, "}");

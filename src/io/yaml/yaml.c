@@ -1,12 +1,12 @@
-/* libyaml's events made into a tree.
+/* Builds a tree from libyaml's events.
  *
  * Invariants
- *   1. A node is linked to its parent when it is made, so freeing the root frees whatever was built before a failure.
+ *   1. A node is linked to its parent when it is made, so freeing the root frees everything built before a failure.
  *   2. A node owns its key, its text and its items. `origin` is borrowed from the document, which keeps the file's
  *      name and the text of every override.
- *   3. An alias becomes a copy of what it names. Copies count against the same budget as nodes that stand in the
- *      text, so no text of a few lines can ask for more than MAX_NODES of them ("billion laughs").
- *   4. No node lies deeper than MAX_DEPTH, so recursion over a tree is safe. */
+ *   3. An alias becomes a copy of its anchor's value. Copies count against the same budget as other nodes, so a text
+ *      of a few lines cannot ask for more than MAX_NODES of them ("billion laughs").
+ *   4. No node is deeper than MAX_DEPTH, so recursion over a tree is safe. */
 #include "io/yaml/yaml.h"
 
 #include <assert.h>
@@ -26,11 +26,11 @@ enum {
     MAX_TEXT = 1 << 20,
     MAX_NODES = 100000,
     MAX_DEPTH = 64,
-    MAX_KEYS = MAX_DEPTH - 1, /* of an override: the root lies above them */
+    MAX_KEYS = MAX_DEPTH - 1, /* of an override: the root is above them */
     MAX_ANCHORS = 1000,       /* they are searched one by one */
     MAX_DIRECTIVES = 100,
-    ORIGIN_SHOWN = 160, /* bytes of an override that a message repeats */
-    VALUE_SHOWN = 60,   /* bytes of a value that a message repeats */
+    ORIGIN_SHOWN = 160, /* bytes of an override that a message quotes */
+    VALUE_SHOWN = 60,   /* bytes of a value that a message quotes */
 };
 
 struct psld_node {
@@ -44,7 +44,7 @@ struct psld_node {
     char *text;        /* of a scalar; else NULL */
     psld_node **items; /* of a list or map */
     size_t size, capacity;
-    int may_name_files; /* of a root: the user has named the text */
+    int may_name_files; /* on a root: the user named the file */
 };
 
 struct psld_yaml {
@@ -65,7 +65,7 @@ static void node_free(psld_node *node)
     psld_release(node);
 }
 
-/* Room for one item more. */
+/* Makes room for one more item. */
 static psld_status grow_items(psld_node *node)
 {
     void *items = node->items;
@@ -74,7 +74,8 @@ static psld_status grow_items(psld_node *node)
     return PSLD_OK;
 }
 
-/* Length of the first part of `text` that has at most `limit` bytes and does not end within a UTF-8 character. */
+/* The length of the longest beginning of `text` that has at most `limit` bytes and does not end inside a UTF-8
+ * character. */
 static int shown_length(const char *text, size_t limit)
 {
     size_t length = strnlen(text, limit + 1);
@@ -95,7 +96,8 @@ static size_t write_path(const psld_node *node, char *path, size_t size)
     return used < size ? used : size - 1;
 }
 
-/* Fails with "<origin>:<line>: <path of node>: <message>", without what is empty, or is an override's own key. */
+/* Fails with "<origin>:<line>: <path of node>: <message>"; empty parts, and the path if an override names it, are
+ * left out. */
 static psld_status fail_at(const char *origin, size_t line, const psld_node *node, const char *message)
 {
     char where[24] = "", path[256] = "";
@@ -171,7 +173,7 @@ static psld_status add_node(builder *b, psld_node *parent, char *key, psld_node_
     return PSLD_OK;
 }
 
-/* libyaml marks the place of what it cannot parse, but of what it cannot read only the offset in bytes. */
+/* For a parser error libyaml gives line and column; for a reader error only the byte offset. */
 static psld_status fail_parser(const builder *b)
 {
     const yaml_parser_t *p = &b->parser;
@@ -202,7 +204,7 @@ static psld_status next_event(builder *b)
     return yaml_parser_parse(&b->parser, &b->event) ? PSLD_OK : fail_parser(b);
 }
 
-/* Copy of the current scalar. A C string cannot hold the NUL that "\0" in quotes stands for. */
+/* A copy of the current scalar. A C string cannot hold the NUL that "\0" in quotes means. */
 static psld_status copy_scalar(builder *b, const psld_node *parent, char **text)
 {
     const yaml_char_t *value = b->event.data.scalar.value;
@@ -251,7 +253,7 @@ static psld_status copy_tree(builder *b, const psld_node *source, psld_node *par
     return PSLD_OK;
 }
 
-/* Takes over `key`. An anchor may be set again; an alias means the last one before it. */
+/* Takes over `key`. An anchor may be redefined; an alias means the last definition before it. */
 static psld_status build_alias(builder *b, psld_node *parent, char *key, int depth)
 {
     const char *name = (const char *)b->event.data.alias.anchor, *problem = "has no anchor before it";
@@ -270,20 +272,20 @@ static psld_status build_alias(builder *b, psld_node *parent, char *key, int dep
     return fail_at(b->origin, line_of(b), parent, message);
 }
 
-static int compare_keys(const void *a, const void *b)
+static int compare_node_keys(const void *a, const void *b)
 {
     const psld_node *x = *(psld_node *const *)a, *y = *(psld_node *const *)b;
     int order = strcmp(x->key, y->key);
     return order ? order : x->index < y->index ? -1 : 1;
 }
 
-/* Sorts, because a map may have as many keys as there may be nodes. */
+/* Sorts the keys, because a map may have as many keys as there may be nodes. */
 static psld_status check_duplicates(builder *b, const psld_node *map)
 {
     if (map->size < 2) return PSLD_OK;
     psld_node **sorted = psld_copy_bytes(map->items, map->size * sizeof *sorted);
     if (!sorted) return PSLD_NO_MEMORY;
-    qsort(sorted, map->size, sizeof *sorted, compare_keys);
+    qsort(sorted, map->size, sizeof *sorted, compare_node_keys);
     const psld_node *first = NULL, *second = NULL;
     for (size_t i = 1; i < map->size && !second; i++) {
         if (strcmp(sorted[i - 1]->key, sorted[i]->key) != 0) continue;
@@ -334,7 +336,8 @@ static psld_status build_map(builder *b, psld_node *map, int depth)
     return check_duplicates(b, map);
 }
 
-/* The node that begins with the current event; afterwards the event is the last of the node. Takes over `key`. */
+/* Builds the node that begins with the current event; afterwards the current event is the node's last. Takes over
+ * `key`. */
 static psld_status build_node(builder *b, psld_node *parent, char *key, size_t key_line, int depth, psld_node **node)
 {
     const yaml_event_t *event = &b->event;
@@ -361,7 +364,7 @@ static psld_status build_node(builder *b, psld_node *parent, char *key, size_t k
     return copy_scalar(b, *node, &(*node)->text);
 }
 
-/* Text without a value: nothing was configured (a map), or nothing was assigned (an empty scalar). */
+/* Text without a value: an empty map for a configuration, an empty scalar for an assignment. */
 static psld_status build_empty(builder *b, psld_node **root)
 {
     PSLD_TRY(add_node(b, NULL, NULL, b->is_override ? PSLD_NODE_SCALAR : PSLD_NODE_MAP, root));
@@ -382,8 +385,8 @@ static psld_status build_document(builder *b, int depth, psld_node **root)
     return fail_at(b->origin, line_of(b), NULL, "a second document begins here, expected one");
 }
 
-/* What libyaml must not see: a NUL byte, which it takes for the end, and thousands of %TAG directives, which it
- * compares each with each. */
+/* Refuses what libyaml cannot handle: a NUL byte, which it takes for the end, and thousands of %TAG directives,
+ * which take it quadratic time. */
 static psld_status check_text(const char *text, size_t size, const char *origin, int is_override)
 {
     size_t line = 1, directives = 0;
@@ -396,15 +399,15 @@ static psld_status check_text(const char *text, size_t size, const char *origin,
     return psld_fail(PSLD_BAD_INPUT, "%s: more than %d times %%TAG", origin, MAX_DIRECTIVES);
 }
 
-/* Parses `text` into a tree whose root lies at `depth`. */
-static psld_status build(const char *text, size_t size, const char *origin, int is_override, int depth,
-                         psld_node **root)
+/* Parses `text` into a tree whose root is at `depth`. */
+static psld_status build_tree(const char *text, size_t size, const char *origin, int is_override, int depth,
+                              psld_node **root)
 {
     *root = NULL;
     if (size > MAX_TEXT)
         return psld_fail(PSLD_BAD_INPUT, "%s: longer than the %d bytes that it may have", origin, MAX_TEXT);
     PSLD_TRY(check_text(text, size, origin, is_override));
-    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* libyaml would count the mark as a column */
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* libyaml would count the byte order mark as a column */
         text += 3;
         size -= 3;
     }
@@ -426,7 +429,7 @@ static psld_status build(const char *text, size_t size, const char *origin, int 
 
 /* ---- Documents --------------------------------------------------------------------------------------------------- */
 
-/* Keeps a copy of at most ORIGIN_SHOWN bytes of an override, all of a file's name: it must stay useful. */
+/* Keeps a copy of an override's text, at most ORIGIN_SHOWN bytes, or of a whole file name. */
 static psld_status add_origin(psld_yaml *yaml, const char *text, int is_override, const char **origin)
 {
     size_t length = strlen(text), shown = is_override ? (size_t)shown_length(text, ORIGIN_SHOWN) : length;
@@ -448,7 +451,7 @@ psld_status psld_yaml_parse(const char *text, size_t size, const char *origin, p
     if (!y) return PSLD_NO_MEMORY;
     const char *kept = NULL;
     psld_status status = add_origin(y, origin, 0, &kept);
-    if (status == PSLD_OK) status = build(text, size, kept, 0, 1, &y->root);
+    if (status == PSLD_OK) status = build_tree(text, size, kept, 0, 1, &y->root);
     if (status != PSLD_OK) {
         psld_yaml_free(y);
         return status;
@@ -498,7 +501,7 @@ const psld_node *psld_yaml_root(const psld_yaml *yaml)
 
 /* ---- Overrides --------------------------------------------------------------------------------------------------- */
 
-/* Cuts "a.b.c" into its keys, in place. Returns their number, or 0 when one is empty or there are too many. */
+/* Splits "a.b.c" into its keys, in place. Returns their number; 0 if a key is empty or there are too many. */
 static size_t split_keys(char *path, char *keys[MAX_KEYS])
 {
     size_t count = 0;
@@ -512,7 +515,7 @@ static size_t split_keys(char *path, char *keys[MAX_KEYS])
     return count;
 }
 
-static psld_node *find(const psld_node *map, const char *key)
+static psld_node *find_entry(const psld_node *map, const char *key)
 {
     for (size_t i = 0; i < map->size; i++)
         if (strcmp(map->items[i]->key, key) == 0) return map->items[i];
@@ -525,10 +528,10 @@ static int is_null(const psld_node *node)
            (!*node->text || strcmp(node->text, "~") == 0 || psld_text_same(node->text, "null"));
 }
 
-/* Puts `value` under `key` into the map, in the place of what was there. */
-static psld_status put(psld_node *map, const char *key, psld_node *value)
+/* Sets the value of a key in the map, replacing the old one. */
+static psld_status set_entry(psld_node *map, const char *key, psld_node *value)
 {
-    psld_node *old = find(map, key);
+    psld_node *old = find_entry(map, key);
     if (!old) PSLD_TRY(grow_items(map));
     value->key = psld_copy_text(key);
     if (!value->key) return PSLD_NO_MEMORY;
@@ -540,13 +543,13 @@ static psld_status put(psld_node *map, const char *key, psld_node *value)
 }
 
 /* Replaces *value by a map that has it as its only entry. */
-static psld_status wrap(const char *key, psld_node **value)
+static psld_status wrap_in_map(const char *key, psld_node **value)
 {
     psld_node *map = psld_alloc(1, sizeof *map);
     if (!map) return PSLD_NO_MEMORY;
     map->kind = PSLD_NODE_MAP;
     map->origin = (*value)->origin;
-    psld_status status = put(map, key, *value);
+    psld_status status = set_entry(map, key, *value);
     if (status != PSLD_OK)
         node_free(map);
     else
@@ -554,14 +557,14 @@ static psld_status wrap(const char *key, psld_node **value)
     return status;
 }
 
-/* Puts the value in its place. The tree changes in the last step alone, after all that can fail. */
-static psld_status assign(psld_yaml *yaml, char *const *keys, size_t count, psld_node **value)
+/* Stores the value in the tree. The tree is changed only in the last step, after everything that can fail. */
+static psld_status assign_value(psld_yaml *yaml, char *const *keys, size_t count, psld_node **value)
 {
     psld_node *map = yaml->root;
     const char *origin = (*value)->origin;
     size_t at = 0;
     for (; at + 1 < count && map->kind == PSLD_NODE_MAP; at++) {
-        psld_node *next = find(map, keys[at]);
+        psld_node *next = find_entry(map, keys[at]);
         if (!next || is_null(next)) break;
         map = next;
     }
@@ -571,8 +574,8 @@ static psld_status assign(psld_yaml *yaml, char *const *keys, size_t count, psld
             return psld_fail(PSLD_BAD_INPUT, "%s: %s holds no map of keys", origin, map->origin);
         return psld_fail(PSLD_BAD_INPUT, "%s: %s is no map of keys", origin, path);
     }
-    for (size_t i = count - 1; i > at; i--) PSLD_TRY(wrap(keys[i], value));
-    PSLD_TRY(put(map, keys[at], *value));
+    for (size_t i = count - 1; i > at; i--) PSLD_TRY(wrap_in_map(keys[i], value));
+    PSLD_TRY(set_entry(map, keys[at], *value));
     *value = NULL;
     return PSLD_OK;
 }
@@ -593,8 +596,8 @@ psld_status psld_yaml_override(psld_yaml *yaml, const char *assignment)
         status =
             psld_fail(PSLD_BAD_INPUT, "%s: expected 1 to %d keys with '.' between them before '='", origin, MAX_KEYS);
     else
-        status = build(equals + 1, strlen(equals + 1), origin, 1, (int)count + 1, &value);
-    if (status == PSLD_OK) status = assign(yaml, keys, count, &value);
+        status = build_tree(equals + 1, strlen(equals + 1), origin, 1, (int)count + 1, &value);
+    if (status == PSLD_OK) status = assign_value(yaml, keys, count, &value);
     node_free(value);
     psld_release(path);
     return status;
@@ -626,7 +629,7 @@ const char *psld_node_key_at(const psld_node *map, size_t index)
 
 const psld_node *psld_node_get(const psld_node *map, const char *key)
 {
-    return map && map->kind == PSLD_NODE_MAP ? find(map, key) : NULL;
+    return map && map->kind == PSLD_NODE_MAP ? find_entry(map, key) : NULL;
 }
 
 static psld_status fail_unknown(const psld_node *map, const psld_node *item, const char *const *known)
@@ -670,7 +673,7 @@ psld_status psld_node_number(const psld_node *node, double *number)
     return PSLD_OK;
 }
 
-/* Also takes 1e6 and 3.0, up to where float64 has every whole number. */
+/* Also accepts 1e6 and 3.0, up to the largest number below which float64 has every integer. */
 static int read_integer(const psld_node *node, int64_t *value)
 {
     double number = 0;

@@ -1,5 +1,5 @@
-/* Writing a tree as YAML: maps in block style, one key a line; lists in flow style, "[1, 2, 2]"; text is quoted
- * wherever it could be taken for anything else. */
+/* Writes a tree as YAML: maps in block style, one key per line; lists in flow style, "[1, 2, 2]"; text is quoted if
+ * it could be taken for anything else. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef struct writer {
     psld_status status; /* the first failure; nothing is written after it */
 } writer;
 
-static void put(writer *w, const char *bytes, size_t count)
+static void put_yaml_bytes(writer *w, const char *bytes, size_t count)
 {
     if (w->status != PSLD_OK) return;
     w->status = psld_grow((void **)&w->text, &w->capacity, w->size + count + 1, 1);
@@ -22,12 +22,12 @@ static void put(writer *w, const char *bytes, size_t count)
     w->text[w->size] = 0;
 }
 
-static void put_text(writer *w, const char *text)
+static void put_yaml_text(writer *w, const char *text)
 {
-    put(w, text, strlen(text));
+    put_yaml_bytes(w, text, strlen(text));
 }
 
-/* Letters, digits and a few signs can stand alone, unless they are a list's dash or begin as a document's end does. */
+/* Letters, digits and a few signs need no quotes, unless the text begins like a list item or the end of a document. */
 static int is_plain(const char *text)
 {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+./ =";
@@ -57,47 +57,47 @@ size_t psld_yaml_put_scalar(const char *text, char *to)
     return (size_t)(to + 1 - begin);
 }
 
-static void put_scalar(writer *w, const char *text)
+static void put_yaml_scalar(writer *w, const char *text)
 {
     if (w->status != PSLD_OK) return;
     w->status = psld_grow((void **)&w->text, &w->capacity, w->size + PSLD_YAML_ROOM(text), 1);
     if (w->status == PSLD_OK) w->size += psld_yaml_put_scalar(text, w->text + w->size);
 }
 
-static void put_flow(writer *w, const psld_node *node)
+static void put_yaml_flow(writer *w, const psld_node *node)
 {
     const char *text = "";
     psld_node_kind kind = psld_node_kind_of(node);
     if (kind == PSLD_NODE_SCALAR) {
         psld_node_text(node, &text);
-        put_scalar(w, text);
+        put_yaml_scalar(w, text);
         return;
     }
-    put_text(w, kind == PSLD_NODE_LIST ? "[" : "{");
+    put_yaml_text(w, kind == PSLD_NODE_LIST ? "[" : "{");
     for (size_t i = 0; i < psld_node_size(node); i++) {
-        if (i) put_text(w, ", ");
+        if (i) put_yaml_text(w, ", ");
         if (kind == PSLD_NODE_MAP) {
-            put_scalar(w, psld_node_key_at(node, i));
-            put_text(w, ": ");
+            put_yaml_scalar(w, psld_node_key_at(node, i));
+            put_yaml_text(w, ": ");
         }
-        put_flow(w, psld_node_at(node, i));
+        put_yaml_flow(w, psld_node_at(node, i));
     }
-    put_text(w, kind == PSLD_NODE_LIST ? "]" : "}");
+    put_yaml_text(w, kind == PSLD_NODE_LIST ? "]" : "}");
 }
 
-static void put_block(writer *w, const psld_node *map, int depth)
+static void put_yaml_block(writer *w, const psld_node *map, int depth)
 {
     for (size_t i = 0; i < psld_node_size(map); i++) {
         const psld_node *value = psld_node_at(map, i);
-        for (int d = 0; d < depth; d++) put_text(w, "  ");
-        put_scalar(w, psld_node_key_at(map, i));
+        for (int d = 0; d < depth; d++) put_yaml_text(w, "  ");
+        put_yaml_scalar(w, psld_node_key_at(map, i));
         if (psld_node_kind_of(value) == PSLD_NODE_MAP && psld_node_size(value) > 0) {
-            put_text(w, ":\n");
-            put_block(w, value, depth + 1);
+            put_yaml_text(w, ":\n");
+            put_yaml_block(w, value, depth + 1);
         } else {
-            put_text(w, ": ");
-            put_flow(w, value);
-            put_text(w, "\n");
+            put_yaml_text(w, ": ");
+            put_yaml_flow(w, value);
+            put_yaml_text(w, "\n");
         }
     }
 }
@@ -107,10 +107,10 @@ psld_status psld_yaml_text(const psld_yaml *yaml, char **text)
     writer w = {0};
     const psld_node *root = psld_yaml_root(yaml);
     if (psld_node_kind_of(root) == PSLD_NODE_MAP && psld_node_size(root) > 0) {
-        put_block(&w, root, 0);
+        put_yaml_block(&w, root, 0);
     } else {
-        put_flow(&w, root);
-        put_text(&w, "\n");
+        put_yaml_flow(&w, root);
+        put_yaml_text(&w, "\n");
     }
     if (w.status != PSLD_OK) {
         psld_release(w.text);
