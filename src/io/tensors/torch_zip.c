@@ -20,7 +20,7 @@ typedef struct archive {
     psld_zip *zip;
     const char *folder; /* in the archive: "NAME/" */
     size_t folder_length;
-    const void **zip_elements; /* of the storage that an entry is, by the entry's number; NULL: not yet asked for */
+    const void **elements; /* of the storage that an entry is, by the entry's number; NULL: not yet asked for */
 } archive;
 
 static const psld_zip_entry *find_archive_entry(const archive *a, const char *name, size_t length)
