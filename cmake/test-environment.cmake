@@ -3,7 +3,7 @@
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH source_dir)
 set(ENV{PSLD_SOURCE} "${source_dir}")
 
-# Golden files are not part of the source; tests that want them skip when there are none.
+# A second, larger set of golden files beside those of tests/golden; tests that want what only it has skip without it.
 if(NOT DEFINED ENV{PSLD_GOLDEN})
     cmake_path(SET golden NORMALIZE "${source_dir}/../shared/golden")
     if(IS_DIRECTORY "${golden}")

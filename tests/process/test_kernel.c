@@ -48,11 +48,9 @@ static double relative_error(int k, const double *found, const double *truth)
     return worst;
 }
 
-static void golden_kernels(void **state)
+static void check_kernels(const char *folder)
 {
-    (void)state;
-    json_t *rows = golden_json("kernels.json");
-    if (!rows) skip();
+    json_t *rows = golden_json(folder, "kernels.json");
     double worst[3] = {0};
     for (size_t r = 0; r < json_array_size(rows); r++) {
         const json_t *row = json_array_get(rows, r);
@@ -72,9 +70,16 @@ static void golden_kernels(void **state)
         }
         psld_recipe_free(recipe);
     }
-    printf("kernels.json: %zu rows, largest relative error: mean %.2g, cov %.2g, chol %.2g (1e-12)\n",
+    printf("%s: %zu kernels: largest relative error: mean %.2g, cov %.2g, chol %.2g, tolerance 1e-12\n", folder,
            json_array_size(rows), worst[0], worst[1], worst[2]);
     json_decref(rows);
+}
+
+static void golden_kernels(void **state)
+{
+    (void)state;
+    const golden_list *list = golden_find("kernels.json");
+    for (size_t i = 0; i < list->count; i++) check_kernels(list->folders[i]);
 }
 
 /* ---- A second method: Gauss-Legendre quadrature of int exp(A s) S exp(A' s) ds in long double -------------------- */

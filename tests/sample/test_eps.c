@@ -1,7 +1,6 @@
 /* What eps means: for every factor and both kernels an ideal source says the same score, so everything that is made of it
  * is the same. Checked against the plain recipe (lower factor, kernel given x_0), against the exact covariance of Gaussian
  * data, and, where the golden files are at hand, against steps of the original code. */
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "golden.h"
+#include "golden_network.h"
 #include "psld_eval.h"
 #include "recipes.h"
 #include "sample/corrector.h"
@@ -632,30 +631,19 @@ static void differences_are_named(void **state)
 
 #define GOLDEN_TOLERANCE 2e-6 /* of the largest number: networks are in float32 */
 
-static psld_array *golden_states(const char *folder, const char *name)
-{
-    char path[1024];
-    psld_array *array, *wide;
-    snprintf(path, sizeof path, "%s/%s/%s", golden_folder(), folder, name);
-    if (psld_array_load(path, &array) != PSLD_OK) return NULL;
-    must(psld_array_convert(array, PSLD_F64, &wide));
-    psld_array_free(array);
-    return wide;
-}
-
 /* z0 -> euler2: Euler steps of the probability flow along t = 1, 0.7, 0.2. */
 static void check_euler(const char *folder, const psld_array *z0, const psld_array *expected)
 {
-    char path[2][1024];
+    char weights[GOLDEN_PATH], config[GOLDEN_PATH];
     psld_model *model;
     psld_model_options how;
     psld_sample_options options;
     psld_model_defaults(&how);
     psld_sample_defaults(&options);
-    snprintf(path[0], sizeof path[0], "%s/%s/model.ckpt", golden_folder(), folder);
-    snprintf(path[1], sizeof path[1], "%s/%s/config.yaml", golden_folder(), folder);
-    how.config = path[1];
-    must(psld_model_open(path[0], &how, &model));
+    golden_weights(folder, weights);
+    golden_path(folder, "config.yaml", config);
+    how.config = config;
+    must(psld_model_open(weights, &how, &model));
     options.sampler = "euler-ode";
     options.grid = "1,0.7,0.2";
     options.denoise = 0;
@@ -663,9 +651,7 @@ static void check_euler(const char *folder, const psld_array *z0, const psld_arr
     size_t k = (size_t)psld_recipe_get(psld_model_recipe(model))->k;
     must(psld_sample(psld_model_recipe(model), psld_model_source(model), &options, 0, z0->shape[0],
                      z0->count / z0->shape[0] / k, z0->data, z, NULL));
-    double error = difference(z0->count, z, expected->data);
-    printf("%s: two Euler steps of the flow: error %.2g, tolerance %.2g\n", folder, error, GOLDEN_TOLERANCE);
-    if (!(error < GOLDEN_TOLERANCE)) fail_msg("%s: off by %g", folder, error);
+    golden_report(folder, "two Euler steps of the flow", difference(z0->count, z, expected->data), GOLDEN_TOLERANCE);
     free(z);
     psld_model_free(model);
 }
@@ -673,23 +659,14 @@ static void check_euler(const char *folder, const psld_array *z0, const psld_arr
 static void golden_steps(void **state)
 {
     (void)state;
-    int checked = 0;
-    DIR *dir = opendir(golden_folder());
-    if (!dir) {
-        printf("skipped: no %s\n", golden_folder());
-        skip();
-    }
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        psld_array *z0 = golden_states(entry->d_name, "z0.npy"), *end = golden_states(entry->d_name, "euler2.npy");
-        if (z0 && end) {
-            check_euler(entry->d_name, z0, end);
-            checked++;
-        }
+    const golden_list *list = golden_find("euler2.npy");
+    for (size_t i = 0; i < list->count; i++) {
+        psld_array *z0 = golden_array(list->folders[i], "z0.npy", PSLD_F64),
+                   *end = golden_array(list->folders[i], "euler2.npy", PSLD_F64);
+        check_euler(list->folders[i], z0, end);
         psld_array_free(z0);
         psld_array_free(end);
     }
-    closedir(dir);
-    printf("%d folders with steps of the flow\n", checked);
 }
 
 int main(void)

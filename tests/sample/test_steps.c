@@ -93,11 +93,9 @@ static double check_trajectory(const json_t *row)
     return error;
 }
 
-static void golden_steps(void **state)
+static void check_steps(const char *folder)
 {
-    (void)state;
-    json_t *golden = golden_json("steps.json");
-    if (!golden) skip();
+    json_t *golden = golden_json(folder, "steps.json");
     const json_t *cases = json_object_get(golden, "cases");
     double worst = 0;
     for (size_t i = 0; i < json_array_size(cases); i++) {
@@ -108,8 +106,16 @@ static void golden_steps(void **state)
             fail_msg("%s %s %s: off by %g", golden_text(row, "name"), golden_text(row, "sampler"),
                      golden_text(row, "grid"), error);
     }
-    printf("steps.json: %zu trajectories, largest relative error %.2g (1e-11)\n", json_array_size(cases), worst);
+    printf("%s: %zu trajectories: largest relative error %.2g, tolerance 1e-11\n", folder, json_array_size(cases),
+           worst);
     json_decref(golden);
+}
+
+static void golden_steps(void **state)
+{
+    (void)state;
+    const golden_list *list = golden_find("steps.json");
+    for (size_t i = 0; i < list->count; i++) check_steps(list->folders[i]);
 }
 
 int main(void)

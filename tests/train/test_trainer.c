@@ -9,11 +9,10 @@
 
 #include <cmocka.h>
 
-#include "golden.h"
+#include "golden_network.h"
 #include "kernels/adam.h"
 #include "kernels/backend.h"
 #include "model/files/process_read.h"
-#include "model/networks/network.h"
 #include "train/trainer.h"
 
 /* ---- The update -------------------------------------------------------------------------------------------------- */
@@ -48,143 +47,167 @@ static void adam_formula(void **state)
 
 /* ---- Golden steps ------------------------------------------------------------------------------------------------ */
 
-static psld_array *load_floats(const char *name)
+typedef struct trace {
+    const char *folder;
+    json_t *about;
+    psld_array *x0, *t, *eps; /* [steps][batch][...] */
+    psld_network *network;
+    psld_recipe *recipe;
+    psld_trainer *trainer;
+    size_t steps, batch, dim, k, predicted;
+} trace;
+
+static double trace_number(const trace *s, const char *key)
 {
-    char path[1024];
-    psld_array *array, *floats;
-    snprintf(path, sizeof path, "%s/tiny-ddpmpp/%s", golden_folder(), name);
-    if (psld_array_load(path, &array) != PSLD_OK) return NULL;
-    assert_int_equal(psld_array_convert(array, PSLD_F32, &floats), PSLD_OK);
-    psld_array_free(array);
-    return floats;
+    return golden_number(json_object_get(s->about, key));
 }
 
-static psld_array *load_doubles(const char *name)
+/* How far the numbers of a step are from those of the list `key`, relatively. */
+static double trace_error(const trace *s, const char *key, size_t step, double found)
 {
-    char path[1024];
-    psld_array *array;
-    snprintf(path, sizeof path, "%s/tiny-ddpmpp/%s", golden_folder(), name);
-    assert_int_equal(psld_array_load(path, &array), PSLD_OK);
-    assert_int_equal(array->type, PSLD_F64);
-    return array;
+    return fabs(found / golden_number(json_array_get(json_object_get(s->about, key), step)) - 1);
 }
 
 /* z_t = mean map of (x_0, 0) + factor eps. */
-static void perturb(const psld_recipe *recipe, double t, size_t dim, const float *x0, const float *eps, float *z)
+static void perturb(const trace *s, double t, const float *x0, const float *eps, float *z)
 {
-    double mean[4], factor[4];
-    assert_int_equal(psld_recipe_kernel(recipe, t, PSLD_HSM, mean, NULL, NULL), PSLD_OK);
-    assert_int_equal(psld_recipe_factor(recipe, t, PSLD_HSM, factor, NULL), PSLD_OK);
-    for (size_t a = 0; a < 2; a++)
-        for (size_t j = 0; j < dim; j++)
-            z[a * dim + j] = (float)(mean[2 * a] * (double)x0[j] + factor[2 * a] * (double)eps[j] +
-                                     factor[2 * a + 1] * (double)eps[dim + j]);
+    double mean[PSLD_MATRIX_SIZE], factor[PSLD_MATRIX_SIZE];
+    assert_int_equal(psld_recipe_kernel(s->recipe, t, PSLD_HSM, mean, NULL, NULL), PSLD_OK);
+    assert_int_equal(psld_recipe_factor(s->recipe, t, PSLD_HSM, factor, NULL), PSLD_OK);
+    for (size_t a = 0; a < s->k; a++)
+        for (size_t j = 0; j < s->dim; j++) {
+            double sum = mean[s->k * a] * (double)x0[j];
+            for (size_t b = 0; b < s->k; b++) sum += factor[s->k * a + b] * (double)eps[b * s->dim + j];
+            z[a * s->dim + j] = (float)sum;
+        }
 }
 
-/* Root mean square of found - expected over that of expected - start. */
-static double relative_to_way(const psld_network *network, const char *file, const float *found, const float *start)
+/* Root mean square of found - expected over that of expected - start, of the tensors that the file has. */
+static double relative_to_way(const trace *s, const char *file, const float *found, const float *start)
 {
-    char path[1024];
+    char path[GOLDEN_PATH];
     psld_tensors *tensors;
     double off = 0, way = 0;
-    snprintf(path, sizeof path, "%s/tiny-ddpmpp/%s", golden_folder(), file);
+    size_t compared = 0;
+    golden_path(s->folder, file, path);
     assert_int_equal(psld_tensors_open(path, &tensors), PSLD_OK);
-    for (size_t i = 0; i < network->graph->parameter_count; i++) {
-        const psld_parameter *p = &network->graph->parameters[i];
+    for (size_t i = 0; i < s->network->graph->parameter_count; i++) {
+        const psld_parameter *p = &s->network->graph->parameters[i];
         const psld_tensor *tensor = psld_tensors_find(tensors, p->name);
-        assert_non_null(tensor);
+        if (!tensor) continue;
         float *expected = malloc(p->count * sizeof *expected);
+        assert_int_equal(tensor->count, p->count);
         psld_tensor_to_f32(tensor, expected);
         for (size_t j = 0; j < p->count; j++) {
             off += pow((double)found[p->offset + j] - (double)expected[j], 2);
             way += pow((double)expected[j] - (double)start[p->offset + j], 2);
         }
         free(expected);
+        compared++;
     }
+    assert_true(compared > 0 && compared == tensors->count);
     psld_tensors_free(tensors);
     return sqrt(off / way);
 }
 
-typedef struct setting {
-    psld_network *network;
-    psld_recipe *recipe;
-    psld_trainer *trainer;
-} setting;
-
-static void set_up(setting *s, const json_t *golden, int batch)
+static void open_trainer(trace *s)
 {
-    char path[1024];
-    psld_yaml *yaml;
-    psld_tensors *tensors;
-    psld_network_config config;
     psld_trainer_options options;
-    snprintf(path, sizeof path, "%s/tiny-ddpmpp/config.yaml", golden_folder());
-    assert_int_equal(psld_yaml_load(path, &yaml), PSLD_OK);
-    assert_int_equal(psld_network_config_read(psld_yaml_root(yaml), NULL, &config), PSLD_OK);
-    assert_int_equal(psld_process_read(psld_yaml_root(yaml), &s->recipe), PSLD_OK);
-    config.dropout = golden_number(json_object_get(golden, "dropout"));
-    psld_yaml_free(yaml);
-    snprintf(path, sizeof path, "%s/tiny-ddpmpp/model.safetensors", golden_folder());
-    assert_int_equal(psld_tensors_open(path, &tensors), PSLD_OK);
-    assert_int_equal(psld_network_create(&config, &s->network), PSLD_OK);
-    assert_int_equal(psld_network_load(s->network, tensors, ""), PSLD_OK);
-    psld_tensors_free(tensors);
     psld_trainer_defaults(&options);
     options.backend = psld_backend_fastest();
-    options.batch = batch;
-    options.rate = golden_number(json_object_get(golden, "lr"));
-    options.warmup = (long)golden_number(json_object_get(golden, "warmup"));
-    options.clip = golden_number(json_object_get(golden, "grad_clip"));
-    options.ema = golden_number(json_object_get(golden, "ema_decay"));
+    options.batch = (int)s->batch;
+    options.rate = trace_number(s, "lr");
+    options.warmup = (long)trace_number(s, "warmup");
+    options.clip = trace_number(s, "grad_clip");
+    options.ema = trace_number(s, "ema_decay");
     assert_int_equal(psld_trainer_create(s->network, &options, &s->trainer), PSLD_OK);
+}
+
+static void open_trace(const char *folder, trace *s)
+{
+    char path[GOLDEN_PATH];
+    psld_yaml *yaml;
+    *s = (trace){.folder = folder, .about = golden_json(folder, "train.json")};
+    s->x0 = golden_array(folder, "train_x0.npy", PSLD_F32);
+    s->t = golden_array(folder, "train_t.npy", PSLD_F64);
+    s->eps = golden_array(folder, "train_eps.npy", PSLD_F32);
+    assert_true(s->x0 && s->t && s->eps);
+    golden_path(folder, "config.yaml", path);
+    assert_int_equal(psld_yaml_load(path, &yaml), PSLD_OK);
+    assert_int_equal(psld_process_read(psld_yaml_root(yaml), &s->recipe), PSLD_OK);
+    psld_yaml_free(yaml);
+    s->steps = s->x0->shape[0];
+    s->batch = s->x0->shape[1];
+    s->dim = s->x0->count / s->steps / s->batch;
+    s->k = (size_t)psld_recipe_get(s->recipe)->k;
+    assert_string_equal(s->k > 1 ? golden_text(s->about, "mode") : "hsm", "hsm"); /* given x_0 alone */
+    psld_network_config config = golden_config(folder);
+    s->predicted = (size_t)config.out_ch * s->k / (size_t)config.in_ch;
+    config.dropout = trace_number(s, "dropout");
+    golden_weights(folder, path);
+    s->network = golden_network(&config, path);
+    open_trainer(s);
+}
+
+static void close_trace(trace *s)
+{
+    psld_trainer_free(s->trainer);
+    psld_network_free(s->network);
+    psld_recipe_free(s->recipe);
+    psld_array_free(s->x0);
+    psld_array_free(s->t);
+    psld_array_free(s->eps);
+    json_decref(s->about);
+}
+
+/* One step; a network that predicts fewer variables than there are is trained on the last ones. */
+static void trace_step(trace *s, size_t step, float *z, float *times, float *target, double *loss, double *norm)
+{
+    size_t said = s->predicted * s->dim;
+    for (size_t i = 0; i < s->batch; i++) {
+        size_t sample = step * s->batch + i;
+        const float *eps = (const float *)s->eps->data + sample * s->k * s->dim;
+        double time = ((const double *)s->t->data)[sample];
+        times[i] = (float)time;
+        perturb(s, time, (const float *)s->x0->data + sample * s->dim, eps, z + i * s->k * s->dim);
+        memcpy(target + i * said, eps + (s->k - s->predicted) * s->dim, said * sizeof *target);
+    }
+    assert_int_equal(psld_trainer_step(s->trainer, (int)s->batch, 0, z, times, target, loss, norm), PSLD_OK);
+}
+
+static void check_trace(const char *folder)
+{
+    trace s;
+    open_trace(folder, &s);
+    size_t count = s.network->graph->parameter_elements, state = s.batch * s.k * s.dim;
+    float *start = malloc(count * sizeof *start), *z = malloc(state * sizeof *z),
+          *times = malloc(s.batch * sizeof *times), *target = malloc(state * sizeof *target);
+    memcpy(start, s.network->weights, count * sizeof *start);
+    double worst_loss = 0, worst_norm = 0, loss, norm;
+    for (size_t k = 0; k < s.steps; k++) {
+        trace_step(&s, k, z, times, target, &loss, &norm);
+        worst_loss = fmax(worst_loss, trace_error(&s, "loss", k, loss));
+        worst_norm = fmax(worst_norm, trace_error(&s, "grad_norm", k, norm));
+    }
+    golden_report(folder, "loss of training steps", worst_loss, 2e-6);
+    golden_report(folder, "their gradient norms", worst_norm, 1e-5);
+    golden_report(folder, "weights after them, of the distance moved",
+                  relative_to_way(&s, "train_final.safetensors", s.network->weights, start), 2e-3);
+    golden_report(folder, "average of the weights, of the distance moved",
+                  relative_to_way(&s, "train_final_ema.safetensors", psld_trainer_average(s.trainer), start), 2e-3);
+    assert_int_equal(psld_trainer_steps(s.trainer), s.steps);
+    free(start);
+    free(z);
+    free(times);
+    free(target);
+    close_trace(&s);
 }
 
 static void golden_steps(void **state)
 {
     (void)state;
-    json_t *golden = golden_json("tiny-ddpmpp/train.json");
-    if (!golden) skip();
-    psld_array *x0 = load_floats("train_x0.npy"), *t = load_doubles("train_t.npy"), *eps = load_floats("train_eps.npy");
-    size_t steps = x0->shape[0], batch = x0->shape[1], dim = x0->count / steps / batch;
-    setting s;
-    set_up(&s, golden, (int)batch);
-    size_t count = s.network->graph->parameter_elements;
-    float *start = malloc(count * sizeof *start), *z = malloc(batch * 2 * dim * sizeof *z),
-          *times = malloc(batch * sizeof *times);
-    memcpy(start, s.network->weights, count * sizeof *start);
-    double worst_loss = 0, worst_norm = 0;
-    for (size_t k = 0; k < steps; k++) {
-        const float *noise = (const float *)eps->data + k * batch * 2 * dim;
-        double loss, norm;
-        for (size_t i = 0; i < batch; i++) {
-            double time = ((const double *)t->data)[k * batch + i];
-            times[i] = (float)time;
-            perturb(s.recipe, time, dim, (const float *)x0->data + (k * batch + i) * dim, noise + i * 2 * dim,
-                    z + i * 2 * dim);
-        }
-        assert_int_equal(psld_trainer_step(s.trainer, (int)batch, 0, z, times, noise, &loss, &norm), PSLD_OK);
-        worst_loss =
-            fmax(worst_loss, fabs(loss / golden_number(json_array_get(json_object_get(golden, "loss"), k)) - 1));
-        worst_norm =
-            fmax(worst_norm, fabs(norm / golden_number(json_array_get(json_object_get(golden, "grad_norm"), k)) - 1));
-    }
-    double weights = relative_to_way(s.network, "train_final.safetensors", s.network->weights, start);
-    double average = relative_to_way(s.network, "train_final_ema.safetensors", psld_trainer_average(s.trainer), start);
-    printf("tiny-ddpmpp, %zu steps: loss off by %.2g (2e-6), gradient norm %.2g (1e-5), weights %.2g and average %.2g "
-           "of the way (2e-3)\n",
-           steps, worst_loss, worst_norm, weights, average);
-    assert_true(worst_loss <= 2e-6 && worst_norm <= 1e-5 && weights <= 2e-3 && average <= 2e-3);
-    assert_int_equal(psld_trainer_steps(s.trainer), steps);
-    free(start);
-    free(z);
-    free(times);
-    psld_trainer_free(s.trainer);
-    psld_network_free(s.network);
-    psld_recipe_free(s.recipe);
-    psld_array_free(x0);
-    psld_array_free(t);
-    psld_array_free(eps);
-    json_decref(golden);
+    const golden_list *list = golden_find("train.json");
+    for (size_t i = 0; i < list->count; i++) check_trace(list->folders[i]);
 }
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
