@@ -19,7 +19,7 @@ typedef struct psld_training psld_training;
 typedef struct psld_training_metric {
     /* `weights` is train.metric_weights ("": none), `rank` that of a sample of the data. */
     psld_status (*open)(const char *weights, int rank, void **state);
-    psld_status (*refer)(void *state, const psld_array *data); /* once, before the first measurement */
+    psld_status (*set_reference)(void *state, const psld_array *data); /* once, before the first measurement */
     psld_status (*measure)(void *state, const psld_array *samples, double *distance);
     void (*close)(void *state);
 } psld_training_metric;

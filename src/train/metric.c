@@ -1,6 +1,6 @@
 /* What measures is not known here: it comes through the public interface, since the layer of metrics stands above this
  * one. Samples are those of the pictures (train.sampler, train.sample_nfe, the run's seed), more of them; the data are
- * the first places of the fixed shuffle: what is held out, and then, if that is not enough, data to train on. */
+ * the first positions of the fixed shuffle: what is held out, and then, if that is not enough, data to train on. */
 #include "train/metric.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@
 
 psld_status psld_training_metric_open(psld_training *t, const psld_training_metric *metric)
 {
-    t->best = (double)INFINITY;
+    t->best_distance = (double)INFINITY;
     if (t->settings.train.metric_every == 0) return PSLD_OK;
     if (t->model->kind != PSLD_SCORE_MODEL)
         return psld_fail(PSLD_BAD_INPUT, "train.metric_every: a classifier has no samples to measure; expected 0");
@@ -40,7 +40,7 @@ psld_status psld_training_metric_resume(psld_training *t)
     char *line = psld_alloc(LONGEST_LINE, 1);
     while (line && file && fgets(line, LONGEST_LINE, file)) {
         json_t *entry = json_loads(line, 0, NULL), *distance = json_object_get(entry, "metric");
-        if (json_is_number(distance)) t->best = fmin(t->best, json_number_value(distance));
+        if (json_is_number(distance)) t->best_distance = fmin(t->best_distance, json_number_value(distance));
         json_decref(entry);
     }
     if (file) fclose(file);
@@ -50,37 +50,37 @@ psld_status psld_training_metric_resume(psld_training *t)
 }
 
 /* As many items of the data as samples will be drawn, as far as there are so many. */
-static psld_status read_data(psld_training *t, psld_array **data)
+static psld_status read_reference(psld_training *t, psld_array **data)
 {
     size_t shape[PSLD_MAX_RANK + 1];
     uint64_t count = psld_data_count(t->data), wanted = (uint64_t)t->settings.train.metric_count;
-    psld_feed *feed;
-    psld_feed_options options = {.seed = (uint64_t)t->settings.seed, .end = count < wanted ? count : wanted};
+    psld_loader *loader;
+    psld_loader_options options = {.seed = (uint64_t)t->settings.seed, .end = count < wanted ? count : wanted};
     int rank = psld_data_shape(t->data, shape + 1);
     shape[0] = (size_t)options.end;
     PSLD_TRY(psld_array_create(PSLD_F32, rank + 1, shape, data));
-    psld_status status = psld_feed_create(t->data, &options, &feed);
-    if (status == PSLD_OK) status = psld_feed_take(feed, 0, shape[0], (*data)->data, NULL);
-    psld_feed_free(feed);
+    psld_status status = psld_loader_create(t->data, &options, &loader);
+    if (status == PSLD_OK) status = psld_loader_read(loader, 0, shape[0], (*data)->data, NULL);
+    psld_loader_free(loader);
     return status;
 }
 
 /* What samples are compared with is looked at once. */
-static psld_status refer_to_data(psld_training *t)
+static psld_status give_reference(psld_training *t)
 {
     psld_array *data = NULL;
-    if (t->metric_refers) return PSLD_OK;
-    psld_status status = read_data(t, &data);
-    if (status == PSLD_OK) status = t->metric->refer(t->metric_state, data);
+    if (t->metric_has_data) return PSLD_OK;
+    psld_status status = read_reference(t, &data);
+    if (status == PSLD_OK) status = t->metric->set_reference(t->metric_state, data);
     psld_array_free(data);
-    t->metric_refers = status == PSLD_OK;
+    t->metric_has_data = status == PSLD_OK;
     return status;
 }
 
 static psld_status keep_best(psld_training *t, double distance)
 {
-    if (!(distance < t->best)) return PSLD_OK;
-    t->best = distance;
+    if (!(distance < t->best_distance)) return PSLD_OK;
+    t->best_distance = distance;
     t->model->steps = psld_training_steps(t);
     return t->run ? psld_model_save(t->model, psld_run_folder_file(t->run, "best.safetensors")) : PSLD_OK;
 }
@@ -90,7 +90,7 @@ psld_status psld_training_metric_measure(psld_training *t, double *distance)
     psld_array *samples;
     *distance = (double)NAN;
     if (!t->metric) return PSLD_OK;
-    PSLD_TRY(refer_to_data(t));
+    PSLD_TRY(give_reference(t));
     PSLD_TRY(psld_training_draw(t, (size_t)t->settings.train.metric_count, &samples));
     psld_status status = t->metric->measure(t->metric_state, samples, distance);
     psld_array_free(samples);

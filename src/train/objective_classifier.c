@@ -3,30 +3,32 @@
 
 #include "train/objective.h"
 
-static size_t target_size(const psld_model *model)
+static size_t classifier_target_size(const psld_model *model)
 {
     (void)model;
     return 1;
 }
 
-static void set_up(const psld_settings *settings, const psld_model *model, psld_trainer_options *options)
+static void classifier_set_options(const psld_settings *settings, const psld_model *model,
+                                   psld_trainer_options *options)
 {
     (void)settings, (void)model;
     options->entropy = 1;
 }
 
-static psld_status fill(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n, psld_minibatch *batch)
+static psld_status classifier_fill(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch)
 {
-    psld_perturbed arrays = {.x = batch->x, .z = batch->z, .time = batch->time, .t = batch->t};
-    for (size_t i = 0; i < n; i++) batch->target[i] = (float)batch->label[i];
-    return psld_perturb(how, phase, first, n, &arrays);
+    for (size_t i = 0; i < batch->n; i++) batch->target[i] = (float)batch->label[i];
+    psld_microbatch states = *batch; /* the target is the label, not eps */
+    states.target = states.metric = NULL;
+    return psld_perturb(how, phase, &states);
 }
 
-static void judge(const psld_settings *settings, const psld_model *model, size_t n, psld_minibatch *batch)
+static void classifier_judge(const psld_settings *settings, const psld_model *model, psld_microbatch *batch)
 {
     size_t classes = psld_model_classes(model);
     (void)settings;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < batch->n; i++) {
         const float *logits = batch->out + i * classes;
         size_t likeliest = 0, label = (size_t)batch->label[i];
         double sum = 0;
@@ -42,8 +44,8 @@ const psld_objective psld_objective_classifier = {
     .name = "classifier",
     .prefix = "clf_fn.",
     .looks_at_output = 1,
-    .set_up = set_up,
-    .target_size = target_size,
-    .fill = fill,
-    .judge = judge,
+    .set_options = classifier_set_options,
+    .target_size = classifier_target_size,
+    .fill = classifier_fill,
+    .judge = classifier_judge,
 };

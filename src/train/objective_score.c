@@ -10,33 +10,27 @@ static size_t variables_of(const psld_model *model)
     return psld_model_predicts_data(model) ? 1 : (size_t)model->recipe->predicted;
 }
 
-static size_t target_size(const psld_model *model)
+static size_t score_target_size(const psld_model *model)
 {
     return psld_model_size(model) * variables_of(model);
 }
 
-static void set_up(const psld_settings *settings, const psld_model *model, psld_trainer_options *options)
+static void score_set_options(const psld_settings *settings, const psld_model *model, psld_trainer_options *options)
 {
     options->power = settings->train.l1 ? 1 : 2;
     options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? (int)variables_of(model) : 0;
 }
 
-static psld_status fill(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n, psld_minibatch *batch)
+static psld_status score_fill(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch)
 {
-    psld_perturbed arrays = {.x = batch->x,
-                             .z = batch->z,
-                             .target = batch->target,
-                             .metric = batch->metric,
-                             .time = batch->time,
-                             .t = batch->t};
-    return psld_perturb(how, phase, first, n, &arrays);
+    return psld_perturb(how, phase, batch);
 }
 
 /* Mean over a sample of e' M e, or of |e|^power. */
-static double error_of(const psld_minibatch *b, size_t row, size_t dim, size_t variables, int power)
+static double error_of(const psld_microbatch *b, size_t index, size_t dim, size_t variables, int power)
 {
-    const float *out = b->out + row * variables * dim, *target = b->target + row * variables * dim;
-    const float *metric = b->metric ? b->metric + row * variables * variables : NULL;
+    const float *out = b->out + index * variables * dim, *target = b->target + index * variables * dim;
+    const float *metric = b->metric ? b->metric + index * variables * variables : NULL;
     double sum = 0;
     for (size_t i = 0; i < variables; i++)
         for (size_t j = 0; j < dim; j++) {
@@ -48,18 +42,18 @@ static double error_of(const psld_minibatch *b, size_t row, size_t dim, size_t v
     return sum / (double)(variables * dim);
 }
 
-static void judge(const psld_settings *settings, const psld_model *model, size_t n, psld_minibatch *batch)
+static void score_judge(const psld_settings *settings, const psld_model *model, psld_microbatch *batch)
 {
     size_t dim = psld_model_size(model), variables = variables_of(model);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < batch->n; i++)
         batch->loss[i] = (float)error_of(batch, i, dim, variables, settings->train.l1 ? 1 : 2);
 }
 
 const psld_objective psld_objective_score = {
     .name = "score network",
     .prefix = "score_fn.",
-    .set_up = set_up,
-    .target_size = target_size,
-    .fill = fill,
-    .judge = judge,
+    .set_options = score_set_options,
+    .target_size = score_target_size,
+    .fill = score_fill,
+    .judge = score_judge,
 };

@@ -8,13 +8,12 @@
 #include "model/networks/precondition.h"
 #include "train/bins.h"
 
-enum { PIECE = 256 }; /* coordinates at a time: their noise stays in the cache */
+enum { BLOCK = 256 }; /* coordinates at a time: their noise stays in the cache */
 
 typedef struct perturb_job {
     const psld_perturbation *how;
     psld_phase phase;
-    uint64_t first;
-    const psld_perturbed *to;
+    psld_microbatch *batch;
     atomic_int failed;
 } perturb_job;
 
@@ -22,19 +21,19 @@ typedef struct perturb_job {
 typedef struct sample_kernel {
     psld_gaussian exact;
     double factor[PSLD_MATRIX_SIZE]; /* with the stabiliser */
-    psld_precondition network;       /* of clean data */
+    psld_precondition network;       /* that predicts clean data */
 } sample_kernel;
 
-/* A number for each of some coordinates, for each variable. */
-typedef double piece[PSLD_MAX_K][PIECE];
+/* A number per variable for each coordinate of a block. */
+typedef double block[PSLD_MAX_K][BLOCK];
 
 /* The states at the start, as far as they are given. */
-static size_t draw_start(const perturb_job *job, uint64_t sample, size_t row, size_t at, size_t count, piece start)
+static size_t draw_start(const perturb_job *job, uint64_t sample, size_t index, size_t at, size_t count, block start)
 {
     const psld_perturbation *how = job->how;
     const psld_recipe *recipe = how->recipe;
     size_t dim = how->dim, known = how->mode == PSLD_DSM ? (size_t)recipe->spec.k : 1;
-    for (size_t j = 0; j < count; j++) start[0][j] = (double)job->to->x[row * dim + at + j];
+    for (size_t j = 0; j < count; j++) start[0][j] = (double)job->batch->x[index * dim + at + j];
     for (size_t b = 1; b < known; b++) {
         double deviation = sqrt(recipe->spec.init[b - 1] * recipe->spec.mass[b - 1]);
         psld_random_normal(how->seed, PSLD_FOR_MOMENTUM, sample, (uint64_t)job->phase, b * dim + at, count, start[b]);
@@ -43,26 +42,26 @@ static size_t draw_start(const perturb_job *job, uint64_t sample, size_t row, si
     return known;
 }
 
-static void store(const double *from, size_t count, float *to)
+static void store_floats(const double *from, size_t count, float *to)
 {
     for (size_t j = 0; j < count; j++) to[j] = (float)from[j];
 }
 
 /* What a network of eps is given and asked for. */
-static void store_state(const perturb_job *job, size_t row, size_t at, size_t count, piece z, piece noise)
+static void store_state(const perturb_job *job, size_t index, size_t at, size_t count, block z, block noise)
 {
     const psld_recipe *recipe = job->how->recipe;
     size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = job->how->dim;
-    for (size_t a = 0; a < k; a++) store(z[a], count, job->to->z + (row * k + a) * dim + at);
-    for (size_t i = 0; job->to->target && i < predicted; i++)
-        store(noise[recipe->variable[i]], count, job->to->target + (row * predicted + i) * dim + at);
+    for (size_t a = 0; a < k; a++) store_floats(z[a], count, job->batch->z + (index * k + a) * dim + at);
+    for (size_t i = 0; job->batch->target && i < predicted; i++)
+        store_floats(noise[recipe->variable[i]], count, job->batch->target + (index * predicted + i) * dim + at);
 }
 
 /* The same of a network of clean data. */
-static void store_clean(const perturb_job *job, size_t row, const psld_precondition *p, size_t at, size_t count,
-                        piece z, const double *x)
+static void store_clean(const perturb_job *job, size_t index, const psld_precondition *p, size_t at, size_t count,
+                        block z, const double *x)
 {
-    float *in = job->to->z + row * job->how->dim + at, *target = job->to->target + row * job->how->dim + at;
+    float *in = job->batch->z + index * job->how->dim + at, *target = job->batch->target + index * job->how->dim + at;
     for (size_t j = 0; j < count; j++) {
         double u = 0;
         for (int a = 0; a < p->k; a++) u += p->input[a] * z[a][j];
@@ -72,13 +71,13 @@ static void store_clean(const perturb_job *job, size_t row, const psld_precondit
 }
 
 /* Coordinates at ... at + count - 1. */
-static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, const sample_kernel *kernel, size_t at,
+static void perturb_block(const perturb_job *job, uint64_t sample, size_t index, const sample_kernel *kernel, size_t at,
                           size_t count)
 {
     const psld_perturbation *how = job->how;
     size_t k = (size_t)how->recipe->spec.k;
-    piece noise, start, z;
-    size_t known = draw_start(job, sample, row, at, count, start);
+    block noise, start, z;
+    size_t known = draw_start(job, sample, index, at, count, start);
     for (size_t b = 0; b < k; b++)
         psld_random_normal(how->seed, PSLD_FOR_NOISE, sample, (uint64_t)job->phase, b * how->dim + at, count, noise[b]);
     for (size_t a = 0; a < k; a++)
@@ -89,9 +88,9 @@ static void perturb_piece(const perturb_job *job, uint64_t sample, size_t row, c
             z[a][j] = sum;
         }
     if (how->data_deviation > 0)
-        store_clean(job, row, &kernel->network, at, count, z, start[0]);
+        store_clean(job, index, &kernel->network, at, count, z, start[0]);
     else
-        store_state(job, row, at, count, z, noise);
+        store_state(job, index, at, count, z, noise);
 }
 
 /* The block of L^-1 2 beta D L^-T that belongs to the predicted variables. */
@@ -145,18 +144,19 @@ static psld_status fill_metric(const psld_perturbation *how, double t, double ti
     return PSLD_OK;
 }
 
-static void copy_clean(const perturb_job *job, size_t row)
+static void copy_clean(const perturb_job *job, size_t index)
 {
     size_t k = (size_t)job->how->recipe->spec.k, dim = job->how->dim;
-    for (size_t j = 0; j < k * dim; j++) job->to->z[row * k * dim + j] = j < dim ? job->to->x[row * dim + j] : 0;
-    job->to->t[row] = 0;
-    job->to->time[row] = 0;
+    for (size_t j = 0; j < k * dim; j++)
+        job->batch->z[index * k * dim + j] = j < dim ? job->batch->x[index * dim + j] : 0;
+    job->batch->t[index] = 0;
+    job->batch->time[index] = 0;
 }
 
 /* Log t of a node, or between nodes. */
 static double log_time_at(const psld_perturbation *how, double node)
 {
-    return log(how->eps) * (1 - node / (PSLD_NOISE_NODES - 1));
+    return log(how->t_min) * (1 - node / (PSLD_NOISE_NODES - 1));
 }
 
 psld_status psld_perturbation_tabulate(psld_perturbation *how)
@@ -174,7 +174,7 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how)
 static double time_of_noise(const psld_perturbation *how, double log_sigma)
 {
     int low = 0, high = PSLD_NOISE_NODES - 1;
-    if (!(log_sigma > how->noise_at[low])) return how->eps;
+    if (!(log_sigma > how->noise_at[low])) return how->t_min;
     if (!(log_sigma < how->noise_at[high])) return 1;
     while (high - low > 1) {
         int middle = (low + high) / 2;
@@ -190,19 +190,19 @@ static double time_of_noise(const psld_perturbation *how, double log_sigma)
 /* Log sigma at t as time_of_noise has it, log sigma being straight in log t between nodes, and its slope by t. */
 static double log_noise_at(const psld_perturbation *how, double t, double *slope)
 {
-    double node = (1 - log(t) / log(how->eps)) * (PSLD_NOISE_NODES - 1);
+    double node = (1 - log(t) / log(how->t_min)) * (PSLD_NOISE_NODES - 1);
     int low = node < PSLD_NOISE_NODES - 2 ? (int)fmax(node, 0) : PSLD_NOISE_NODES - 2;
     double rise = how->noise_at[low + 1] - how->noise_at[low];
-    *slope = rise * (PSLD_NOISE_NODES - 1) / (-log(how->eps) * t);
+    *slope = rise * (PSLD_NOISE_NODES - 1) / (-log(how->t_min) * t);
     return how->noise_at[low] + (node - low) * rise;
 }
 
 /* The part of training times up to t. */
 static double part_until(const psld_perturbation *how, double t)
 {
-    if (t <= how->eps) return 0;
+    if (t <= how->t_min) return 0;
     if (t >= 1) return 1;
-    double uniform = (t - how->eps) / (1 - how->eps), slope;
+    double uniform = (t - how->t_min) / (1 - how->t_min), slope;
     if (how->by_noise <= 0) return uniform;
     double away = log_noise_at(how, t, &slope) - log(how->noise_middle), spread = how->noise_spread;
     double by_noise = spread > 0 ? 0.5 * erfc(-away / (spread * sqrt(2))) : away >= 0;
@@ -218,7 +218,7 @@ double psld_perturbation_share(const psld_perturbation *how, int bin)
 /* The time of a bin before which the part u of those of the bin lies. */
 static double time_in_bin(const psld_perturbation *how, int bin, double u)
 {
-    double low = fmax((double)bin / PSLD_BINS, how->eps), high = (bin + 1.0) / PSLD_BINS;
+    double low = fmax((double)bin / PSLD_BINS, how->t_min), high = (bin + 1.0) / PSLD_BINS;
     if (how->by_noise <= 0) return low + u * (high - low);
     double wanted = part_until(how, low) + u * psld_perturbation_share(how, bin);
     for (int i = 0; i < 50; i++) {
@@ -237,8 +237,8 @@ static double time_in_bin(const psld_perturbation *how, int bin, double u)
 static double weigh_time(const psld_perturbation *how, double t)
 {
     double slope, away = log_noise_at(how, t, &slope) - log(how->noise_middle), spread = how->noise_spread;
-    if (t <= how->eps * (1 + 1e-9) || t >= 1 - 1e-12 || (spread == 0 && fabs(away) < 1e-9)) return 0;
-    double uniform = 1 / (1 - how->eps), noise = 0, x = spread > 0 ? away / spread : 0;
+    if (t <= how->t_min * (1 + 1e-9) || t >= 1 - 1e-12 || (spread == 0 && fabs(away) < 1e-9)) return 0;
+    double uniform = 1 / (1 - how->t_min), noise = 0, x = spread > 0 ? away / spread : 0;
     if (spread > 0) noise = exp(-x * x / 2) / (2.50662827463100050242 * spread) * slope;
     return uniform / ((1 - how->by_noise) * uniform + how->by_noise * noise);
 }
@@ -254,18 +254,18 @@ static double draw_time(const psld_perturbation *how, uint64_t sample, psld_phas
         return time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);
     }
     if (how->by_noise > 0) u = (u - how->by_noise) / (1 - how->by_noise);
-    return how->eps + (1 - how->eps) * u;
+    return how->t_min + (1 - how->t_min) * u;
 }
 
-static int perturb_sample(const perturb_job *job, size_t row)
+static int perturb_sample(const perturb_job *job, size_t index)
 {
     const psld_perturbation *how = job->how;
     const psld_recipe *recipe = how->recipe;
-    uint64_t sample = job->first + row;
-    double inverse[PSLD_MATRIX_SIZE], *t = &job->to->t[row];
+    uint64_t sample = job->batch->first + index;
+    double inverse[PSLD_MATRIX_SIZE], *t = &job->batch->t[index];
     sample_kernel kernel;
     if (how->clean) {
-        copy_clean(job, row);
+        copy_clean(job, index);
         return 1;
     }
     *t = draw_time(how, sample, job->phase);
@@ -277,30 +277,29 @@ static int perturb_sample(const perturb_job *job, size_t row)
         return 0;
     if (is_clean && psld_precondition_plan(recipe, how->data_deviation, *t, &kernel.network) != PSLD_OK) return 0;
     size_t square = is_clean ? 1 : (size_t)(recipe->predicted * recipe->predicted);
-    float *metric = job->to->metric ? job->to->metric + row * square : NULL;
+    float *metric = job->batch->metric ? job->batch->metric + index * square : NULL;
     if (metric && fill_metric(how, *t, how->by_noise > 0 ? weigh_time(how, *t) : 1, inverse, kernel.network.gain,
                               metric) != PSLD_OK)
         return 0;
-    job->to->time[row] = (float)(is_clean ? kernel.network.time : *t);
-    for (size_t at = 0; at < how->dim; at += PIECE)
-        perturb_piece(job, sample, row, &kernel, at, how->dim - at < PIECE ? how->dim - at : PIECE);
+    job->batch->time[index] = (float)(is_clean ? kernel.network.time : *t);
+    for (size_t at = 0; at < how->dim; at += BLOCK)
+        perturb_block(job, sample, index, &kernel, at, how->dim - at < BLOCK ? how->dim - at : BLOCK);
     return 1;
 }
 
 static void perturb_range(void *context, size_t begin, size_t end)
 {
     perturb_job *job = context;
-    for (size_t row = begin; row < end; row++)
-        if (!perturb_sample(job, row)) atomic_store(&job->failed, 1);
+    for (size_t i = begin; i < end; i++)
+        if (!perturb_sample(job, i)) atomic_store(&job->failed, 1);
 }
 
-psld_status psld_perturb(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n,
-                         const psld_perturbed *arrays)
+psld_status psld_perturb(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch)
 {
-    perturb_job job = {.how = how, .phase = phase, .first = first, .to = arrays};
-    psld_parallel(n, 1, perturb_range, &job);
+    perturb_job job = {.how = how, .phase = phase, .batch = batch};
+    psld_parallel(batch->n, 1, perturb_range, &job);
     if (!atomic_load(&job.failed)) return PSLD_OK;
     return psld_fail(PSLD_NOT_FINITE,
                      "recipe %s: the kernel has no factor at some time above %g; a larger train.eps helps",
-                     how->recipe->spec.name, how->eps);
+                     how->recipe->spec.name, how->t_min);
 }

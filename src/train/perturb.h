@@ -6,6 +6,7 @@
 #define PSLD_TRAIN_PERTURB_H
 
 #include "process/recipe.h"
+#include "train/microbatch.h"
 
 /* Held-out samples are measured in each bin of time: their phase is PSLD_PHASE_HELD_OUT + bin. */
 typedef enum psld_phase { PSLD_PHASE_TRAIN = 0, PSLD_PHASE_HELD_OUT = 1 } psld_phase;
@@ -20,7 +21,7 @@ typedef struct psld_perturbation {
     const psld_recipe *recipe;
     psld_mode mode;
     size_t dim;            /* numbers of x_0 */
-    double eps;            /* times are uniform in [eps, 1], */
+    double t_min;          /* times are uniform in [t_min, 1], */
     double by_noise;       /* but this part of them where the data take shape: such that sigma is */
     double noise_middle;   /* this times */
     double noise_spread;   /* exp of a normal number times this */
@@ -28,7 +29,7 @@ typedef struct psld_perturbation {
     double data_deviation; /* networks of clean data: see precondition.h; 0: of eps */
     int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
-    double noise_at[PSLD_NOISE_NODES]; /* log sigma at times that are even in log t, from eps to 1 */
+    double noise_at[PSLD_NOISE_NODES]; /* log sigma at times that are even in log t, from t_min to 1 */
 } psld_perturbation;
 
 /* Fills noise_at, which drawing by noise needs. */
@@ -38,22 +39,15 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how);
  * law of training times there, so that the mean loss of the bins, weighed by these parts, is that of training. */
 double psld_perturbation_share(const psld_perturbation *how, int bin);
 
-/* n samples with numbers first, first + 1, ...: from x [n][dim] to z [n][k dim], t [n] and `time` [n], which is t for the
- * network, and, where not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric
+/* A micro-batch (its n samples from number `first`): from x to t, `time`, which is t for the network, z [n][k dim] and,
+ * where they are not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric
  * [n][predicted^2] of the weighting. Likelihood:
  *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps,
  * times the density of uniform times over that of the times drawn, so that its mean is the bound for every law of these.
  * Data: an error of eps moves the clean data by sigma as much; with deviation 1/2 of these and 1 of the noise,
  *     M = 1 + (2 min(sigma, 2.5))^2.
- * For networks of clean data, z [n][dim] is what they see of the state, `target` [n][dim] what they should say, `metric`
+ * For networks that predict clean data, z [n][dim] is their input, `target` [n][dim] what they should predict, `metric`
  * [n] the number gain' M gain, and `time` [n] is theirs. */
-typedef struct psld_perturbed {
-    const float *x;
-    float *z, *target, *metric, *time;
-    double *t;
-} psld_perturbed;
-
-psld_status psld_perturb(const psld_perturbation *how, psld_phase phase, uint64_t first, size_t n,
-                         const psld_perturbed *arrays);
+psld_status psld_perturb(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch);
 
 #endif

@@ -78,7 +78,7 @@ static const key_row table[] = {
     {"train", "clean", FLAG, TRAIN(clean), 0, 0, "false", NULL, FIXED, "classifiers: train on data without noise"},
     {"train", "batch", WHOLE, TRAIN(batch), 1, 1e6, "128", NULL, FIXED, "samples a step, over all ranks"},
     {"train", "accumulate", WHOLE, TRAIN(accumulate), 1, 1e6, "1", NULL, FIXED,
-     "pieces in which a rank works through its share of the batch: more pieces, less memory"},
+     "micro-batches per step and rank, whose gradients are added up: more of them need less memory"},
     {"train", "steps", WHOLE, TRAIN(steps), 1, 1e12, "100000", NULL, FREE, "in all"},
     {"train", "lr", NUMBER, TRAIN(lr), 0, 1e3, "2e-4", NULL, FIXED, "learning rate"},
     {"train", "warmup", WHOLE, TRAIN(warmup), 0, 1e12, "5000", NULL, FIXED, "steps over which it rises from 0"},

@@ -12,9 +12,9 @@
 #include "nn/ops.h"
 
 /* Parameters that are trained and lie side by side. */
-typedef struct run_of_weights {
+typedef struct parameter_range {
     size_t first, count;
-} run_of_weights;
+} parameter_range;
 
 /* Neighbouring parameters whose gradients are summed over ranks together, and the step of the plan after which all of
  * them are final. Gradients become final from the last parameters to the first, roughly, so while one bucket is on its
@@ -27,30 +27,31 @@ struct psld_trainer {
     psld_trainer_options options;
     psld_network *network;
     psld_graph *graph;
-    psld_id z, t, target, metric, out, seed, loss; /* seed: what each sample's loss counts in the sum */
-    psld_id augment;                               /* PSLD_NONE: the network does not ask */
+    psld_id z, t, target, metric, out, loss;
+    psld_id loss_weight; /* what the loss of each sample counts in the sum */
+    psld_id augment;     /* PSLD_NONE: the network is not told */
     psld_plan *plan;
     psld_exec *exec;
     float *gradients, *m, *v; /* [parameter_elements] each */
-    float *sum;               /* of the gradients of pieces; NULL: there is but one piece */
+    float *sum;               /* of the gradients of micro-batches; NULL: there is one per step */
     float *average, *own_average;
     double more_decays[PSLD_MAX_AVERAGES];
     float *more[PSLD_MAX_AVERAGES]; /* further averages, [parameter_elements] each; NULL behind the last */
-    run_of_weights *runs;
-    size_t run_count;
+    parameter_range *ranges;
+    size_t range_count;
     bucket *buckets; /* the last parameters first; NULL: this process is alone */
     size_t bucket_count;
     double *chunks;
-    float *seeds, *losses; /* [batch] */
-    float *zeros;          /* [batch][PSLD_AUGMENT_INPUTS], or NULL where the network does not ask */
-    int pending;           /* pieces since the last update */
+    float *weights, *losses; /* [batch] */
+    float *zeros;            /* [batch][PSLD_AUGMENT_INPUTS], or NULL where the network does not ask */
+    int pending;             /* micro-batches since the last update */
     long steps;
 };
 
 void psld_trainer_defaults(psld_trainer_options *options)
 {
     memset(options, 0, sizeof *options);
-    options->batch = options->pieces = 1;
+    options->batch = options->microbatches = 1;
     options->power = 2;
     options->rate = 2e-4;
     options->beta1 = 0.9;
@@ -74,7 +75,7 @@ static void add_loss(psld_trainer *r)
         if (variables) r->metric = psld_graph_input(r->graph, variables * variables, 1, 1);
         r->loss = psld_nn_loss(r->graph, r->out, r->target, r->metric, r->options.power);
     }
-    r->seed = psld_graph_input(r->graph, 1, 1, 1);
+    r->loss_weight = psld_graph_input(r->graph, 1, 1, 1);
 }
 
 /* The network's graph with a loss behind it, differentiated by all that is trained. */
@@ -98,7 +99,7 @@ static psld_status make_plan(psld_trainer *r)
         by[count] = r->graph->parameters[i].id;
         outputs[count++].gradient_of = (int)i;
     }
-    if (status == PSLD_OK) status = psld_gradient(r->graph, r->loss, r->seed, by, count, gradient);
+    if (status == PSLD_OK) status = psld_gradient(r->graph, r->loss, r->loss_weight, by, count, gradient);
     if (status == PSLD_OK) {
         for (size_t i = 0; i < count; i++) outputs[i].id = gradient[i];
         outputs[count] = (psld_plan_output){r->loss, PSLD_NONE};
@@ -113,17 +114,17 @@ static psld_status make_plan(psld_trainer *r)
 }
 
 /* What is not trained is not touched: decay would shrink it. */
-static psld_status find_runs(psld_trainer *r)
+static psld_status find_trained_ranges(psld_trainer *r)
 {
     const psld_graph *graph = r->graph;
-    r->runs = psld_alloc(graph->parameter_count, sizeof *r->runs);
-    if (!r->runs) return PSLD_NO_MEMORY;
+    r->ranges = psld_alloc(graph->parameter_count, sizeof *r->ranges);
+    if (!r->ranges) return PSLD_NO_MEMORY;
     int open = 0;
     for (size_t i = 0; i < graph->parameter_count; i++) {
         const psld_parameter *p = &graph->parameters[i];
-        if (p->trained && !open) r->runs[r->run_count++].first = p->offset;
+        if (p->trained && !open) r->ranges[r->range_count++].first = p->offset;
         open = p->trained;
-        if (open) r->runs[r->run_count - 1].count = p->offset + p->count - r->runs[r->run_count - 1].first;
+        if (open) r->ranges[r->range_count - 1].count = p->offset + p->count - r->ranges[r->range_count - 1].first;
     }
     return PSLD_OK;
 }
@@ -176,20 +177,20 @@ static psld_status make_buffers(psld_trainer *r)
     r->gradients = psld_alloc(count, sizeof(float));
     r->m = psld_alloc(count, sizeof(float));
     r->v = psld_alloc(count, sizeof(float));
-    r->sum = r->options.pieces > 1 ? psld_alloc(count, sizeof(float)) : NULL;
+    r->sum = r->options.microbatches > 1 ? psld_alloc(count, sizeof(float)) : NULL;
     r->own_average = own ? psld_alloc(count, sizeof(float)) : NULL;
     r->average = r->options.ema > 0 ? own ? r->own_average : r->options.average : NULL;
     r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
-    r->seeds = psld_alloc(batch, sizeof(float));
+    r->weights = psld_alloc(batch, sizeof(float));
     r->losses = psld_alloc(batch, sizeof(float));
     int told = r->augment != PSLD_NONE;
     r->zeros = told ? psld_alloc(batch * PSLD_AUGMENT_INPUTS, sizeof(float)) : NULL;
-    int all = r->gradients && r->m && r->v && (r->sum || r->options.pieces <= 1) && (r->own_average || !own) &&
-              r->chunks && r->seeds && r->losses && (r->zeros || !told);
+    int all = r->gradients && r->m && r->v && (r->sum || r->options.microbatches <= 1) && (r->own_average || !own) &&
+              r->chunks && r->weights && r->losses && (r->zeros || !told);
     if (!all) return PSLD_NO_MEMORY;
     if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
     PSLD_TRY(make_more_averages(r, count));
-    PSLD_TRY(find_runs(r));
+    PSLD_TRY(find_trained_ranges(r));
     PSLD_TRY(make_buckets(r));
     return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
 }
@@ -223,10 +224,10 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->sum);
     psld_release(trainer->own_average);
     for (int i = 0; i < PSLD_MAX_AVERAGES; i++) psld_release(trainer->more[i]);
-    psld_release(trainer->runs);
+    psld_release(trainer->ranges);
     psld_release(trainer->buckets);
     psld_release(trainer->chunks);
-    psld_release(trainer->seeds);
+    psld_release(trainer->weights);
     psld_release(trainer->losses);
     psld_release(trainer->zeros);
     psld_release(trainer);
@@ -267,8 +268,8 @@ static void add_range(void *context, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) job->sum[i] += job->gradients[i];
 }
 
-/* Adds the gradients of a piece, or of part of the parameters, to the sum over pieces; the first is copied. */
-static void collect(psld_trainer *r, size_t first, size_t count)
+/* Adds the gradients of a micro-batch, or of part of the parameters, to the sum of the step; the first is copied. */
+static void add_to_sum(psld_trainer *r, size_t first, size_t count)
 {
     add_job job = {r->sum + first, r->gradients + first};
     if (r->pending == 0)
@@ -278,12 +279,12 @@ static void collect(psld_trainer *r, size_t first, size_t count)
 }
 
 /* Sends off what the step of the plan that is just done has made final. */
-static void after_step(void *user, size_t step)
+static void send_final_gradients(void *user, size_t step)
 {
     psld_trainer *r = user;
     for (size_t i = 0; i < r->bucket_count; i++) {
         if (r->buckets[i].ready != step) continue;
-        if (r->sum) collect(r, r->buckets[i].first, r->buckets[i].count);
+        if (r->sum) add_to_sum(r, r->buckets[i].first, r->buckets[i].count);
         r->options.ranks->begin_sum((r->sum ? r->sum : r->gradients) + r->buckets[i].first, r->buckets[i].count);
     }
     r->options.ranks->poke();
@@ -295,23 +296,22 @@ const float *psld_trainer_gradient(psld_trainer *r)
     return r->sum ? r->sum : r->gradients;
 }
 
-void psld_trainer_add(psld_trainer *r, const psld_microbatch *piece)
+void psld_trainer_add(psld_trainer *r, const psld_microbatch *b)
 {
-    psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = piece->first, .training = 1};
-    int shared = r->buckets && piece->last;
-    assert(r->pending < r->options.pieces);
-    psld_exec_set(r->exec, r->z, piece->n, PSLD_F32, piece->z);
-    psld_exec_set(r->exec, r->t, piece->n, PSLD_F32, piece->t);
-    psld_exec_set(r->exec, r->target, piece->n, PSLD_F32, piece->target);
-    if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, piece->n, PSLD_F32, piece->metric);
-    if (r->augment != PSLD_NONE)
-        psld_exec_set(r->exec, r->augment, piece->n, PSLD_F32, piece->augment ? piece->augment : r->zeros);
-    psld_exec_set(r->exec, r->seed, piece->n, PSLD_F32, piece->weight);
-    psld_exec_watch(r->exec, shared ? after_step : NULL, r);
-    psld_exec_run(r->exec, piece->n, &run);
-    psld_exec_get(r->exec, r->loss, piece->n, PSLD_F32, piece->loss);
-    if (piece->out) psld_exec_get(r->exec, r->out, piece->n, PSLD_F32, piece->out);
-    if (r->sum && !shared) collect(r, 0, r->plan->parameters);
+    psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
+    int n = (int)b->n, shared = r->buckets && b->last;
+    assert(r->pending < r->options.microbatches);
+    psld_exec_set(r->exec, r->z, n, PSLD_F32, b->z);
+    psld_exec_set(r->exec, r->t, n, PSLD_F32, b->time);
+    psld_exec_set(r->exec, r->target, n, PSLD_F32, b->target);
+    if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, n, PSLD_F32, b->metric);
+    if (r->augment != PSLD_NONE) psld_exec_set(r->exec, r->augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
+    psld_exec_set(r->exec, r->loss_weight, n, PSLD_F32, b->weight);
+    psld_exec_watch(r->exec, shared ? send_final_gradients : NULL, r);
+    psld_exec_run(r->exec, n, &run);
+    psld_exec_get(r->exec, r->loss, n, PSLD_F32, b->loss);
+    if (b->out) psld_exec_get(r->exec, r->out, n, PSLD_F32, b->out);
+    if (r->sum && !shared) add_to_sum(r, 0, r->plan->parameters);
     r->pending++;
 }
 
@@ -331,11 +331,11 @@ static void average_range(void *context, size_t begin, size_t end)
 static void update_more_averages(psld_trainer *r)
 {
     for (int i = 0; i < PSLD_MAX_AVERAGES && r->more[i]; i++)
-        for (size_t j = 0; j < r->run_count; j++) {
-            size_t at = r->runs[j].first;
+        for (size_t j = 0; j < r->range_count; j++) {
+            size_t at = r->ranges[j].first;
             average_job job = {(float)psld_trainer_decay(&r->options, r->more_decays[i], r->steps), r->more[i] + at,
                                r->network->weights + at};
-            psld_parallel(r->runs[j].count, 1 << 14, average_range, &job);
+            psld_parallel(r->ranges[j].count, 1 << 14, average_range, &job);
         }
 }
 
@@ -359,9 +359,9 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
     psld_adam adam = {rate, o->beta1, o->beta2, o->epsilon, o->adamw ? 0 : o->decay, 1, ema, 1, r->steps + 1};
     if (o->adamw) adam.shrink = 1 - rate * o->decay;
     if (o->clip > 0 && *norm > o->clip) adam.clip = o->clip / (*norm + 1e-6);
-    for (size_t i = 0; i < r->run_count; i++) {
-        size_t at = r->runs[i].first;
-        psld_adam_update(&adam, r->runs[i].count, g + at, r->network->weights + at, r->m + at, r->v + at,
+    for (size_t i = 0; i < r->range_count; i++) {
+        size_t at = r->ranges[i].first;
+        psld_adam_update(&adam, r->ranges[i].count, g + at, r->network->weights + at, r->m + at, r->v + at,
                          r->average ? r->average + at : NULL);
     }
     update_more_averages(r);
@@ -369,14 +369,20 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
     return PSLD_OK;
 }
 
-psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, const float *z, const float *t,
-                              const float *target, double *loss, double *norm)
+psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, float *z, float *t, float *target, double *loss,
+                              double *norm)
 {
-    psld_microbatch piece = {
-        .n = n, .first = first, .z = z, .t = t, .target = target, .weight = r->seeds, .loss = r->losses, .last = 1};
+    psld_microbatch batch = {.n = (size_t)n,
+                             .in_step = first,
+                             .z = z,
+                             .time = t,
+                             .target = target,
+                             .weight = r->weights,
+                             .loss = r->losses,
+                             .last = 1};
     int ranks = r->buckets ? r->options.ranks->count : 1;
-    for (int i = 0; i < n; i++) r->seeds[i] = 1 / (float)(n * ranks);
-    psld_trainer_add(r, &piece);
+    for (int i = 0; i < n; i++) r->weights[i] = 1 / (float)(n * ranks);
+    psld_trainer_add(r, &batch);
     *loss = 0;
     for (int i = 0; i < n; i++) *loss += (double)r->losses[i] / n;
     return psld_trainer_update(r, *loss, norm);

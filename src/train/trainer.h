@@ -1,11 +1,12 @@
 /* One optimisation step after another on a network: loss, gradient, clipping, Adam, moving average.
  *
  * The caller draws data, times and noise and forms z_t; the trainer knows neither files nor processes. Weights are
- * updated in the network itself. A step is any number of pieces, whose gradients add up, and an update. */
+ * updated in the network itself. A step is any number of micro-batches, whose gradients add up, and an update. */
 #ifndef PSLD_TRAIN_TRAINER_H
 #define PSLD_TRAIN_TRAINER_H
 
 #include "model/networks/network.h"
+#include "train/microbatch.h"
 #include "train/ranks.h"
 
 /* The rate after warm-up: the same, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */
@@ -20,8 +21,8 @@ enum { PSLD_MAX_AVERAGES = 8 }; /* of the weights, with different decays */
 
 typedef struct psld_trainer_options {
     const psld_backend *backend;
-    int batch;                                 /* samples a piece, at most */
-    int pieces;                                /* more than one: gradients of pieces are added up */
+    int batch;                                 /* most samples per micro-batch */
+    int microbatches;                          /* per step: gradients of more than one are added up */
     int entropy;                               /* the target is a label, the loss -log p(label) */
     int power;                                 /* else the target is eps: of the loss, 2 or 1 */
     int metric;                                /* power 2: the error is measured by a matrix for each sample */
@@ -49,36 +50,22 @@ typedef struct psld_trainer psld_trainer;
 psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer);
 void psld_trainer_free(psld_trainer *trainer);
 
-/* Samples of a step and what is known of them. */
-typedef struct psld_microbatch {
-    int n;               /* <= batch */
-    uint64_t first;      /* number of the first in the step, for dropout */
-    const float *z, *t;  /* [n][in_ch][size][size], [n] */
-    const float *target; /* [n][out_ch][size][size], or labels [n] */
-    const float *metric; /* [n][p * p], see psld_nn_loss */
-    const float
-        *augment;        /* [n][PSLD_AUGMENT_INPUTS], networks with model.augment: what was done to the data; NULL: 0 */
-    const float *weight; /* [n]: what the loss of each counts in the sum */
-    float *loss;         /* [n]: filled, each without its weight */
-    float *out;          /* what the network says, or NULL: not wanted */
-    int last;            /* of this rank in the step: sums over ranks begin as soon as gradients are final */
-} psld_microbatch;
-
-/* Adds the gradient of sum(weight loss) over the piece to what the step has so far. */
-void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *piece);
-/* What the pieces since the last update add up to, on all ranks, at the offsets of the network's weights. */
+/* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where it is not
+ * NULL, `out`. */
+void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
+/* What the micro-batches since the last update add up to, on all ranks, at the offsets of the network's weights. */
 const float *psld_trainer_gradient(psld_trainer *trainer);
 /* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
-/* Takes no step: forgets the pieces since the last update. On all ranks alike, after the last piece where there are
+/* Takes no step: forgets the micro-batches since the last update. On all ranks alike, after the last micro-batch where there are
  * several. */
 void psld_trainer_drop(psld_trainer *trainer);
 
-/* A step of one piece, as large on every rank, with equal weights: the piece's mean loss, and the norm of the gradient
- * over all. */
-psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, const float *z, const float *t,
-                              const float *target, double *loss, double *norm);
+/* A step of one micro-batch, as large on every rank, with equal weights: its mean loss, and the norm of the gradient over
+ * all. */
+psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, float *z, float *t, float *target,
+                              double *loss, double *norm);
 
 /* All that a trainer is between two steps, beside the network's weights: to be saved, and set from what was saved. The
  * arrays have `count` numbers at the offsets of the weights; average is NULL where there is none. */

@@ -1,8 +1,18 @@
-/* A training run, opened: what its parts share. */
+/* A training run, opened: what its parts share. The parts are in files of their own:
+ *     training.c            the whole run
+ *     training_config.c     the configuration, read or chosen
+ *     training_open.c       networks, trainer and data
+ *     training_check.c      whether they go together
+ *     training_step.c       one step
+ *     training_evaluate.c   the loss on held-out data
+ *     training_log.c        a line of the log
+ *     training_periodic.c   pictures and checkpoints
+ *     training_save.c       saving and resuming
+ *     metric.c, picture.c, run_page.c */
 #ifndef PSLD_TRAIN_TRAINING_H
 #define PSLD_TRAIN_TRAINING_H
 
-#include "data/feed.h"
+#include "data/loader.h"
 #include "psld_train.h"
 #include "train/bins.h"
 #include "train/choose.h"
@@ -19,46 +29,59 @@ struct psld_training {
     psld_choice choice;   /* what was chosen for the data and the time, and why */
     psld_run_folder *run; /* NULL: nothing is written */
     psld_data *data;
-    psld_feed *feeds[2];    /* by psld_phase: samples to train on, and those held out */
-    uint64_t feed_count[2]; /* items of each */
+    psld_loader *loaders[2]; /* by psld_phase: of samples to train on, and of those held out */
+    uint64_t item_count[2];  /* of each */
     const psld_objective *objective;
     psld_model *model;     /* has the weights to use: the average, or without one those that are trained */
     psld_network *network; /* what is trained; model->network where there is no average */
     psld_trainer *trainer;
-    psld_perturbation how;
-    psld_minibatch batch;               /* of one piece */
-    double scale;                       /* of losses: 1, or the numbers of a sample if they are summed */
-    psld_bins bins;                     /* since the last measurement */
+    psld_perturbation perturbation;
+    psld_microbatch microbatch;
+    double scale;                       /* of losses: 1, or the numbers per sample if they are summed */
+    psld_bins bins;                     /* losses since the last evaluation */
     const psld_training_metric *metric; /* NULL: not measured, or not by this rank */
     void *metric_state;
-    int metric_refers; /* it has been shown the data */
-    double best;       /* the smallest distance so far */
-    long saved;        /* step of the last checkpoint, or of what the run began with */
-    double saved_at;   /* when that was */
-    double looked_at;  /* when it was looked whether to stop */
+    int metric_has_data;   /* it has been given the data to compare with */
+    double best_distance;  /* the smallest so far */
+    long saved_step;       /* of the last checkpoint, or that the run began with */
+    double saved_seconds;  /* psld_seconds() at that moment */
+    double looked_seconds; /* psld_seconds() when the folder was last looked at for a request to stop */
 };
 
 /* Reads the configuration, or chooses one; opens the data; compares with the run that the folder holds. */
 psld_status psld_training_configure(psld_training *training, const psld_training_options *options);
-
 /* The same from training->config, which another rank has resolved. */
 psld_status psld_training_follow(psld_training *training);
+/* Fails where settings, data and network do not go together. */
+psld_status psld_training_check(const psld_training *training);
+/* Goes on from the newest checkpoint of the folder; does nothing where there is none. */
+psld_status psld_training_resume(psld_training *training);
 
-/* The loss of the averaged weights, or of the raw ones, on held-out data, by time. */
-psld_status psld_training_evaluate(psld_training *training, int raw, psld_bins *bins);
+/* The loss on held-out data, into the report; that of the averaged weights also by time. */
+psld_status psld_training_evaluate(psld_training *training, psld_bins *averaged, psld_training_report *report);
 
-/* samples/step-N.png from the averaged weights (data that can be looked at: images, points), and loss.png. */
+/* Appends the line of a step; `held_out` is NULL where nothing was evaluated. */
+psld_status psld_training_log_step(psld_training *training, const psld_training_report *report,
+                                   const psld_bins *held_out);
+
+/* Whether the step just taken is one of every `every` steps (0: never) or the last. */
+int psld_training_is_due(const psld_training *training, int64_t every);
+/* Draws a picture and writes a checkpoint where they are due. `so_far` is the status of what was measured before it: a
+ * failure there or of the picture ends the run, after a checkpoint. */
+psld_status psld_training_after_step(psld_training *training, psld_status so_far);
+
+/* samples/step-N.png from the averaged weights (of data that can be shown: images, points in the plane), and loss.png. */
 psld_status psld_training_picture(psld_training *training);
-/* Whether its sampler can do what it will be asked, before the steps that lead to it; psld_training_check_sampler also
- * asks where there is nothing to be seen. */
-psld_status psld_training_check_picture(const psld_training *training);
+/* Fails where train.sampler cannot draw what it will be asked for; psld_training_check_picture asks only where there will
+ * be pictures. */
 psld_status psld_training_check_sampler(const psld_training *training);
-/* The first samples that pictures are made of, float32 [count, ...]. */
+psld_status psld_training_check_picture(const psld_training *training);
+/* The first `count` samples of the run's seed, float32 [count, ...]: pictures show them and metrics measure them. */
 psld_status psld_training_draw(psld_training *training, size_t count, psld_array **x);
 psld_status psld_training_plot(psld_training *training);
 #define PSLD_PICTURE_NAME "samples/step-%09llu.png"
 
-/* index.html. `stopped`: why the run goes on no more, or NULL. */
+/* index.html. `stopped`: why the run has ended early, or NULL. */
 psld_status psld_training_page(psld_training *training, const char *stopped);
 
 #endif

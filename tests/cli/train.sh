@@ -146,10 +146,10 @@ check "data may move between two parts of a run; when they are more, it says so"
 mv arrays.npy moved.npy
 refuses 1 "arrays.npy" train -o arrays train.steps=3
 trains -o arrays --data moved.npy train.steps=3
-! grep -q "items," "$logs/err" || fail "the same data are others: $(cat "$logs/err")"
+! grep -q "items now" "$logs/err" || fail "the same data are others: $(cat "$logs/err")"
 quietly sample grey.safetensors -n 9 --nfe 2 -o more.npy
 trains -o arrays --data more.npy train.steps=4
-grep -q "more.npy: has 9 items, 8 when" "$logs/err" || fail "$(cat "$logs/err")"
+grep -q "more.npy: has 9 items now and had 8" "$logs/err" || fail "$(cat "$logs/err")"
 
 check "going on needs no word of what the run knows"
 trains -o arrays --data more.npy train.steps=5
@@ -207,7 +207,7 @@ cp classes/dog/000000.png classes
 refuses 1 "classes: item 1 of 49 has no class" train --classifier classes -o new process=vp
 [ ! -e new ] || fail "a run was begun"
 rm classes/000000.png
-refuses 1 "fourier has no time 0" train --classifier --clean classes -o new process=vp model.embedding_type=fourier
+refuses 1 "fourier cannot embed time 0" train --classifier --clean classes -o new process=vp model.embedding_type=fourier
 mkdir empty
 refuses 1 "empty" train empty -o new
 

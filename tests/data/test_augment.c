@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "data/augment.h"
-#include "data/feed.h"
+#include "data/loader.h"
 #include "train/training.h"
 
 enum { SIZE = 7, PIXELS = SIZE * SIZE };
@@ -152,21 +152,21 @@ static void feed_by_number(void **state)
     (void)state;
     enum { DIM = 3 * 8 * 8, COUNT = 30 };
     psld_data *data;
-    psld_feed *feed, *plain;
+    psld_loader *loader, *plain;
     static float x[COUNT * DIM], y[COUNT * DIM], item[COUNT * DIM], room[DIM], told[COUNT * PSLD_AUGMENT_NUMBERS];
-    psld_feed_options options = {.seed = 5, .flip = 1, .end = 20};
+    psld_loader_options options = {.seed = 5, .flip = 1, .end = 20};
     save_images();
     assert_int_equal(psld_data_open("images.npy", NULL, &data), PSLD_OK);
-    assert_int_equal(psld_feed_create(data, &options, &plain), PSLD_OK);
+    assert_int_equal(psld_loader_create(data, &options, &plain), PSLD_OK);
     options.augment =
         (psld_augmentation){.probability = 0.5, .translate = 0.1, .rotate = 20, .colour = 0.2, .crop_padding = 1};
-    assert_int_equal(psld_feed_create(data, &options, &feed), PSLD_OK);
-    assert_int_equal(psld_feed_take(feed, 0, COUNT, x, NULL), PSLD_OK);
-    for (size_t s = 0; s < COUNT; s += 3) assert_int_equal(psld_feed_take(feed, s, 3, y + s * DIM, NULL), PSLD_OK);
+    assert_int_equal(psld_loader_create(data, &options, &loader), PSLD_OK);
+    assert_int_equal(psld_loader_read(loader, 0, COUNT, x, NULL), PSLD_OK);
+    for (size_t s = 0; s < COUNT; s += 3) assert_int_equal(psld_loader_read(loader, s, 3, y + s * DIM, NULL), PSLD_OK);
     assert_memory_equal(x, y, sizeof x);
-    assert_int_equal(psld_feed_take(plain, 0, COUNT, item, NULL), PSLD_OK);
+    assert_int_equal(psld_loader_read(plain, 0, COUNT, item, NULL), PSLD_OK);
     assert_memory_not_equal(x, item, sizeof x);
-    psld_feed_augmentation(feed, 0, COUNT, told);
+    psld_loader_augmentation(loader, 0, COUNT, told);
     for (size_t s = 0; s < COUNT; s++) {
         double numbers[PSLD_AUGMENT_NUMBERS];
         size_t shape[PSLD_MAX_RANK];
@@ -177,8 +177,8 @@ static void feed_by_number(void **state)
             assert_true(told[s * PSLD_AUGMENT_NUMBERS + (size_t)i] == (float)numbers[i]);
     }
     assert_memory_equal(x, item, sizeof x);
-    psld_feed_free(feed);
-    psld_feed_free(plain);
+    psld_loader_free(loader);
+    psld_loader_free(plain);
     psld_data_free(data);
 }
 

@@ -1,5 +1,5 @@
 /* Data sets: every kind gives the pixels and labels that were put into it; what is broken is skipped, counted and named;
- * the feed's order is a permutation that nothing but the sample's number decides. Files are made on the fly. */
+ * the loader's order is a permutation that nothing but the sample's number decides. Files are made on the fly. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 #include "data/data.h"
-#include "data/feed.h"
+#include "data/loader.h"
 #include "data/order.h"
 #include "io/tensors/npz.h"
 #include "pictures.h"
@@ -878,7 +878,7 @@ static void toys(void **state)
     check_refused("toy:rings:x", NULL, PSLD_BAD_ARGUMENT, "expected a number from 1");
 }
 
-/* ---- Order and feed ---------------------------------------------------------------------------------------------- */
+/* ---- Order and loader ---------------------------------------------------------------------------------------------- */
 
 static void order_is_a_permutation(void **state)
 {
@@ -936,12 +936,13 @@ static void make_many(void)
     }
 }
 
-static psld_feed *make_feed(psld_data *data, uint64_t begin, uint64_t end, size_t ahead)
+static psld_loader *make_loader(psld_data *data, uint64_t begin, uint64_t end, size_t ahead)
 {
-    const psld_feed_options options = {.seed = 5, .flip = 1, .begin = begin, .end = end, .ahead = ahead, .threads = 3};
-    psld_feed *feed = NULL;
-    assert_int_equal(psld_feed_create(data, &options, &feed), PSLD_OK);
-    return feed;
+    const psld_loader_options options = {
+        .seed = 5, .flip = 1, .begin = begin, .end = end, .ahead = ahead, .threads = 3};
+    psld_loader *loader = NULL;
+    assert_int_equal(psld_loader_create(data, &options, &loader), PSLD_OK);
+    return loader;
 }
 
 /* Two and a half epochs in pieces of many sizes: always the sample that its number says. */
@@ -957,13 +958,13 @@ static void feed_by_number(void **state)
             psld_data_defaults(&options);
             if (limited) options.memory = 10 * PIXELS;
             psld_data *data = open_data("many", &options);
-            psld_feed *feed = make_feed(data, 0, MANY, p == 0 ? 0 : 24);
+            psld_loader *loader = make_loader(data, 0, MANY, p == 0 ? 0 : 24);
             int flipped = 0;
             for (uint64_t s = 0; s < 100; s += pieces[p]) {
-                assert_int_equal(psld_feed_take(feed, s, pieces[p], x, NULL), PSLD_OK);
+                assert_int_equal(psld_loader_read(loader, s, pieces[p], x, NULL), PSLD_OK);
                 for (size_t i = 0; i < pieces[p]; i++) {
                     int flip = 0;
-                    unsigned item = (unsigned)psld_feed_item(feed, s + i, &flip);
+                    unsigned item = (unsigned)psld_loader_item(loader, s + i, &flip);
                     assert_int_equal(item, psld_order_at(5, (s + i) / MANY, MANY, (s + i) % MANY));
                     flipped += flip;
                     for (size_t j = 0; j < PIXELS; j++) {
@@ -974,7 +975,7 @@ static void feed_by_number(void **state)
                 }
             }
             assert_true(flipped > 25 && flipped < 90);
-            psld_feed_free(feed);
+            psld_loader_free(loader);
             psld_data_free(data);
         }
 }
@@ -990,16 +991,16 @@ static void second_epoch_never_decodes(void **state)
         psld_data_defaults(&options);
         if (limited) options.memory = 3 * PIXELS;
         psld_data *data = open_data("many", &options);
-        psld_feed *feed = make_feed(data, 0, MANY, 16);
-        assert_int_equal(psld_feed_take(feed, 0, MANY, x, NULL), PSLD_OK);
+        psld_loader *loader = make_loader(data, 0, MANY, 16);
+        assert_int_equal(psld_loader_read(loader, 0, MANY, x, NULL), PSLD_OK);
         for (unsigned i = 0; i < MANY; i++) {
             char path[64];
             snprintf(path, sizeof path, "many/%02u.png", i);
             assert_int_equal(unlink(path), 0);
         }
-        assert_int_equal(psld_feed_take(feed, MANY, MANY, x, NULL), PSLD_OK);
+        assert_int_equal(psld_loader_read(loader, MANY, MANY, x, NULL), PSLD_OK);
         assert_int_equal(psld_data_skipped(data), 0);
-        psld_feed_free(feed);
+        psld_loader_free(loader);
         psld_data_free(data);
     }
     make_many();
@@ -1046,17 +1047,17 @@ static void ahead_of_use(void **state)
     int flip = 0;
     (void)state;
     psld_data *data = open_data("many", NULL);
-    psld_feed *feed = make_feed(data, 0, MANY, 8);
-    assert_int_equal(psld_feed_take(feed, 0, 8, x, NULL), PSLD_OK);
+    psld_loader *loader = make_loader(data, 0, MANY, 8);
+    assert_int_equal(psld_loader_read(loader, 0, 8, x, NULL), PSLD_OK);
     for (uint64_t s = 8; s < 16; s++) {
-        uint64_t item = psld_feed_item(feed, s, &flip);
+        uint64_t item = psld_loader_item(loader, s, &flip);
         for (int waited = 0; !psld_data_is_prepared(data, item) && waited < 60000; waited++) usleep(1000);
         snprintf(path, sizeof path, "many/%02u.png", (unsigned)item);
         unlink(path);
     }
-    assert_int_equal(psld_feed_take(feed, 8, 8, x, NULL), PSLD_OK);
+    assert_int_equal(psld_loader_read(loader, 8, 8, x, NULL), PSLD_OK);
     assert_int_equal(psld_data_skipped(data), 0);
-    psld_feed_free(feed);
+    psld_loader_free(loader);
     psld_data_free(data);
     make_many();
 }
@@ -1066,17 +1067,17 @@ static void feed_split(void **state)
     int seen[MANY] = {0}, flip = 0, in_order = 1;
     (void)state;
     psld_data *data = open_data("many", NULL);
-    psld_feed *train = make_feed(data, 0, 30, 0), *held = make_feed(data, 30, MANY, 0);
-    for (uint64_t s = 0; s < 30; s++) seen[psld_feed_item(train, s, &flip)]++;
+    psld_loader *train = make_loader(data, 0, 30, 0), *held = make_loader(data, 30, MANY, 0);
+    for (uint64_t s = 0; s < 30; s++) seen[psld_loader_item(train, s, &flip)]++;
     for (uint64_t s = 0; s < 10; s++) {
-        uint64_t item = psld_feed_item(held, s, &flip);
+        uint64_t item = psld_loader_item(held, s, &flip);
         seen[item]++;
         if (item < 30) in_order = 0;
     }
     for (int i = 0; i < MANY; i++) assert_int_equal(seen[i], 1);
     assert_int_equal(in_order, 0); /* not the last files, but any */
-    psld_feed_free(train);
-    psld_feed_free(held);
+    psld_loader_free(train);
+    psld_loader_free(held);
     psld_data_free(data);
 }
 
@@ -1091,9 +1092,9 @@ static void read_without_cache(const char *cache_dir)
     psld_log_to(remember, NULL);
     log_lines = 0;
     psld_data *data = open_data("many", &options);
-    psld_feed *feed = make_feed(data, 0, MANY, 8);
-    for (uint64_t s = 0; s < 3 * MANY; s += MANY) assert_int_equal(psld_feed_take(feed, s, MANY, x, NULL), PSLD_OK);
-    psld_feed_free(feed);
+    psld_loader *loader = make_loader(data, 0, MANY, 8);
+    for (uint64_t s = 0; s < 3 * MANY; s += MANY) assert_int_equal(psld_loader_read(loader, s, MANY, x, NULL), PSLD_OK);
+    psld_loader_free(loader);
     psld_data_free(data);
     psld_log_to(NULL, NULL);
     assert_int_equal(log_lines, 1);

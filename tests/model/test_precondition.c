@@ -102,11 +102,12 @@ static void training_is_of_unit_size(void **state)
     for (int i = 0; i < MANY; i++) x[i] = (float)(0.7 * normal[i]);
     for (int i = 0; i < 2 * RECIPES; i++) {
         psld_recipe *recipe = numbered_recipe(i / 2);
-        psld_perturbation how = {.recipe = recipe, .mode = i % 2 ? PSLD_DSM : PSLD_HSM, .dim = 1, .eps = 1e-3};
-        psld_perturbed arrays = {x, u, target, metric, time, t};
+        psld_perturbation how = {.recipe = recipe, .mode = i % 2 ? PSLD_DSM : PSLD_HSM, .dim = 1, .t_min = 1e-3};
+        psld_microbatch batch = {.x = x, .z = u, .target = target, .metric = metric, .time = time, .t = t};
         how.weighting = PSLD_WEIGH_LIKELIHOOD;
         how.data_deviation = 0.7;
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+        batch.first = 0, batch.n = MANY;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         double uu = 0, ff = 0, uf = 0;
         for (int j = 0; j < MANY; j++) {
             uu += (double)u[j] * (double)u[j] / MANY;
@@ -130,13 +131,15 @@ static void metric_is_that_of_eps(void **state)
         float x = 0.3f, of_eps[PSLD_MATRIX_SIZE], of_data, z[PSLD_MAX_K], target, time;
         double t, sum = 0;
         psld_precondition p;
-        psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-2, .weighting = PSLD_WEIGH_LIKELIHOOD};
-        psld_perturbed arrays = {&x, z, NULL, of_eps, &time, &t};
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, 1, &arrays), PSLD_OK);
+        psld_perturbation how = {.recipe = recipe, .dim = 1, .t_min = 1e-2, .weighting = PSLD_WEIGH_LIKELIHOOD};
+        psld_microbatch batch = {.x = &x, .z = z, .metric = of_eps, .time = &time, .t = &t};
+        batch.first = 0, batch.n = 1;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         how.data_deviation = 0.5;
-        arrays.target = &target;
-        arrays.metric = &of_data;
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, 1, &arrays), PSLD_OK);
+        batch.target = &target;
+        batch.metric = &of_data;
+        batch.first = 0, batch.n = 1;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         assert_int_equal(psld_precondition_plan(recipe, 0.5, t, &p), PSLD_OK);
         for (int a = 0; a < p.predicted; a++)
             for (int b = 0; b < p.predicted; b++) sum += p.gain[a] * p.gain[b] * (double)of_eps[a * p.predicted + b];

@@ -491,11 +491,12 @@ static void targets_come_in_the_order_of_channels(void **state)
         size_t k = (size_t)recipe->spec.k;
         float x[COUNT], z[COUNT * PSLD_MAX_K], target[COUNT * PSLD_MAX_K], time[COUNT];
         double t[COUNT], mean[PSLD_MATRIX_SIZE], factor[PSLD_MATRIX_SIZE];
-        psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 0.05, .seed = 3};
-        psld_perturbed arrays = {.x = x, .z = z, .target = target, .time = time, .t = t};
+        psld_perturbation how = {.recipe = recipe, .dim = 1, .t_min = 0.05, .seed = 3};
+        psld_microbatch batch = {.x = x, .z = z, .target = target, .time = time, .t = t};
         assert_int_equal(recipe->predicted, recipe->spec.k);
         for (int i = 0; i < COUNT; i++) x[i] = (float)sin(i);
-        must(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, COUNT, &arrays));
+        batch.first = 0, batch.n = COUNT;
+        must(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch));
         for (size_t i = 0; i < COUNT; i++) {
             must(psld_recipe_kernel(recipe, t[i], PSLD_HSM, mean, NULL, NULL));
             must(psld_recipe_factor(recipe, t[i], PSLD_HSM, factor, NULL));

@@ -33,7 +33,7 @@ static void check_sample(const psld_recipe *recipe, const psld_perturbation *how
     double mean[64], factor[64], u, *noise = malloc((size_t)k * DIM * sizeof *noise),
                                     *start = calloc((size_t)k * DIM, sizeof *start);
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, 0, 0, 1, &u);
-    assert_true(t == how->eps + (1 - how->eps) * u);
+    assert_true(t == how->t_min + (1 - how->t_min) * u);
     assert_int_equal(psld_recipe_kernel(recipe, t, how->mode, mean, NULL, NULL), PSLD_OK);
     assert_int_equal(psld_recipe_factor(recipe, t, how->mode, factor, NULL), PSLD_OK);
     psld_random_normal(how->seed, PSLD_FOR_NOISE, sample, 0, 0, (size_t)k * DIM, noise);
@@ -84,15 +84,16 @@ static void noise_and_metric(void **state)
         psld_perturbation how = {.recipe = recipe,
                                  .mode = r % 2 ? PSLD_DSM : PSLD_HSM,
                                  .dim = DIM,
-                                 .eps = 1e-3,
+                                 .t_min = 1e-3,
                                  .weighting = PSLD_WEIGH_LIKELIHOOD,
                                  .seed = 5};
         float *x = malloc(SAMPLES * DIM * sizeof *x), *z = malloc(SAMPLES * k * DIM * sizeof *z),
               *eps = malloc(SAMPLES * noisy * DIM * sizeof *eps), metric[SAMPLES * 64], time[SAMPLES];
         double t[SAMPLES];
         for (int i = 0; i < SAMPLES * DIM; i++) x[i] = (float)cos(i);
-        psld_perturbed arrays = {x, z, eps, metric, time, t};
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 40, SAMPLES, &arrays), PSLD_OK);
+        psld_microbatch batch = {.x = x, .z = z, .target = eps, .metric = metric, .time = time, .t = t};
+        batch.first = 40, batch.n = SAMPLES;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         for (size_t i = 0; i < SAMPLES; i++) {
             check_sample(recipe, &how, 40 + i, x + i * DIM, z + i * k * DIM, eps + i * noisy * DIM, t[i]);
             check_metric(recipe, how.mode, t[i], metric + i * noisy * noisy);
@@ -113,9 +114,10 @@ static void weights_of_data(void **state)
         static float x[SAMPLES], z[SAMPLES * PSLD_MAX_K], metric[SAMPLES * 64], time[SAMPLES];
         double t[SAMPLES], mean[64], inverse[64];
         psld_perturbation how = {
-            .recipe = recipe, .mode = PSLD_HSM, .dim = 1, .eps = 1e-2, .weighting = PSLD_WEIGH_DATA, .seed = 5};
-        psld_perturbed arrays = {.x = x, .z = z, .metric = metric, .time = time, .t = t};
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, SAMPLES, &arrays), PSLD_OK);
+            .recipe = recipe, .mode = PSLD_HSM, .dim = 1, .t_min = 1e-2, .weighting = PSLD_WEIGH_DATA, .seed = 5};
+        psld_microbatch batch = {.x = x, .z = z, .metric = metric, .time = time, .t = t};
+        batch.first = 0, batch.n = SAMPLES;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         for (int i = 0; i < SAMPLES; i++) {
             double square = 0;
             assert_int_equal(psld_recipe_kernel(recipe, t[i], PSLD_HSM, mean, NULL, NULL), PSLD_OK);
@@ -154,15 +156,16 @@ static void likelihood_is_a_mean_over_uniform_times(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         psld_perturbation how = {.recipe = recipe,
                                  .dim = 1,
-                                 .eps = eps,
+                                 .t_min = eps,
                                  .by_noise = rows[r][0],
                                  .noise_middle = rows[r][1],
                                  .noise_spread = rows[r][2],
                                  .weighting = PSLD_WEIGH_LIKELIHOOD,
                                  .seed = 8};
-        psld_perturbed arrays = {.x = x, .z = z, .metric = metric, .time = time, .t = t};
+        psld_microbatch batch = {.x = x, .z = z, .metric = metric, .time = time, .t = t};
         assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+        batch.first = 0, batch.n = MANY;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         double sum = 0, squares = 0;
         for (int i = 0; i < MANY; i++) {
             sum += (double)metric[i] / MANY;
@@ -189,10 +192,11 @@ static void times_by_noise(void **state)
     size_t within = 0;
     assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
     psld_perturbation how = {
-        .recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.5, .noise_middle = 1, .noise_spread = 1.2, .seed = 5};
-    psld_perturbed arrays = {.x = x, .z = z, .time = time, .t = t};
+        .recipe = recipe, .dim = 1, .t_min = 1e-5, .by_noise = 0.5, .noise_middle = 1, .noise_spread = 1.2, .seed = 5};
+    psld_microbatch batch = {.x = x, .z = z, .time = time, .t = t};
     assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
-    assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+    batch.first = 0, batch.n = MANY;
+    assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(-1.2), &low), PSLD_OK);
     assert_int_equal(psld_recipe_time(recipe, exp(1.2), &high), PSLD_OK);
     for (int i = 0; i < MANY; i++) {
@@ -213,14 +217,15 @@ static void times_of_one_noise(void **state)
     float x = 0, z[2], time;
     double t, expected, least, most;
     assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
-    psld_perturbation how = {.recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 1};
-    psld_perturbed arrays = {.x = &x, .z = z, .time = &time, .t = &t};
+    psld_perturbation how = {.recipe = recipe, .dim = 1, .t_min = 1e-5, .by_noise = 1};
+    psld_microbatch batch = {.x = &x, .z = z, .time = &time, .t = &t};
     assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
-    assert_int_equal(psld_recipe_sigma(recipe, how.eps, &least), PSLD_OK);
+    assert_int_equal(psld_recipe_sigma(recipe, how.t_min, &least), PSLD_OK);
     assert_int_equal(psld_recipe_sigma(recipe, 1, &most), PSLD_OK);
     for (size_t i = 0; i < sizeof middles / sizeof *middles; i++) {
         how.noise_middle = middles[i];
-        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, i, 1, &arrays), PSLD_OK);
+        batch.first = i, batch.n = 1;
+        assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
         assert_int_equal(psld_recipe_time(recipe, fmin(fmax(middles[i], least), most), &expected), PSLD_OK);
         if (!(fabs(t / expected - 1) < 1e-3)) fail_msg("sigma %g: %.9g, not %.9g", middles[i], t, expected);
     }
@@ -479,9 +484,9 @@ static void held_out_parts(void **state)
         assert_int_equal(psld_array_save(array, "items.npy"), PSLD_OK);
         psld_array_free(array);
         if (open_small(NULL, overrides, 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
-        if (training->feed_count[PSLD_PHASE_HELD_OUT] != rows[i].held)
+        if (training->item_count[PSLD_PHASE_HELD_OUT] != rows[i].held)
             fail_msg("%s of %zu: %llu held out, not %llu", rows[i].part, rows[i].items,
-                     (unsigned long long)training->feed_count[PSLD_PHASE_HELD_OUT], (unsigned long long)rows[i].held);
+                     (unsigned long long)training->item_count[PSLD_PHASE_HELD_OUT], (unsigned long long)rows[i].held);
         psld_training_free(training);
     }
 }
@@ -496,13 +501,14 @@ static void held_out_in_every_bin(void **state)
     for (int l = 0; l < 3; l++) {
         psld_training *training;
         psld_bins first = {0}, again = {0};
+        psld_training_report report;
         double all = 0;
         if (open_small(NULL, laws[l], 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
-        assert_int_equal(psld_training_evaluate(training, 0, &first), PSLD_OK);
-        assert_int_equal(psld_training_evaluate(training, 0, &again), PSLD_OK);
+        assert_int_equal(psld_training_evaluate(training, &first, &report), PSLD_OK);
+        assert_int_equal(psld_training_evaluate(training, &again, &report), PSLD_OK);
         assert_memory_equal(&first, &again, sizeof first);
         for (int b = 0; b < PSLD_BINS; b++) {
-            double share = psld_perturbation_share(&training->how, b);
+            double share = psld_perturbation_share(&training->perturbation, b);
             assert_true(fabs(first.count[b] - 3 * share) < 1e-9);
             assert_int_equal(share > 0, l < 2 || b >= 2);
             all += share;
@@ -522,16 +528,18 @@ static void shares_of_bins(void **state)
     psld_recipe *recipe;
     assert_int_equal(psld_recipe_open("psld gamma=0.02", &recipe), PSLD_OK);
     psld_perturbation how = {
-        .recipe = recipe, .dim = 1, .eps = 1e-5, .by_noise = 0.7, .noise_middle = 0.5, .noise_spread = 1, .seed = 5};
-    psld_perturbed arrays = {.x = x, .z = z, .time = time, .t = t};
+        .recipe = recipe, .dim = 1, .t_min = 1e-5, .by_noise = 0.7, .noise_middle = 0.5, .noise_spread = 1, .seed = 5};
+    psld_microbatch batch = {.x = x, .z = z, .time = time, .t = t};
     double found[PSLD_BINS] = {0};
     assert_int_equal(psld_perturbation_tabulate(&how), PSLD_OK);
-    assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, 0, MANY, &arrays), PSLD_OK);
+    batch.first = 0, batch.n = MANY;
+    assert_int_equal(psld_perturb(&how, PSLD_PHASE_TRAIN, &batch), PSLD_OK);
     for (int i = 0; i < MANY; i++) found[(int)fmin(t[i] * PSLD_BINS, PSLD_BINS - 1)]++;
     for (int b = 0; b < PSLD_BINS; b++) {
         double share = psld_perturbation_share(&how, b);
         assert_true(fabs(found[b] - MANY * share) < 4 * sqrt(MANY * share * (1 - share)));
-        assert_int_equal(psld_perturb(&how, (psld_phase)(PSLD_PHASE_HELD_OUT + b), 0, 100, &arrays), PSLD_OK);
+        batch.first = 0, batch.n = 100;
+        assert_int_equal(psld_perturb(&how, (psld_phase)(PSLD_PHASE_HELD_OUT + b), &batch), PSLD_OK);
         for (int i = 0; i < 100; i++) assert_true(t[i] * PSLD_BINS >= b && t[i] * PSLD_BINS <= b + 1);
     }
     psld_recipe_free(recipe);

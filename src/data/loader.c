@@ -1,7 +1,7 @@
 /* The plan of what to decode ahead is a sequence: entry q is sample base + q / n * stride + q % n, that is n samples of
- * each call to come. Threads take the next entry of it until `ahead` are done; each call of psld_feed_take that comes
+ * each call to come. Threads take the next entry of it until `ahead` are done; each call of psld_loader_read that comes
  * where it was expected moves the plan on by n entries, so that every sample is looked at once. */
-#include "data/feed.h"
+#include "data/loader.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -21,9 +21,9 @@ typedef struct plan {
     size_t next, end; /* entries */
 } plan;
 
-struct psld_feed {
+struct psld_loader {
     psld_data *data;
-    psld_feed_options options;
+    psld_loader_options options;
     int augments;    /* images are changed */
     uint64_t count;  /* samples of an epoch */
     uint64_t *index; /* of the samples that are taken */
@@ -39,9 +39,9 @@ struct psld_feed {
     int thread_count;
 };
 
-uint64_t psld_feed_item(const psld_feed *feed, uint64_t sample, int *flip)
+uint64_t psld_loader_item(const psld_loader *feed, uint64_t sample, int *flip)
 {
-    const psld_feed_options *o = &feed->options;
+    const psld_loader_options *o = &feed->options;
     uint64_t all = psld_data_count(feed->data);
     uint64_t item = psld_order_at(o->seed, sample / feed->count, feed->count, sample % feed->count);
     if (feed->count < all) item = psld_order_at(o->seed, PSLD_ORDER_OF_SPLIT, all, o->begin + item);
@@ -54,7 +54,7 @@ uint64_t psld_feed_item(const psld_feed *feed, uint64_t sample, int *flip)
 /* ---- Ahead ------------------------------------------------------------------------------------------------------- */
 
 /* The next sample to prepare; 0 when the feed ends. */
-static int next_sample(psld_feed *feed, uint64_t *sample)
+static int next_sample(psld_loader *feed, uint64_t *sample)
 {
     plan *p = &feed->plan;
     pthread_mutex_lock(&feed->lock);
@@ -70,18 +70,18 @@ static int next_sample(psld_feed *feed, uint64_t *sample)
 
 static void *prepare(void *context)
 {
-    psld_feed *feed = context;
+    psld_loader *feed = context;
     uint64_t sample = 0;
     int flip = 0;
     uint8_t *pixels = psld_alloc(psld_data_dim(feed->data), 1);
     if (!pixels) return NULL; /* whoever takes the samples decodes them */
-    while (next_sample(feed, &sample)) psld_data_prepare(feed->data, psld_feed_item(feed, sample, &flip), pixels);
+    while (next_sample(feed, &sample)) psld_data_prepare(feed->data, psld_loader_item(feed, sample, &flip), pixels);
     psld_release(pixels);
     return NULL;
 }
 
 /* What to do while the samples first ... first + n - 1 are used. */
-static void make_plan(psld_feed *feed, uint64_t first, size_t n)
+static void make_plan(psld_loader *feed, uint64_t first, size_t n)
 {
     plan *p = &feed->plan;
     if (feed->thread_count == 0) return;
@@ -98,11 +98,11 @@ static void make_plan(psld_feed *feed, uint64_t first, size_t n)
 
 /* ---- From outside ------------------------------------------------------------------------------------------------ */
 
-psld_status psld_feed_create(psld_data *data, const psld_feed_options *options, psld_feed **feed)
+psld_status psld_loader_create(psld_data *data, const psld_loader_options *options, psld_loader **feed)
 {
     *feed = NULL;
     assert(options->begin < options->end && options->end <= psld_data_count(data));
-    psld_feed *f = psld_alloc(1, sizeof *f);
+    psld_loader *f = psld_alloc(1, sizeof *f);
     if (!f) return PSLD_NO_MEMORY;
     f->data = data;
     f->options = *options;
@@ -121,7 +121,7 @@ psld_status psld_feed_create(psld_data *data, const psld_feed_options *options, 
     return PSLD_OK;
 }
 
-void psld_feed_free(psld_feed *feed)
+void psld_loader_free(psld_loader *feed)
 {
     if (!feed) return;
     pthread_mutex_lock(&feed->lock);
@@ -137,7 +137,7 @@ void psld_feed_free(psld_feed *feed)
 }
 
 typedef struct augment_job {
-    const psld_feed *feed;
+    const psld_loader *feed;
     uint64_t first;
     size_t shape[PSLD_MAX_RANK], dim;
     float *x;
@@ -147,7 +147,7 @@ typedef struct augment_job {
 static void augment_range(void *context, size_t begin, size_t end)
 {
     augment_job *job = context;
-    const psld_feed_options *o = &job->feed->options;
+    const psld_loader_options *o = &job->feed->options;
     double numbers[PSLD_AUGMENT_NUMBERS];
     float *room = psld_alloc(job->dim, sizeof *room);
     if (!room) atomic_store(&job->failed, 1);
@@ -158,7 +158,7 @@ static void augment_range(void *context, size_t begin, size_t end)
     psld_release(room);
 }
 
-static psld_status augment_all(const psld_feed *feed, uint64_t first, size_t n, float *x)
+static psld_status augment_all(const psld_loader *feed, uint64_t first, size_t n, float *x)
 {
     augment_job job = {.feed = feed, .first = first, .dim = psld_data_dim(feed->data), .x = x};
     psld_data_shape(feed->data, job.shape);
@@ -166,7 +166,7 @@ static psld_status augment_all(const psld_feed *feed, uint64_t first, size_t n, 
     return atomic_load(&job.failed) ? PSLD_NO_MEMORY : PSLD_OK;
 }
 
-psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, int32_t *label)
+psld_status psld_loader_read(psld_loader *feed, uint64_t first, size_t n, float *x, int32_t *label)
 {
     void *index = feed->index, *flips = feed->flips;
     if (n == 0) return PSLD_OK;
@@ -177,7 +177,7 @@ psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, 
     if (status != PSLD_OK) return status;
     for (size_t i = 0; i < n; i++) {
         int flip = 0;
-        feed->index[i] = psld_feed_item(feed, first + i, &flip);
+        feed->index[i] = psld_loader_item(feed, first + i, &flip);
         feed->flips[i] = (uint8_t)flip;
     }
     make_plan(feed, first, n);
@@ -185,7 +185,7 @@ psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, 
     return feed->augments ? augment_all(feed, first, n, x) : PSLD_OK;
 }
 
-void psld_feed_augmentation(const psld_feed *feed, uint64_t first, size_t n, float *numbers)
+void psld_loader_augmentation(const psld_loader *feed, uint64_t first, size_t n, float *numbers)
 {
     size_t shape[PSLD_MAX_RANK];
     double of_sample[PSLD_AUGMENT_NUMBERS] = {0};

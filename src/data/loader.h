@@ -3,36 +3,36 @@
  * Sample s is item permutation_e(s % count) of epoch e = s / count, mirrored or not by the address (seed, s). Items are
  * those of a range of a fixed shuffle of the set: files come sorted by class, and a held-out part should have them all.
  * Items that will be wanted next are decoded ahead, in threads of the feed's own. */
-#ifndef PSLD_DATA_FEED_H
-#define PSLD_DATA_FEED_H
+#ifndef PSLD_DATA_LOADER_H
+#define PSLD_DATA_LOADER_H
 
 #include "base/status.h"
 #include "data/augment.h"
 #include "psld_data.h"
 
-typedef struct psld_feed psld_feed;
+typedef struct psld_loader psld_loader;
 
-typedef struct psld_feed_options {
+typedef struct psld_loader_options {
     uint64_t seed;             /* of order, split and mirroring */
     int flip;                  /* 1: half of the samples are mirrored left to right; images only */
     psld_augmentation augment; /* and otherwise changed; images only */
     uint64_t begin, end;       /* places of the fixed shuffle that take part; 0 and the count: all */
     size_t ahead;              /* samples decoded ahead; 0: none */
     int threads;               /* that decode; 0: as many as there are processors, at most 8 */
-} psld_feed_options;
+} psld_loader_options;
 
 /* The data are borrowed. */
-psld_status psld_feed_create(psld_data *data, const psld_feed_options *options, psld_feed **feed);
-void psld_feed_free(psld_feed *feed);
+psld_status psld_loader_create(psld_data *data, const psld_loader_options *options, psld_loader **feed);
+void psld_loader_free(psld_loader *feed);
 
 /* Samples first ... first + n - 1 into x [n][shape] and label [n] (may be NULL; -1 where there is none). What is wanted
  * next is taken to be as far ahead of this call as it was of the last one. One call at a time. */
-psld_status psld_feed_take(psld_feed *feed, uint64_t first, size_t n, float *x, int32_t *label);
+psld_status psld_loader_read(psld_loader *feed, uint64_t first, size_t n, float *x, int32_t *label);
 
 /* What is done to samples first ... first + n - 1 beside mirroring, [n][PSLD_AUGMENT_NUMBERS]. */
-void psld_feed_augmentation(const psld_feed *feed, uint64_t first, size_t n, float *numbers);
+void psld_loader_augmentation(const psld_loader *feed, uint64_t first, size_t n, float *numbers);
 
 /* The item that a sample is, and whether it is mirrored. */
-uint64_t psld_feed_item(const psld_feed *feed, uint64_t sample, int *flip);
+uint64_t psld_loader_item(const psld_loader *feed, uint64_t sample, int *flip);
 
 #endif

@@ -1,0 +1,48 @@
+/* Samples on their way through a training step, in one struct from the data to the loss.
+ *
+ * A rank works through its share of a batch in micro-batches. Each is filled in this order:
+ *     data/loader.h        x, label, augment
+ *     train/perturb.h      t, time, z, target, metric    (through train/objective.h)
+ *     train/trainer.h      loss, out
+ *     train/objective.h    loss and hit from out, where the objective looks at the output */
+#ifndef PSLD_TRAIN_MICROBATCH_H
+#define PSLD_TRAIN_MICROBATCH_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Arrays have room for `capacity` samples; the first `n` are in use. */
+typedef struct psld_microbatch {
+    size_t capacity, n;
+    uint64_t first;     /* number of the first sample since the run began: the address of its random numbers */
+    uint64_t in_step;   /* number of the first sample within its step: the address of dropout */
+    int last;           /* of this rank in the step: sums over ranks begin as soon as gradients are final */
+    float *x;           /* [n][dim]: data */
+    int32_t *label;     /* [n]; -1: none */
+    float *augment;     /* [n][PSLD_AUGMENT_INPUTS]: what was done to the data; NULL: the network is not told */
+    double *t;          /* [n]: times of the process, */
+    float *time;        /* [n]: and as the network sees them */
+    float *z;           /* [n][in_ch][size][size]: what the network is given */
+    float *target;      /* [n][out_ch][size][size], or labels [n]: what it should say */
+    float *metric;      /* [n][p * p], see psld_nn_loss; NULL: the loss has none */
+    float *weight;      /* [n]: what the loss of each sample counts in the sum */
+    float *loss;        /* [n]: without its weight */
+    float *out;         /* [n][numbers of the output]: what the network says; NULL: nobody looks */
+    unsigned char *hit; /* [n]: classifiers: the label was the likeliest class */
+} psld_microbatch;
+
+/* Numbers per sample; 0: no such array. */
+typedef struct psld_microbatch_sizes {
+    size_t x, z, target, metric, augment, out;
+} psld_microbatch_sizes;
+
+/* Allocates all arrays; free with psld_microbatch_clear, after failure too. */
+psld_status psld_microbatch_allocate(psld_microbatch *batch, size_t capacity, const psld_microbatch_sizes *sizes);
+void psld_microbatch_clear(psld_microbatch *batch);
+
+/* Cuts samples [*done, end) of a step or of a set into micro-batches: sets n, in_step and last for the next one and moves
+ * *done on; 0 when there is none left. `first` becomes origin + in_step. */
+int psld_microbatch_next(psld_microbatch *batch, uint64_t origin, uint64_t *done, uint64_t end);
+
+#endif

@@ -1,0 +1,64 @@
+/* The loss on held-out data, with the averaged weights and with the raw ones. */
+#include "train/training.h"
+
+/* A micro-batch of held-out samples, whose x is read, at times of one bin. */
+static psld_status evaluate_bin(psld_training *t, int bin, psld_bins *bins)
+{
+    psld_microbatch *b = &t->microbatch;
+    if (!(psld_perturbation_share(&t->perturbation, bin) > 0)) return PSLD_OK;
+    PSLD_TRY(t->objective->fill(&t->perturbation, (psld_phase)(PSLD_PHASE_HELD_OUT + bin), b));
+    PSLD_TRY(psld_model_run(t->model, b->n, b->z, b->time, b->out));
+    t->objective->judge(&t->settings, t->model, b);
+    psld_bins_add(bins, b->n, b->t, b->loss, b->hit);
+    return PSLD_OK;
+}
+
+/* With the weights that the model has. */
+static psld_status evaluate_model(psld_training *t, psld_bins *bins)
+{
+    psld_microbatch *b = &t->microbatch;
+    uint64_t held = t->item_count[PSLD_PHASE_HELD_OUT], count = (uint64_t)t->settings.train.evaluate_count;
+    uint64_t done, end;
+    psld_distribution_share(t->ranks, count < held ? count : held, &done, &end);
+    psld_model_changed(t->model);
+    while (psld_microbatch_next(b, 0, &done, end)) {
+        PSLD_TRY(psld_loader_read(t->loaders[PSLD_PHASE_HELD_OUT], b->first, b->n, b->x, b->label));
+        for (int bin = 0; bin < PSLD_BINS; bin++) PSLD_TRY(evaluate_bin(t, bin, bins));
+    }
+    t->ranks->sum((double *)bins, sizeof *bins / sizeof(double));
+    for (int bin = 0; bin < PSLD_BINS; bin++)
+        psld_bins_weigh(bins, bin, psld_perturbation_share(&t->perturbation, bin));
+    return PSLD_OK;
+}
+
+/* The model has the raw weights, and the trained network the averaged ones, until it is called again. */
+static void swap_weights(psld_training *t)
+{
+    float *a = t->network->weights, *b = t->model->network->weights;
+    for (size_t i = 0; i < t->network->graph->parameter_elements; i++) {
+        float swap = a[i];
+        a[i] = b[i];
+        b[i] = swap;
+    }
+}
+
+static psld_status evaluate_raw(psld_training *t, psld_bins *bins)
+{
+    swap_weights(t);
+    psld_status status = evaluate_model(t, bins);
+    swap_weights(t);
+    return status;
+}
+
+psld_status psld_training_evaluate(psld_training *t, psld_bins *averaged, psld_training_report *report)
+{
+    psld_bins raw = {0};
+    if (t->item_count[PSLD_PHASE_HELD_OUT] == 0) return PSLD_OK;
+    PSLD_TRY(evaluate_model(t, averaged));
+    report->held_out = t->scale * psld_bins_loss(averaged);
+    if (t->objective->looks_at_output) report->accuracy = psld_bins_accuracy(averaged);
+    if (t->network == t->model->network) return PSLD_OK; /* no average is kept: the model has the raw weights */
+    PSLD_TRY(evaluate_raw(t, &raw));
+    report->held_out_raw = t->scale * psld_bins_loss(&raw);
+    return PSLD_OK;
+}

@@ -1,0 +1,106 @@
+/* One training step. docs/design.md lists the files that it goes through. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "train/metric.h"
+#include "train/training.h"
+
+/* What a step has counted, on this rank and then on all. */
+typedef struct step_sums {
+    double loss;
+    double failed; /* ranks that could not read their data */
+    psld_bins bins;
+} step_sums;
+
+/* From sample numbers to what the network is given. */
+static psld_status fill_microbatch(psld_training *t, psld_microbatch *b)
+{
+    const psld_loader *loader = t->loaders[PSLD_PHASE_TRAIN];
+    PSLD_TRY(psld_loader_read(t->loaders[PSLD_PHASE_TRAIN], b->first, b->n, b->x, b->label));
+    if (b->augment) psld_loader_augmentation(loader, b->first, b->n, b->augment);
+    return t->objective->fill(&t->perturbation, PSLD_PHASE_TRAIN, b);
+}
+
+/* Adds the losses of a micro-batch, whose gradients the trainer has, to those of the step. */
+static void count_losses(psld_training *t, psld_microbatch *b, step_sums *sums)
+{
+    double batch = (double)t->settings.train.batch;
+    for (size_t i = 0; i < b->n; i++) sums->loss += t->scale * (double)b->loss[i] / batch;
+    if (t->objective->looks_at_output) t->objective->judge(&t->settings, t->model, b);
+    psld_bins_add(&sums->bins, b->n, b->t, b->loss, b->hit);
+}
+
+/* Gradients of this rank's share of a step, whose samples are step * batch + 0 ... batch - 1. A rank that cannot read
+ * its data goes through the step all the same, with those of an earlier one, since others wait for its sums; then no rank
+ * takes the step. */
+static psld_status add_gradients(psld_training *t, uint64_t step, step_sums *sums)
+{
+    psld_microbatch *b = &t->microbatch;
+    uint64_t batch = (uint64_t)t->settings.train.batch, done, end;
+    psld_status status = PSLD_OK;
+    psld_distribution_share(t->ranks, batch, &done, &end);
+    while ((status == PSLD_OK || t->ranks->count > 1) && psld_microbatch_next(b, step * batch, &done, end)) {
+        if (status == PSLD_OK) status = fill_microbatch(t, b);
+        psld_trainer_add(t->trainer, b);
+        count_losses(t, b, sums);
+    }
+    sums->failed = status != PSLD_OK;
+    t->ranks->sum(&sums->loss, sizeof *sums / sizeof(double));
+    if (sums->failed > 0) psld_trainer_drop(t->trainer);
+    if (sums->failed > 0 && status == PSLD_OK) status = psld_fail(PSLD_IO, "another rank cannot read its data");
+    return status;
+}
+
+/* Data that cannot be read end a run, but nothing of it is lost: its last step gets a checkpoint, and a line in the log
+ * if the step was taken (`report` not NULL). */
+static psld_status stop_with_checkpoint(psld_training *t, psld_status status, const psld_training_report *report)
+{
+    enum { TEXT = 800 };
+    char why[TEXT];
+    double all_are_here = 0;
+    long step = psld_trainer_steps(t->trainer);
+    snprintf(why, sizeof why, "%s", psld_error_text());
+    int is_saved = t->run && (!report || psld_training_log_step(t, report, NULL) == PSLD_OK) &&
+                   (t->saved_step == step || psld_training_save(t) == PSLD_OK);
+    t->ranks->sum(&all_are_here, 1); /* a rank that fails ends the others: not before the checkpoint is written */
+    if (!is_saved) return psld_fail(status, "%s", why);
+    return psld_fail(status, "%s; stopped after step %ld, with a checkpoint", why, step);
+}
+
+/* Gradients and the update. */
+static psld_status take_step(psld_training *t, psld_training_report *report)
+{
+    step_sums sums = {0};
+    double began = psld_seconds();
+    psld_status status = add_gradients(t, (uint64_t)psld_trainer_steps(t->trainer), &sums);
+    if (status != PSLD_OK) return stop_with_checkpoint(t, status, NULL);
+    report->loss = sums.loss;
+    report->rate = psld_trainer_rate_now(t->trainer);
+    PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
+    psld_bins_merge(&t->bins, &sums.bins);
+    report->seconds = psld_seconds() - began;
+    return PSLD_OK;
+}
+
+psld_status psld_training_step(psld_training *t, psld_training_report *report)
+{
+    *report = (psld_training_report){.step = (uint64_t)psld_trainer_steps(t->trainer) + 1,
+                                     .steps = (uint64_t)t->settings.train.steps,
+                                     .samples = (uint64_t)t->settings.train.batch,
+                                     .held_out = (double)NAN,
+                                     .accuracy = (double)NAN,
+                                     .held_out_raw = (double)NAN,
+                                     .metric = (double)NAN};
+    PSLD_TRY(take_step(t, report));
+    psld_bins held_out = {0};
+    psld_status status = PSLD_OK, metric = PSLD_OK;
+    int evaluates = psld_training_is_due(t, t->settings.train.evaluate_every);
+    if (evaluates) status = psld_training_evaluate(t, &held_out, report);
+    if (status != PSLD_OK) return t->ranks->count > 1 ? status : stop_with_checkpoint(t, status, report);
+    if (psld_training_is_due(t, t->settings.train.metric_every))
+        metric = psld_training_metric_measure(t, &report->metric);
+    PSLD_TRY(psld_training_log_step(t, report, evaluates ? &held_out : NULL));
+    if (evaluates) t->bins = (psld_bins){0};
+    return psld_training_after_step(t, metric);
+}
