@@ -173,9 +173,25 @@ PSLD_API int psld_recipe_same(const psld_recipe *a, const psld_recipe *b);
  * factor, kernel); "" when both are the same. */
 PSLD_API void psld_recipe_difference(const psld_recipe *a, const psld_recipe *b, char *text, size_t size);
 
-/* Presets, 0 <= index; NULL past the last. */
-PSLD_API const char *psld_preset_name(int index);
-PSLD_API const char *psld_preset_summary(int index);
+/* What there is of each kind is in a table: presets here; samplers, time grids, qualities, tasks and methods of restoration
+ * below; metrics, toy sets and filters in other headers. psld_X_at gives row `index` from 0 on, and NULL past the last.
+ * psld_X_find gives the row of that name, or NULL: psld_error_text() then lists the names. Rows are valid as long as the
+ * library is loaded. Later versions may add fields at the end. */
+
+/* A key of a preset that may be overridden: "psld gamma=0.02". */
+typedef struct psld_preset_parameter {
+    const char *name;    /* NULL ends a list of them */
+    const char *initial; /* as YAML; NULL: it follows from the others */
+    const char *help;
+} psld_preset_parameter;
+
+typedef struct psld_preset_info {
+    const char *name, *summary;
+    int k;                                   /* variables */
+    const psld_preset_parameter *parameters; /* those that every recipe has (name, stabiliser, ...) left out */
+} psld_preset_info;
+PSLD_API const psld_preset_info *psld_preset_at(int index);
+PSLD_API const psld_preset_info *psld_preset_find(const char *name);
 
 /* p(z_t | z_0) = N(mean z_0, cov), chol lower with chol chol' = cov; exact, without the stabiliser. t in [0, 1].
  * Each result is k x k; NULL for what is not wanted. */
@@ -316,13 +332,18 @@ PSLD_API psld_status psld_source_guide(psld_source *base, const psld_recipe *rec
 
 /* ---- Restoration: linear inverse problems ------------------------------------------------------------------------ */
 
-/* Names and one-line summaries of what can be undone, 0 <= index; NULL past the last. */
-PSLD_API const char *psld_task_name(int index);
-PSLD_API const char *psld_task_summary(int index);
+/* What can be undone, and which fields of psld_task it uses. */
+typedef struct psld_task_info {
+    const char *name, *summary;
+    int uses_factor, uses_blur, uses_known, uses_matrix;
+    int needs_colour; /* it is for images of three channels */
+} psld_task_info;
+PSLD_API const psld_task_info *psld_task_at(int index);
+PSLD_API const psld_task_info *psld_task_find(const char *name);
 
 /* A linear measurement A of data. psld_task_defaults: super-resolution, factor 4, blur 2, all else 0. */
 typedef struct psld_task {
-    const char *name; /* from psld_task_name */
+    const char *name; /* of psld_task_at */
     int rank;         /* of the data: 1, or 3 with channels first */
     size_t shape[PSLD_MAX_RANK];
     size_t factor;              /* super-resolution: pixels a side of a block (vectors: of a stretch) */
@@ -348,12 +369,17 @@ PSLD_API psld_status psld_operator_measure(const psld_operator *op, const double
 /* Something of the data's shape that shows a measurement y: small pictures enlarged, unknown pixels grey. */
 PSLD_API psld_status psld_operator_show(const psld_operator *op, const double *y, double *x);
 
-/* Names and one-line summaries of methods, 0 <= index; NULL past the last. */
-PSLD_API const char *psld_restore_name(int index);
-PSLD_API const char *psld_restore_summary(int index);
+/* How a measurement is taken into account. All heed options.noise and options.scale. */
+typedef struct psld_restore_method_info {
+    const char *name, *summary;
+    int needs_gradient;  /* it differentiates the score: see psld_source_has_gradient */
+    int uses_iterations; /* heeds options.iterations and options.tolerance */
+} psld_restore_method_info;
+PSLD_API const psld_restore_method_info *psld_restore_method_at(int index);
+PSLD_API const psld_restore_method_info *psld_restore_method_find(const char *name);
 
 typedef struct psld_restore_options {
-    const char *method; /* a name from psld_restore_name */
+    const char *method; /* of psld_restore_method_at */
     double noise;       /* deviation of the noise in y; 0: none */
     double scale;       /* of the gradient; 1 is Bayes' rule */
     int iterations;     /* posterior: at most so many products with the covariance an evaluation, */
@@ -414,7 +440,7 @@ PSLD_API void psld_inpainting_defaults(psld_inpainting *inpainting);
 
 typedef struct psld_sample_options {
     const char *sampler; /* the name of a sampler: psld_sampler_at */
-    const char *grid;    /* a name from psld_grid_name, or falling times from 1 on: "1,0.5,0.1,0.001"; NULL: what suits
+    const char *grid;    /* of psld_grid_at, or falling times from 1 on: "1,0.5,0.1,0.001"; NULL: what suits
                               the sampler; unused by adaptive samplers */
     double rho;          /* of the grid of that name */
     int nfe;             /* evaluations of the score a sample, the last denoising step included; 0: what suits */
@@ -444,11 +470,15 @@ typedef struct psld_sample_options {
 
 /* em, its grid (quadratic) and evaluations (250), tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
 PSLD_API void psld_sample_defaults(psld_sample_options *options);
-/* Names and one-line summaries of budgets, 0 <= index; NULL past the last. */
-PSLD_API const char *psld_quality_name(int index);
-PSLD_API const char *psld_quality_summary(int index);
-/* The sampler that all of them take. */
-PSLD_API const char *psld_quality_sampler(void);
+/* Budgets, and what each stands for. */
+typedef struct psld_quality_info {
+    const char *name, *summary;
+    const char *sampler, *grid;
+    int nfe;
+    double eta;
+} psld_quality_info;
+PSLD_API const psld_quality_info *psld_quality_at(int index);
+PSLD_API const psld_quality_info *psld_quality_find(const char *name);
 /* What costs least for a quality: sets the sampler, and grid, nfe, eta and eps where they are open (NULL, 0, below 0).
  * The walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
 PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
@@ -456,7 +486,7 @@ PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *
  * itself does: to know them before. */
 PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);
 
-/* What a sampler is and can do. Valid as long as the library is loaded; later versions may add fields at the end. */
+/* What a sampler is and can do. */
 typedef struct psld_sampler_info {
     const char *name, *summary;
     const char *grid;     /* the time grid that it takes when none is asked for; NULL: it chooses its own times */
@@ -473,12 +503,17 @@ typedef struct psld_sampler_info {
     int uses_detail;    /* options.detail, */
     int uses_tolerance; /* options.tolerance */
 } psld_sampler_info;
-/* 0 <= index; NULL past the last. */
 PSLD_API const psld_sampler_info *psld_sampler_at(int index);
-/* By name. NULL where there is none of that name: psld_error_text() lists those there are. */
 PSLD_API const psld_sampler_info *psld_sampler_find(const char *name);
-PSLD_API const char *psld_grid_name(int index);
-PSLD_API const char *psld_grid_summary(int index);
+
+/* Time grids: where the steps lie. */
+typedef struct psld_grid_info {
+    const char *name, *summary;
+    int in_sigma; /* it spaces the effective noise, not t */
+    int uses_rho; /* heeds options.rho */
+} psld_grid_info;
+PSLD_API const psld_grid_info *psld_grid_at(int index);
+PSLD_API const psld_grid_info *psld_grid_find(const char *name);
 
 /* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. The source must be one
  * of this recipe: one of another with other variables is refused, here and wherever a call takes both. With `start` (same

@@ -48,8 +48,14 @@ typedef enum psld_resample {
     PSLD_RESAMPLE_BILINEAR_PLAIN,
 } psld_resample;
 
-/* Name of a filter, as data.resample takes it; NULL past the last. */
-PSLD_API const char *psld_resample_name(int index);
+/* The filters under the names that data.resample takes; rows are in the order of psld_resample. */
+typedef struct psld_resample_info {
+    const char *name, *summary;
+    psld_resample filter;
+    int antialiases; /* gets wider as the image gets smaller */
+} psld_resample_info;
+PSLD_API const psld_resample_info *psld_resample_at(int index);
+PSLD_API const psld_resample_info *psld_resample_find(const char *name);
 
 typedef struct psld_data_options {
     size_t size;                /* height and width that images are brought to; 0: as they are, which must be alike */
@@ -114,9 +120,13 @@ PSLD_API int psld_data_mixed(const psld_data *data);
 /* The options by which images become what a model takes, as its training did (data.fit); the defaults where it takes
  * none. */
 PSLD_API psld_status psld_model_data_options(const psld_model *model, psld_data_options *options);
-/* Toy sets, 0 <= index; NULL past the last. */
-PSLD_API const char *psld_toy_name(int index);
-PSLD_API const char *psld_toy_summary(int index);
+/* Toy sets: endless points in the plane, opened as "toy:NAME". */
+typedef struct psld_toy_info {
+    const char *name, *summary;
+    int classes; /* 0: points have no labels */
+} psld_toy_info;
+PSLD_API const psld_toy_info *psld_toy_at(int index);
+PSLD_API const psld_toy_info *psld_toy_find(const char *name);
 
 #ifdef __cplusplus
 }

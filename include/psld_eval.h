@@ -124,6 +124,15 @@ enum {
     PSLD_PRECISION_RECALL = 8, /* "prc" */
     PSLD_SLICED = 16,          /* "swd": sliced Wasserstein distance, of sets of points */
 };
+typedef struct psld_metric_info {
+    const char *name, *summary;
+    unsigned bit;      /* of psld_compare_options.metrics */
+    int needs_pair;    /* compares two sets; otherwise it looks at the first alone */
+    int needs_rows;    /* looks at pairs of samples: all features are kept, and mean and covariance are not enough */
+    int needs_classes; /* of logits, not of features */
+} psld_metric_info;
+PSLD_API const psld_metric_info *psld_metric_at(int index);
+PSLD_API const psld_metric_info *psld_metric_find(const char *name);
 /* "fid,is" as PSLD_FRECHET | PSLD_INCEPTION_SCORE. */
 PSLD_API psld_status psld_metrics_parse(const char *names, unsigned *metrics);
 

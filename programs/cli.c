@@ -1,4 +1,4 @@
-#include "cli.h"
+#include "names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -125,8 +125,8 @@ static const cli_option *find_letter(const cli_option *options, char letter)
 /* What an option may be beside other things, which its table cannot say. */
 static const struct {
     const char *option;
-    const char *(*name)(int index);
-} suggestions[] = {{"grid", psld_grid_name}, {"process", psld_preset_name}};
+    names_fn name;
+} suggestions[] = {{"grid", names_grid}, {"process", names_preset}, {"metric", names_metric}};
 
 static void print_choices(const cli_option *options, const char *word)
 {

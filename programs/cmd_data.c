@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "data.h"
+#include "names.h"
 
 enum { NAMES_SHOWN = 100, SHEET_SIZE = 96 };
 
@@ -160,12 +161,8 @@ static int work(const cli_command *command, data_request *r)
 
 static const char *resample_names(void)
 {
-    static char names[256];
-    for (int i = 0; i == 0 || psld_resample_name(i); i++) {
-        size_t used = i ? strlen(names) : 0;
-        snprintf(names + used, sizeof names - used, "%s%s", i ? "|" : "", psld_resample_name(i));
-    }
-    return names;
+    static char names[NAMES_SIZE];
+    return names_join(names_resample, "|", names);
 }
 
 static int is_new_file(const char *path)
@@ -180,8 +177,8 @@ static int check(const cli_command *command, data_request *r, long size, const c
     r->options.size = (size_t)size;
     r->options.channels = !channels ? 0 : strcmp(channels, "1") == 0 || strcmp(channels, "grey") == 0 ? 1 : 3;
     r->options.stretch = fit && strcmp(fit, "stretch") == 0;
-    for (int i = 0; resample && psld_resample_name(i); i++)
-        if (strcmp(psld_resample_name(i), resample) == 0) r->options.resample = i;
+    const psld_resample_info *filter = resample ? psld_resample_find(resample) : NULL;
+    if (filter) r->options.resample = (int)filter->filter;
     r->options.once = 1;
     if (!size && (fit || resample)) return cli_wrong_usage(command, "--fit and --resample need --size");
     int exit_code = sheet_check_zoom(command, r->zoom, r->out && cli_ends_in(r->out, ".png"));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "names.h"
 #include "sampling.h"
 
 enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
@@ -77,9 +78,8 @@ static psld_status choose_fit(const request *r, pair *s)
     psld_status status = s->model ? psld_model_data_options(s->model, &s->images) : PSLD_OK;
     if (r->size) s->images.size = (size_t)r->size;
     if (r->fit) s->images.stretch = strcmp(r->fit, "stretch") == 0;
-    const char *filter;
-    for (int i = 0; r->resample && (filter = psld_resample_name(i)); i++)
-        if (strcmp(filter, r->resample) == 0) s->images.resample = i;
+    const psld_resample_info *filter = r->resample ? psld_resample_find(r->resample) : NULL;
+    if (filter) s->images.resample = (int)filter->filter;
     return status;
 }
 
@@ -127,7 +127,7 @@ static void put_fit(json_t *object, const pair *s)
     if (!s->images.size || (!is_fitted(s->first) && !is_fitted(s->second))) return;
     json_object_set_new(object, "brought_to", json_integer((json_int_t)s->images.size));
     json_object_set_new(object, "fit", json_string(s->images.stretch ? "stretch" : "crop"));
-    json_object_set_new(object, "resample", json_string(psld_resample_name(s->images.resample)));
+    json_object_set_new(object, "resample", json_string(psld_resample_at(s->images.resample)->name));
 }
 
 static void close_sides(pair *s)
@@ -401,14 +401,23 @@ static int evaluate(request *r, const char *const *model_words, int model_count,
     return compare(r, s);
 }
 
+static const char *metric_help(void)
+{
+    static char help[NAMES_SIZE + 64];
+    char names[NAMES_SIZE];
+    snprintf(help, sizeof help, "some of %s; or nll (default fid)", names_join(names_metric, ", ", names));
+    return help;
+}
+
 static int run(const cli_command *command, int argc, char **argv)
 {
+    char filters[NAMES_SIZE];
     const char *words[64], *model_words[64];
     int count, exit_code, model_count;
     request r = {.metric = "fid", .divergence = "auto"};
     pair s = {0};
     const cli_option options[] = {
-        {"metric", 'm', CLI_TEXT, "LIST", "some of fid, is, kid, prc, swd; or nll (default fid)", &r.metric, NULL},
+        {"metric", 'm', CLI_TEXT, "LIST", metric_help(), &r.metric, NULL},
         {"weights", 'w', CLI_FILE, "FILE", "features of images: the FID network, or a classifier of psld", &r.weights,
          NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or items to take of each set",
@@ -416,9 +425,8 @@ static int run(const cli_command *command, int argc, char **argv)
         {"size", 0, CLI_COUNT, "N", "bring the images of all sets to N x N", &r.size, NULL},
         {"fit", 0, CLI_TEXT, "crop|stretch", "how images that are not square fit (default crop; of a model: its own)",
          &r.fit, "crop|stretch"},
-        {"resample", 0, CLI_TEXT, "FILTER",
-         "lanczos (default; of a model: its own), bilinear, bicubic, box, nearest, bilinear_plain", &r.resample,
-         "lanczos|bilinear|bicubic|box|nearest|bilinear_plain"},
+        {"resample", 0, CLI_TEXT, "FILTER", "by which filter (default lanczos; of a model: its own)", &r.resample,
+         names_join(names_resample, "|", filters)},
         {"features-out", 0, CLI_FILE, "FILE.npy", "write the features of one set", &r.features_out, NULL},
         {"statistics-out", 0, CLI_FILE, "FILE.npz", "write mean and covariance of one set (mu, sigma)",
          &r.statistics_out, NULL},

@@ -270,7 +270,8 @@ static int count_recipes(const char **words, int count)
 
 static void list_presets(void)
 {
-    for (int i = 0; psld_preset_name(i); i++) printf("%-14s %s\n", psld_preset_name(i), psld_preset_summary(i));
+    const psld_preset_info *preset;
+    for (int i = 0; (preset = psld_preset_at(i)); i++) printf("%-14s %s\n", preset->name, preset->summary);
 }
 
 static psld_status show(const request *r, int json, const char *plot, int *exit_code)
@@ -317,10 +318,24 @@ static int run(const cli_command *command, int argc, char **argv)
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
 
+/* Whether a preset before this one has the parameter too. */
+static int is_known(const char *parameter, int before)
+{
+    for (int i = 0; i < before; i++)
+        for (const psld_preset_parameter *p = psld_preset_at(i)->parameters; p->name; p++)
+            if (strcmp(p->name, parameter) == 0) return 1;
+    return 0;
+}
+
 static void complete(const char *word)
 {
+    const psld_preset_info *preset;
     (void)word;
-    for (int i = 0; psld_preset_name(i); i++) puts(psld_preset_name(i));
+    for (int i = 0; (preset = psld_preset_at(i)); i++) {
+        puts(preset->name);
+        for (const psld_preset_parameter *p = preset->parameters; p->name; p++)
+            if (!is_known(p->name, i)) printf("%s=\n", p->name);
+    }
 }
 
 const cli_command command_recipe = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names.h"
 #include "sampling.h"
 
 typedef struct restore_request {
@@ -60,7 +61,7 @@ static size_t measured(const psld_operator *op)
 /* Masks come with whole pictures: what is measured is picked out of them. */
 static int is_picked(const restore_request *r)
 {
-    return strcmp(r->task.name, "inpaint") == 0;
+    return psld_task_find(r->task.name)->uses_known;
 }
 
 /* What was measured: as it is with --degraded, else of what --image shows. */
@@ -171,15 +172,24 @@ static int restore(const cli_command *command, const char *const *words, int cou
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
+/* What the task needs and what it has no use for. */
+static int check_uses(const cli_command *command, const restore_request *r)
+{
+    const psld_task_info *task = psld_task_find(r->task.name);
+    if (task->uses_known && !r->mask == !r->rectangle)
+        return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
+    if (!task->uses_known && (r->mask || r->rectangle))
+        return cli_wrong_usage(command, "--mask and --rect are for --task inpaint");
+    if (task->uses_matrix && !r->matrix) return cli_wrong_usage(command, "--task %s needs --matrix", task->name);
+    if (!task->uses_matrix && r->matrix) return cli_wrong_usage(command, "--matrix is for --task linear");
+    return EXIT_DONE;
+}
+
 static int check(const cli_command *command, restore_request *r)
 {
-    int masked = r->mask || r->rectangle, linear = strcmp(r->task.name, "linear") == 0;
     if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
-    if (is_picked(r) && !r->mask == !r->rectangle)
-        return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
-    if (!is_picked(r) && masked) return cli_wrong_usage(command, "--mask and --rect are for --task inpaint");
-    if (linear != (r->matrix != NULL))
-        return cli_wrong_usage(command, linear ? "--task linear needs --matrix" : "--matrix is for --task linear");
+    int exit_code = check_uses(command, r);
+    if (exit_code != EXIT_DONE) return exit_code;
     if (r->factor) r->task.factor = (size_t)r->factor;
     if (r->iterations) r->options.iterations = r->iterations > 100000 ? 100000 : (int)r->iterations;
     return sampling_check_restoration(command, &r->sampling);
@@ -190,16 +200,19 @@ static int run(const cli_command *command, int argc, char **argv)
     restore_request r = {0};
     sampling_request *s = &r.sampling;
     const char *words[SAMPLING_WORDS];
+    char tasks[NAMES_SIZE], task_help[NAMES_SIZE], methods[NAMES_SIZE], names[NAMES_SIZE], method_help[NAMES_SIZE + 64];
     int count, exit_code;
     sampling_defaults(s);
     s->model.weak = "none";
     psld_task_defaults(&r.task);
     psld_restore_defaults(&r.options);
+    snprintf(method_help, sizeof method_help, "%s (default %s; the paper's: diffused)",
+             names_join(names_method, ", ", names), r.options.method);
     r.task.name = NULL;
     double pull = 1;
     const cli_option options[] = {
-        {"task", 0, CLI_TEXT, "NAME", "super-resolution, deblur, colorize, denoise, inpaint or linear", &r.task.name,
-         "super-resolution|deblur|colorize|denoise|inpaint|linear"},
+        {"task", 0, CLI_TEXT, "NAME", names_join(names_task, ", ", task_help), &r.task.name,
+         names_join(names_task, "|", tasks)},
         {"image", 0, CLI_FILE, "I", "what is measured, and then restored: a picture, many, or .npy", &r.image, NULL},
         {"degraded", 0, CLI_FLAG, NULL, "--image is the measurement itself: small, blurred, grey ...", &r.degraded,
          NULL},
@@ -209,8 +222,7 @@ static int run(const cli_command *command, int argc, char **argv)
         {"rect", 0, CLI_TEXT, "X,Y,W,H", "inpaint: a rectangle that is unknown", &r.rectangle, NULL},
         {"matrix", 0, CLI_FILE, "A.npy", "linear: [rows, dim]", &r.matrix, NULL},
         {"noise", 0, CLI_NUMBER, "S", "deviation of the noise in the measurement (default 0)", &r.options.noise, NULL},
-        {"method", 0, CLI_TEXT, "NAME", "posterior (default), isotropic, reconstruction, diffused (the paper's)",
-         &r.options.method, "posterior|isotropic|reconstruction|diffused"},
+        {"method", 0, CLI_TEXT, "NAME", method_help, &r.options.method, names_join(names_method, "|", methods)},
         {"strength", 0, CLI_NUMBER, "W", "of the measurement's gradient (default 1: Bayes' rule)", &pull, NULL},
         {"iterations", 0, CLI_COUNT, "N", "posterior: at most so many products an evaluation (default 8)",
          &r.iterations, NULL},

@@ -26,6 +26,11 @@ int sampling_is_adaptive(const char *sampler);
 /* Lines of help that say which grid and how many evaluations each sampler takes by itself. */
 const char *sampling_grid_help(void);
 const char *sampling_nfe_help(void);
+/* Lines of help that say which samplers heed an option, and its default. */
+const char *sampling_order_help(void);
+const char *sampling_detail_help(void);
+const char *sampling_eta_help(void);
+const char *sampling_tolerance_help(void);
 const char *sampling_qualities(void);
 
 /* Rows of tables of options: of all commands that draw; and of those that write what they drew. clang-format off: it
@@ -38,15 +43,13 @@ const char *sampling_qualities(void);
     {"quality", 0, CLI_TEXT, sampling_qualities(), "what costs least for a quality (default normal)", &(s).quality, \
      sampling_qualities()}, \
     {"sampler", 0, CLI_TEXT, "NAME", sampling_samplers_help(), &(s).sampler, sampling_samplers()}, \
-    {"order", 0, CLI_COUNT, "N", "of dpm, collapsed and ancestral: 1 to 3 (default 3; ancestral 2)", &(s).order, NULL}, \
-    {"detail", 0, CLI_TEXT, "D", \
-     "of the same three: noise far below D no longer changes the clean data they extrapolate (default 0.05; collapsed 0)", \
-     &(s).detail, NULL}, \
-    {"eta", 0, CLI_TEXT, "E", "noise of ancestral, from 0 to 1 (default 1; draft 0.5)", &(s).eta, NULL}, \
+    {"order", 0, CLI_COUNT, "N", sampling_order_help(), &(s).order, NULL}, \
+    {"detail", 0, CLI_TEXT, "D", sampling_detail_help(), &(s).detail, NULL}, \
+    {"eta", 0, CLI_TEXT, "E", sampling_eta_help(), &(s).eta, NULL}, \
     {"grid", 0, CLI_TEXT, "NAME", sampling_grid_help(), &(s).options.grid, NULL}, \
     {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &(s).options.rho, NULL}, \
     {"nfe", 0, CLI_COUNT, "N", sampling_nfe_help(), &(s).nfe, NULL}, \
-    {"tol", 0, CLI_NUMBER, "TOL", "tolerance of ode, relative and absolute (default 1e-5)", &(s).tolerance, NULL}, \
+    {"tol", 0, CLI_NUMBER, "TOL", sampling_tolerance_help(), &(s).tolerance, NULL}, \
     {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL}, \
     {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk", \
      &(s).options.denoise, NULL}, \

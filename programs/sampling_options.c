@@ -3,15 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "names.h"
 #include "sampling.h"
 
-enum { NAMES = 512, LARGEST = 1000000000 };
-
-static const char *sampler_name(int index)
-{
-    const psld_sampler_info *sampler = psld_sampler_at(index);
-    return sampler ? sampler->name : NULL;
-}
+enum { NAMES = NAMES_SIZE, LARGEST = 1000000000 };
 
 int sampling_is_adaptive(const char *sampler)
 {
@@ -19,26 +14,16 @@ int sampling_is_adaptive(const char *sampler)
     return info && info->adaptive;
 }
 
-static const char *join_names(const char *(*name)(int), const char *between, char names[NAMES])
-{
-    names[0] = 0;
-    for (int i = 0; name(i); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, NAMES - used, "%s%s", i ? between : "", name(i));
-    }
-    return names;
-}
-
 const char *sampling_samplers(void)
 {
     static char names[NAMES];
-    return join_names(sampler_name, "|", names);
+    return names_join(names_sampler, "|", names);
 }
 
 const char *sampling_samplers_help(void)
 {
     static char names[NAMES], help[NAMES + 16];
-    snprintf(help, sizeof help, "instead: %s", join_names(sampler_name, ", ", names));
+    snprintf(help, sizeof help, "instead: %s", names_join(names_sampler, ", ", names));
     return help;
 }
 
@@ -70,10 +55,10 @@ const char *sampling_grid_help(void)
 {
     static char help[NAMES];
     help[0] = 0;
-    for (int g = 0; psld_grid_name(g); g++) {
+    for (int g = 0; names_grid(g); g++) {
         size_t used = strlen(help);
-        snprintf(help + used, sizeof help - used, "%s%s", g ? ", " : "", psld_grid_name(g));
-        if (add_samplers(has_grid, psld_grid_name(g), " (default of ", help, sizeof help)) strcat(help, ")");
+        snprintf(help + used, sizeof help - used, "%s%s", g ? ", " : "", names_grid(g));
+        if (add_samplers(has_grid, names_grid(g), " (default of ", help, sizeof help)) strcat(help, ")");
     }
     size_t used = strlen(help);
     snprintf(help + used, sizeof help - used, ", or times: 1,0.5,0.1,0.001");
@@ -97,10 +82,98 @@ const char *sampling_nfe_help(void)
     return help;
 }
 
+static int has_order(const psld_sampler_info *sampler)
+{
+    return sampler->max_order > 0;
+}
+
+static int uses_detail(const psld_sampler_info *sampler)
+{
+    return sampler->uses_detail;
+}
+
+static int uses_eta(const psld_sampler_info *sampler)
+{
+    return sampler->uses_eta;
+}
+
+static int uses_tolerance(const psld_sampler_info *sampler)
+{
+    return sampler->uses_tolerance;
+}
+
+/* Adds "(default 3; ancestral 2)" to the text: the default of the first sampler that uses an option, and of those that
+ * have another. */
+static void add_defaults(int (*uses)(const psld_sampler_info *sampler),
+                         double (*initial)(const psld_sampler_info *sampler), char *text, size_t size)
+{
+    const psld_sampler_info *sampler, *first = NULL;
+    for (int i = 0; (sampler = psld_sampler_at(i)); i++) {
+        size_t used = strlen(text);
+        if (!uses(sampler) || (first && initial(sampler) == initial(first))) continue;
+        if (first)
+            snprintf(text + used, size - used, "; %s %g", sampler->name, initial(sampler));
+        else
+            snprintf(text + used, size - used, " (default %g", initial(sampler));
+        if (!first) first = sampler;
+    }
+    strcat(text, ")");
+}
+
+static double initial_order(const psld_sampler_info *sampler)
+{
+    return sampler->order;
+}
+
+static double initial_detail(const psld_sampler_info *sampler)
+{
+    return sampler->detail;
+}
+
+const char *sampling_order_help(void)
+{
+    static char help[2 * NAMES];
+    char names[NAMES];
+    const psld_sampler_info *sampler;
+    int most = 0;
+    for (int i = 0; (sampler = psld_sampler_at(i)); i++) most = sampler->max_order > most ? sampler->max_order : most;
+    snprintf(help, NAMES + 64, "of %s: 1 to %d", names_samplers_that(has_order, names), most);
+    add_defaults(has_order, initial_order, help, sizeof help - 2);
+    return help;
+}
+
+const char *sampling_detail_help(void)
+{
+    static char help[2 * NAMES];
+    char names[NAMES];
+    snprintf(help, NAMES + 128, "of %s: noise far below D no longer changes the clean data they extrapolate",
+             names_samplers_that(uses_detail, names));
+    add_defaults(uses_detail, initial_detail, help, sizeof help - 2);
+    return help;
+}
+
+const char *sampling_eta_help(void)
+{
+    static char help[NAMES + 64];
+    char names[NAMES];
+    snprintf(help, sizeof help, "noise of %s, from 0 to 1 (default 1; draft %g)", names_samplers_that(uses_eta, names),
+             psld_quality_find("draft")->eta);
+    return help;
+}
+
+const char *sampling_tolerance_help(void)
+{
+    static char help[NAMES + 64];
+    char names[NAMES];
+    snprintf(help, sizeof help, "tolerance of %s, relative and absolute (default 1e-5)",
+             names_samplers_that(uses_tolerance, names));
+    return help;
+}
+
 const char *sampling_qualities(void)
 {
     static char names[NAMES];
-    return join_names(psld_quality_name, "|", names);
+    return names_join(names_quality, "|", names);
 }
 
 void sampling_defaults(sampling_request *s)
@@ -129,18 +202,33 @@ static int as_int(long number)
     return number > LARGEST ? LARGEST : (int)number;
 }
 
+/* Options that the sampler does not heed are refused: whoever gives one expects that it does something. */
+static int check_uses(const cli_command *command, const sampling_request *s)
+{
+    char names[NAMES];
+    const char *sampler = s->sampler ? s->sampler : psld_quality_find(s->quality ? s->quality : "normal")->sampler;
+    const psld_sampler_info *info = psld_sampler_find(sampler);
+    if (info->adaptive && s->nfe)
+        return cli_wrong_usage(command, "--nfe: %s chooses its steps itself; give --tol", info->name);
+    if (!info->uses_tolerance && s->tolerance != 0)
+        return cli_wrong_usage(command, "--tol is for %s alone; %s takes --nfe",
+                               names_samplers_that(uses_tolerance, names),
+                               s->sampler ? s->sampler : "what is chosen by --quality");
+    if (!info->uses_eta && s->eta)
+        return cli_wrong_usage(command, "--eta is for %s alone", names_samplers_that(uses_eta, names));
+    if (!has_order(info) && s->order)
+        return cli_wrong_usage(command, "--order is for %s alone", names_samplers_that(has_order, names));
+    return EXIT_DONE;
+}
+
 int sampling_check(const cli_command *command, sampling_request *s)
 {
-    int adaptive = sampling_is_adaptive(s->sampler);
     if (s->sampler && s->quality)
         return cli_wrong_usage(command, "--quality chooses the sampler: give one of --quality and --sampler");
-    if (s->sampler && strcmp(s->sampler, psld_quality_sampler()) == 0) s->sampler = NULL; /* what is taken anyway */
-    if (adaptive && s->nfe) return cli_wrong_usage(command, "--nfe: ode chooses its steps itself; give --tol");
-    if (!adaptive && s->tolerance != 0)
-        return cli_wrong_usage(command, "--tol is for ode alone; %s takes --nfe",
-                               s->sampler ? s->sampler : "what is chosen by --quality");
-    if (s->eta && s->sampler && strcmp(s->sampler, "ancestral") != 0)
-        return cli_wrong_usage(command, "--eta is for ancestral alone");
+    int exit_code = check_uses(command, s);
+    if (exit_code != EXIT_DONE) return exit_code;
+    if (s->sampler && strcmp(s->sampler, psld_quality_find("normal")->sampler) == 0)
+        s->sampler = NULL; /* what is taken anyway */
     if (s->eps != 0 && s->options.end_sigma != 0)
         return cli_wrong_usage(command, "give one of --eps and --end-sigma: where the walk ends");
     if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "names.h"
 #include "train.h"
 
 static int print_json(void)
@@ -60,8 +61,8 @@ void train_complete(const char *word)
         for (const char *c = key.choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
             printf("%s=%.*s\n", key.name, (int)strcspn(c, "|"), c);
         if (strcmp(key.name, "process") != 0) continue;
-        for (int p = 0; psld_preset_name(p); p++) printf("process=%s\n", psld_preset_name(p));
+        for (int p = 0; names_preset(p); p++) printf("process=%s\n", names_preset(p));
     }
-    for (int i = 0; !equals && psld_toy_name(i); i++) printf("toy:%s\n", psld_toy_name(i));
+    for (int i = 0; !equals && names_toy(i); i++) printf("toy:%s\n", names_toy(i));
     if (!equals) cli_each_config(print_name, NULL);
 }

@@ -465,7 +465,7 @@ static psld_status check_options(const char *path, const psld_data_options *o)
     if (o->size > 0 && o->size > PSLD_IMAGE_MAX_PIXELS / o->size)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: images of %zu x %zu pixels are more than can be had", path, o->size,
                          o->size);
-    if (!psld_resample_name(o->resample))
+    if (!psld_resample_at(o->resample))
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no filter number %d to resample by", path, o->resample);
     return PSLD_OK;
 }

@@ -9,12 +9,12 @@
 static psld_status read_fit(const psld_node *data, psld_data_options *options)
 {
     const psld_node *fit = psld_node_get(data, "fit"), *resample = psld_node_get(data, "resample");
-    const char *word = "crop", *filter = psld_resample_name(0), *name;
+    const char *word = "crop", *name = psld_resample_at(0)->name;
     if (fit) PSLD_TRY(psld_node_text(fit, &word));
-    if (resample) PSLD_TRY(psld_node_text(resample, &filter));
+    if (resample) PSLD_TRY(psld_node_text(resample, &name));
     options->stretch = strcmp(word, "stretch") == 0;
-    for (int i = 0; (name = psld_resample_name(i)); i++)
-        if (strcmp(name, filter) == 0) options->resample = i;
+    const psld_resample_info *filter = psld_resample_find(name);
+    if (filter) options->resample = (int)filter->filter;
     return PSLD_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "data/kinds.h"
 
@@ -79,29 +80,40 @@ static int pinwheel(const double *u, const double *n, double *x)
 }
 
 static const struct toy {
-    const char *name, *summary;
+    psld_toy_info info;
     toy_fn draw;
-    int classes;
     double mean[2], scale;
 } toys[] = {
-    {"swissroll", "a spiral", swissroll, 0, {2, 0.21220659078919379}, 6.800868006124175},
-    {"moons", "two half circles that reach into each other", moons, 2, {0.5, 0.25}, 0.7121060713883183},
-    {"rings", "four circles around each other", rings, 4, {0, 0}, 0.485051543652837},
-    {"checkerboard", "every other cell of four by four", checkerboard, 8, {0, 0}, 1.1547005383792515},
-    {"8gaussians", "eight Gaussians on a circle", eight_gaussians, 8, {0, 0}, 0.714142842854285},
-    {"pinwheel", "five bent arms", pinwheel, 5, {0, 0}, 0.7416198487095663},
+    {{.name = "swissroll", .summary = "a spiral", .classes = 0},
+     swissroll,
+     {2, 0.21220659078919379},
+     6.800868006124175},
+    {{.name = "moons", .summary = "two half circles that reach into each other", .classes = 2},
+     moons,
+     {0.5, 0.25},
+     0.7121060713883183},
+    {{.name = "rings", .summary = "four circles around each other", .classes = 4}, rings, {0, 0}, 0.485051543652837},
+    {{.name = "checkerboard", .summary = "every other cell of four by four", .classes = 8},
+     checkerboard,
+     {0, 0},
+     1.1547005383792515},
+    {{.name = "8gaussians", .summary = "eight Gaussians on a circle", .classes = 8},
+     eight_gaussians,
+     {0, 0},
+     0.714142842854285},
+    {{.name = "pinwheel", .summary = "five bent arms", .classes = 5}, pinwheel, {0, 0}, 0.7416198487095663},
 };
 
 enum { SET_COUNT = sizeof toys / sizeof *toys };
 
-const char *psld_toy_name(int index)
+const psld_toy_info *psld_toy_at(int index)
 {
-    return index >= 0 && index < SET_COUNT ? toys[index].name : NULL;
+    return PSLD_TABLE_AT(toys, index);
 }
 
-const char *psld_toy_summary(int index)
+const psld_toy_info *psld_toy_find(const char *name)
 {
-    return index >= 0 && index < SET_COUNT ? toys[index].summary : NULL;
+    return PSLD_TABLE_FIND(toys, "toy", name);
 }
 
 /* ---- As items ---------------------------------------------------------------------------------------------------- */
@@ -150,8 +162,8 @@ static psld_status fail_name(const char *path)
     char names[256] = "", meant[PSLD_SUGGESTION_SIZE], name[64];
     const char *list[SET_COUNT], *given = path + strlen("toy:");
     for (int i = 0; i < SET_COUNT; i++) {
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", toys[i].name);
-        list[i] = toys[i].name;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", toys[i].info.name);
+        list[i] = toys[i].info.name;
     }
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, ":"), given);
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: no such toy set, expected toy: and one of %s (toy:NAME:COUNT limits it)%s",
@@ -172,7 +184,7 @@ static psld_status parse(const char *path, int *set, uint64_t *count)
         *count = (uint64_t)stated;
     }
     for (*set = 0; *set < SET_COUNT; (*set)++)
-        if (strlen(toys[*set].name) == length && strncmp(name, toys[*set].name, length) == 0) return PSLD_OK;
+        if (strlen(toys[*set].info.name) == length && strncmp(name, toys[*set].info.name, length) == 0) return PSLD_OK;
     return fail_name(path);
 }
 
@@ -190,8 +202,8 @@ psld_status psld_toy_open(const char *path, const psld_data_options *options, ps
     t->items.endless = 1;
     t->items.rank = 1;
     t->items.shape[0] = 2;
-    psld_status status = psld_items_set_kind(&t->items, "toy set %s", toys[set].name);
-    for (int i = 0; i < toys[set].classes && status == PSLD_OK; i++)
+    psld_status status = psld_items_set_kind(&t->items, "toy set %s", toys[set].info.name);
+    for (int i = 0; i < toys[set].info.classes && status == PSLD_OK; i++)
         status = psld_items_add_class(&t->items, &"01234567"[i], 1);
     if (status != PSLD_OK) {
         psld_items_free(&t->items);

@@ -7,42 +7,16 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "eval/inception_score.h"
+#include "eval/metrics.h"
 #include "eval/set.h"
 
-enum { BATCH = 64, KEEPS_ROWS = PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED };
+enum { BATCH = 64 };
 
 #define NETWORK_WANTED                                                                                          \
     "metrics of images need --weights: the FID network pt_inception-2015-12-05-6726825d.pth from the releases " \
     "of pytorch-fid and of torch-fidelity (SHA-256 6726825d...), or a classifier of psld"
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    unsigned metric;
-} metric_names[] = {{"fid", PSLD_FRECHET},
-                    {"is", PSLD_INCEPTION_SCORE},
-                    {"kid", PSLD_KID},
-                    {"prc", PSLD_PRECISION_RECALL},
-                    {"swd", PSLD_SLICED}};
-enum { METRICS = sizeof metric_names / sizeof *metric_names };
-
-psld_status psld_metrics_parse(const char *names, unsigned *metrics)
-{
-    *metrics = 0;
-    for (const char *at = names;; at++) {
-        size_t length = strcspn(at, ","), i = 0;
-        while (i < METRICS &&
-               (strlen(metric_names[i].name) != length || strncmp(metric_names[i].name, at, length) != 0))
-            i++;
-        if (i == METRICS)
-            return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected some of fid, is, kid, prc, swd, found \"%.*s\"",
-                             (int)(length < 60 ? length : 60), at);
-        *metrics |= metric_names[i].metric;
-        at += length;
-        if (!*at) return PSLD_OK;
-    }
-}
 
 void psld_compare_defaults(psld_compare_options *options)
 {
@@ -170,7 +144,8 @@ static psld_status summarise(psld_set *set, psld_features *features, unsigned me
     w.classes = features && set->kind == PSLD_SET_IMAGES ? psld_features_classes(features) : 0;
     w.rows_are_logits = set->kind == PSLD_SET_ROWS;
     if (metrics & PSLD_FRECHET) status = psld_statistics_create(w.dim, &s->statistics);
-    if (status == PSLD_OK && (metrics & KEEPS_ROWS)) status = psld_array_create(PSLD_F32, 2, shape, &s->rows);
+    if (status == PSLD_OK && (metrics & psld_metrics_that(psld_metric_needs_rows)))
+        status = psld_array_create(PSLD_F32, 2, shape, &s->rows);
     if (status == PSLD_OK && (metrics & PSLD_INCEPTION_SCORE)) status = create_scores(&w, splits);
     if (status == PSLD_OK) status = prepare_reading(&w);
     if (status == PSLD_OK) status = read_batches(&w);
@@ -227,7 +202,7 @@ static psld_status check_pair(const psld_set *a, const psld_set *b, const psld_f
 static psld_status check(const psld_set *a, const psld_set *b, const psld_features *features,
                          const psld_compare_options *o)
 {
-    unsigned pairs = o->metrics & ~(unsigned)PSLD_INCEPTION_SCORE;
+    unsigned pairs = o->metrics & psld_metrics_that(psld_metric_needs_pair);
     if (!o->metrics) return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected at least one");
     if (!b && pairs) return psld_fail(PSLD_BAD_ARGUMENT, "a second set is needed: only is looks at one set alone");
     PSLD_TRY(check_set(a, features, o->metrics));
@@ -284,7 +259,7 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
     for (int i = 0; i < 2 && sets[i]; i++) track.total += 1000 * sets[i]->count;
     psld_status status = PSLD_OK;
     for (int i = 0; i < 2 && sets[i] && status == PSLD_OK; i++) {
-        unsigned metrics = i == 0 ? options->metrics : options->metrics & ~(unsigned)PSLD_INCEPTION_SCORE;
+        unsigned metrics = i == 0 ? options->metrics : options->metrics & psld_metrics_that(psld_metric_needs_pair);
         comparison->count[i] = sets[i]->count;
         if (!metrics || sets[i]->kind == PSLD_SET_STATISTICS) continue;
         status = summarise(sets[i], features, metrics, options->splits, &track, &of[i]);

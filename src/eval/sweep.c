@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "eval/identity.h"
+#include "eval/metrics.h"
 #include "eval/set.h"
 #include "io/yaml/yaml.h"
 #include "sample/options.h"
@@ -171,16 +172,13 @@ static psld_status read_inpaint(const psld_node *node, psld_sweep *s)
 
 static psld_status read_resample(const psld_node *node, int *resample)
 {
-    const char *word, *name;
-    char known[256] = "";
+    const char *word;
     if (!node) return PSLD_OK;
     PSLD_TRY(psld_node_text(node, &word));
-    for (int i = 0; (name = psld_resample_name(i)); i++) {
-        *resample = i;
-        if (strcmp(name, word) == 0) return PSLD_OK;
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name);
-    }
-    return psld_node_fail(node, "expected one of %s, found \"%s\"", known, word);
+    const psld_resample_info *filter = psld_resample_find(word);
+    if (!filter) return psld_node_fail(node, "%s", psld_error_text());
+    *resample = (int)filter->filter;
+    return PSLD_OK;
 }
 
 static psld_status read_sweep(const psld_node *root, psld_sweep *s)
@@ -409,7 +407,7 @@ static void image_key(const psld_sweep *s, char *key, size_t size)
     int authors = s->inpaint_images && strcmp(s->method, "authors") == 0, resampled = s->size && s->resample;
     psld_text_print(key, size, "%s|%" PRId64 " %s", s->inpaint_images && !s->masks_path ? s->hide : "", s->size,
                     s->size ? s->fit : "");
-    if (resampled) psld_text_print(key + strlen(key), size - strlen(key), " %s", psld_resample_name(s->resample));
+    if (resampled) psld_text_print(key + strlen(key), size - strlen(key), " %s", psld_resample_at(s->resample)->name);
     if (s->masks_path) psld_text_print(key + strlen(key), size - strlen(key), "|masks %016" PRIx64, s->masks_identity);
     if (authors) psld_text_print(key + strlen(key), size - strlen(key), "|authors");
 }
@@ -455,7 +453,7 @@ static psld_status exact_draws(const psld_model *model, size_t count, psld_array
 /* The data become features, or moments where they are enough. */
 static psld_status reduce(psld_sweep *s, psld_set *data, psld_progress_fn progress, void *user)
 {
-    unsigned rows_needed = s->metrics & (PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED);
+    unsigned rows_needed = s->metrics & psld_metrics_that(psld_metric_needs_rows);
     if (rows_needed) {
         psld_array *rows;
         PSLD_TRY(psld_set_features(data, s->features, progress, user, &rows));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "process/recipe.h"
 
@@ -16,23 +17,66 @@ static psld_status build_vp(const psld_node *overrides, double gamma, psld_recip
 static psld_status build_phase_space(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 static psld_status build_third_order(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 
+#define BETA(text)                   \
+    {                                \
+        "beta", text, PSLD_HELP_BETA \
+    }
+#define INIT                           \
+    {                                  \
+        "init", "0.04", PSLD_HELP_INIT \
+    }
+#define END              \
+    {                    \
+        NULL, NULL, NULL \
+    }
+
+static const psld_preset_parameter vp_parameters[] = {BETA("[0.1, 20]"), END};
+static const psld_preset_parameter third_parameters[] = {BETA("8"), INIT, END};
+
+/* A phase-space preset with this gamma. */
+#define PHASE(text, gamma_value, about)                                                          \
+    {                                                                                            \
+        {.name = text,                                                                           \
+         .summary = about,                                                                       \
+         .k = 2,                                                                                 \
+         .parameters = (const psld_preset_parameter[]){{"gamma", #gamma_value, PSLD_HELP_GAMMA}, \
+                                                       {"nu", NULL, PSLD_HELP_NU},               \
+                                                       {"m_inv", NULL, PSLD_HELP_M_INV},         \
+                                                       BETA("8"),                                \
+                                                       INIT,                                     \
+                                                       END}},                                    \
+            build_phase_space, PSLD_KEYS_PHASE, gamma_value, 8, 8                                \
+    }
+
 static const struct preset {
-    const char *name;
+    psld_preset_info info;
     build_fn build;
     unsigned keys; /* what may be overridden */
     double gamma, beta_min, beta_max;
-    const char *summary;
 } table[] = {
-    {"vp", build_vp, PSLD_KEYS_VP, 0, 0.1, 20, "variance-preserving SDE (Song et al. 2021): no auxiliary variable"},
-    {"cld", build_phase_space, PSLD_KEYS_PHASE, 0, 8, 8,
-     "critically damped Langevin diffusion (Dockhorn et al. 2022): noise in the momentum alone"},
-    {"psld", build_phase_space, PSLD_KEYS_PHASE, 0.01, 8, 8,
-     "phase-space Langevin diffusion with the paper's general choice Gamma = 0.01"},
-    {"psld-cifar10", build_phase_space, PSLD_KEYS_PHASE, 0.02, 8, 8, "PSLD as for CIFAR-10: Gamma = 0.02"},
-    {"psld-celeba64", build_phase_space, PSLD_KEYS_PHASE, 0.005, 8, 8, "PSLD as for CelebA-64: Gamma = 0.005"},
-    {"psld-afhqv2", build_phase_space, PSLD_KEYS_PHASE, 0.01, 8, 8, "PSLD as for AFHQv2-128: Gamma = 0.01"},
-    {"told", build_third_order, PSLD_KEYS_THIRD, 0, 8, 8,
-     "third-order Langevin dynamics, critically damped: noise enters two variables away from the data"},
+    {{.name = "vp",
+      .summary = "variance-preserving SDE (Song et al. 2021): no auxiliary variable",
+      .k = 1,
+      .parameters = vp_parameters},
+     build_vp,
+     PSLD_KEYS_VP,
+     0,
+     0.1,
+     20},
+    PHASE("cld", 0, "critically damped Langevin diffusion (Dockhorn et al. 2022): noise in the momentum alone"),
+    PHASE("psld", 0.01, "phase-space Langevin diffusion with the paper's general choice Gamma = 0.01"),
+    PHASE("psld-cifar10", 0.02, "PSLD as for CIFAR-10: Gamma = 0.02"),
+    PHASE("psld-celeba64", 0.005, "PSLD as for CelebA-64: Gamma = 0.005"),
+    PHASE("psld-afhqv2", 0.01, "PSLD as for AFHQv2-128: Gamma = 0.01"),
+    {{.name = "told",
+      .summary = "third-order Langevin dynamics, critically damped: noise enters two variables away from the data",
+      .k = 3,
+      .parameters = third_parameters},
+     build_third_order,
+     PSLD_KEYS_THIRD,
+     0,
+     8,
+     8},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -91,7 +135,7 @@ static psld_status build_third_order(const psld_node *overrides, double gamma, p
 static const struct preset *find(const char *name)
 {
     for (int i = 0; i < ROWS; i++)
-        if (strcmp(table[i].name, name) == 0) return &table[i];
+        if (strcmp(table[i].info.name, name) == 0) return &table[i];
     return NULL;
 }
 
@@ -99,7 +143,7 @@ static psld_status read_row(const struct preset *row, const psld_node *overrides
 {
     psld_recipe_spec_defaults(spec);
     memset(spec->D, 0, sizeof spec->D);
-    snprintf(spec->name, sizeof spec->name, "%s", row->name);
+    snprintf(spec->name, sizeof spec->name, "%s", row->info.name);
     spec->beta_min = row->beta_min;
     spec->beta_max = row->beta_max;
     if (overrides) PSLD_TRY(psld_recipe_check_keys(overrides, row->keys));
@@ -110,7 +154,7 @@ static psld_status read_row(const struct preset *row, const psld_node *overrides
 static const char *meant(const char *name, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *names[ROWS];
-    for (int i = 0; i < ROWS; i++) names[i] = table[i].name;
+    for (int i = 0; i < ROWS; i++) names[i] = table[i].info.name;
     return psld_text_suggest(name, names, ROWS, text);
 }
 
@@ -145,16 +189,16 @@ const char *psld_preset_names(void)
     static _Thread_local char names[ROWS * PSLD_NAME_SIZE];
     size_t used = 0;
     for (int i = 0; i < ROWS; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", table[i].name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", table[i].info.name);
     return names;
 }
 
-const char *psld_preset_name(int index)
+const psld_preset_info *psld_preset_at(int index)
 {
-    return index >= 0 && index < ROWS ? table[index].name : NULL;
+    return PSLD_TABLE_AT(table, index);
 }
 
-const char *psld_preset_summary(int index)
+const psld_preset_info *psld_preset_find(const char *name)
 {
-    return index >= 0 && index < ROWS ? table[index].summary : NULL;
+    return PSLD_TABLE_FIND(table, "preset", name);
 }

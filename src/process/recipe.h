@@ -37,6 +37,13 @@ const char *psld_preset_names(void);
 /* Fails because a name is neither that of a preset nor of a file; says which preset was perhaps meant. */
 psld_status psld_preset_unknown(const char *name);
 
+/* What keys that presets have too mean. */
+#define PSLD_HELP_GAMMA "noise of the position (psld)"
+#define PSLD_HELP_NU    "noise of the momentum; gamma + 4 where it is not given"
+#define PSLD_HELP_M_INV "one over the mass; that of critical damping where it is not given"
+#define PSLD_HELP_BETA  "constant, or [at t = 0, at t = 1]; vp has [0.1, 20]"
+#define PSLD_HELP_INIT  "variance of each auxiliary variable at t = 0, in units of its mass"
+
 /* Which keys may stand in a recipe: one given by matrices, and those of the presets. */
 enum { PSLD_KEYS_MATRICES = 1, PSLD_KEYS_VP = 2, PSLD_KEYS_PHASE = 4, PSLD_KEYS_THIRD = 8 };
 psld_status psld_recipe_check_keys(const psld_node *map, unsigned where);

@@ -25,15 +25,9 @@ enum { ROWS = sizeof table / sizeof *table };
 
 static psld_status read_grid(const char *name, psld_sample_options *options)
 {
-    for (int g = 0; (options->grid = psld_grid_name(g)); g++)
-        if (strcmp(options->grid, name) == 0) return PSLD_OK;
-    char meant[PSLD_SUGGESTION_SIZE];
-    const char *names[16];
-    size_t count = 0;
-    for (; count < sizeof names / sizeof *names && psld_grid_name((int)count); count++)
-        names[count] = psld_grid_name((int)count);
-    return psld_fail(PSLD_BAD_ARGUMENT, "grid: there is none named \"%s\"%s", name,
-                     psld_text_suggest(name, names, count, meant));
+    const psld_grid_info *grid = psld_grid_find(name);
+    if (grid) options->grid = grid->name;
+    return grid ? PSLD_OK : PSLD_BAD_ARGUMENT;
 }
 
 static psld_status read_option(const char *key, const char *value, psld_sample_options *options)

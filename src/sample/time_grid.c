@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "sample/time_grid.h"
@@ -47,15 +48,18 @@ static double rho_root(const range *r, double u)
 }
 
 static const struct grid {
-    const char *name, *summary;
-    int in_sigma; /* `at` gives sigma, not t */
+    psld_grid_info info; /* with in_sigma `at` gives sigma, otherwise t */
     double (*at)(const range *r, double u);
 } table[] = {
-    {"uniform", "equal steps in t", 0, uniform},
-    {"quadratic", "steps that shrink linearly towards the end", 0, quadratic},
-    {"sqrt", "equal steps in the square root of t", 0, square_root},
-    {"log", "equal steps in the logarithm of the effective noise", 1, logarithmic},
-    {"rho", "equal steps in the rho-th root of the effective noise, as in EDM", 1, rho_root},
+    {{.name = "uniform", .summary = "equal steps in t"}, uniform},
+    {{.name = "quadratic", .summary = "steps that shrink linearly towards the end"}, quadratic},
+    {{.name = "sqrt", .summary = "equal steps in the square root of t"}, square_root},
+    {{.name = "log", .summary = "equal steps in the logarithm of the effective noise", .in_sigma = 1}, logarithmic},
+    {{.name = "rho",
+      .summary = "equal steps in the rho-th root of the effective noise, as in EDM",
+      .in_sigma = 1,
+      .uses_rho = 1},
+     rho_root},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -108,13 +112,13 @@ psld_status psld_grid_list_end(const char *grid, double *end)
 static psld_status find_grid(const char *name, const struct grid **found)
 {
     char names[128] = "", meant[PSLD_SUGGESTION_SIZE];
-    const char *list[ROWS];
+    const char *list[PSLD_TABLE_ROWS];
+    psld_table_names(table, ROWS, sizeof *table, list);
     for (int g = 0; g < ROWS; g++) {
-        list[g] = table[g].name;
         *found = &table[g];
-        if (strcmp(table[g].name, name) == 0) return PSLD_OK;
+        if (strcmp(list[g], name) == 0) return PSLD_OK;
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s, ", table[g].name);
+        snprintf(names + used, sizeof names - used, "%s, ", list[g]);
     }
     return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected %sor times with commas between them, found \"%s\"%s", names,
                      name, psld_text_suggest(name, list, ROWS, meant));
@@ -132,7 +136,7 @@ static psld_status find_time(const grid_job *c, size_t i)
 {
     double at = c->grid->at(&c->range, (double)i / c->steps);
     c->times[i] = at;
-    return c->grid->in_sigma ? psld_recipe_time(c->recipe, at, &c->times[i]) : PSLD_OK;
+    return c->grid->info.in_sigma ? psld_recipe_time(c->recipe, at, &c->times[i]) : PSLD_OK;
 }
 
 static void fill_range(void *context, size_t begin, size_t end)
@@ -147,7 +151,7 @@ static psld_status fill_times(const psld_recipe *recipe, const char *name, doubl
 {
     grid_job c = {.recipe = recipe, .range = {.end = end, .rho = rho}, .steps = steps, .times = times};
     PSLD_TRY(find_grid(name, &c.grid));
-    if (c.grid->in_sigma) {
+    if (c.grid->info.in_sigma) {
         PSLD_TRY(psld_recipe_sigma(recipe, 1, &c.range.top));
         PSLD_TRY(psld_recipe_sigma(recipe, end, &c.range.bottom));
     }
@@ -174,12 +178,12 @@ psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double 
     return PSLD_OK;
 }
 
-const char *psld_grid_name(int index)
+const psld_grid_info *psld_grid_at(int index)
 {
-    return index >= 0 && index < ROWS ? table[index].name : NULL;
+    return PSLD_TABLE_AT(table, index);
 }
 
-const char *psld_grid_summary(int index)
+const psld_grid_info *psld_grid_find(const char *name)
 {
-    return index >= 0 && index < ROWS ? table[index].summary : NULL;
+    return PSLD_TABLE_FIND(table, "grid", name);
 }

@@ -452,22 +452,86 @@ static void batches_of_nothing(void **state)
     psld_model_free(model);
 }
 
-/* Every function that takes a number of a list. */
+/* A table of the library: rows have names and summaries, are found by their names, and end. */
+#define CHECK_TABLE(info, at, find)                                                \
+    do {                                                                           \
+        const info *row;                                                           \
+        int count = 0;                                                             \
+        for (; (row = at(count)); count++) {                                       \
+            assert_true(strlen(row->name) > 0 && strlen(row->summary) > 5);        \
+            assert_ptr_equal(find(row->name), row);                                \
+        }                                                                          \
+        assert_in_range(count, 1, 1000);                                           \
+        assert_null(at(-1));                                                       \
+        assert_null(at(INT_MIN));                                                  \
+        assert_null(at(INT_MAX));                                                  \
+        assert_null(find(NULL));                                                   \
+        assert_null(find("no such name"));                                         \
+        for (int i = 0; (row = at(i)); i++) {                                      \
+            if (!strstr(psld_error_text(), row->name))                             \
+                fail_msg(#find ": no %s in \"%s\"", row->name, psld_error_text()); \
+        }                                                                          \
+    } while (0)
+
+static void tables(void **state)
+{
+    (void)state;
+    CHECK_TABLE(psld_sampler_info, psld_sampler_at, psld_sampler_find);
+    CHECK_TABLE(psld_grid_info, psld_grid_at, psld_grid_find);
+    CHECK_TABLE(psld_quality_info, psld_quality_at, psld_quality_find);
+    CHECK_TABLE(psld_preset_info, psld_preset_at, psld_preset_find);
+    CHECK_TABLE(psld_task_info, psld_task_at, psld_task_find);
+    CHECK_TABLE(psld_restore_method_info, psld_restore_method_at, psld_restore_method_find);
+    CHECK_TABLE(psld_metric_info, psld_metric_at, psld_metric_find);
+    CHECK_TABLE(psld_resample_info, psld_resample_at, psld_resample_find);
+    CHECK_TABLE(psld_toy_info, psld_toy_at, psld_toy_find);
+}
+
+/* What rows say of others is there, too. */
+static void tables_agree(void **state)
+{
+    (void)state;
+    const psld_sampler_info *sampler;
+    const psld_quality_info *quality;
+    const psld_metric_info *metric;
+    const psld_resample_info *filter;
+    unsigned bits = 0;
+    for (int i = 0; (sampler = psld_sampler_at(i)); i++)
+        assert_true(sampler->adaptive ? sampler->uses_tolerance : psld_grid_find(sampler->grid) != NULL);
+    for (int i = 0; (quality = psld_quality_at(i)); i++)
+        assert_true(psld_sampler_find(quality->sampler) && psld_grid_find(quality->grid) && quality->nfe > 0);
+    for (int i = 0; (metric = psld_metric_at(i)); i++) {
+        assert_true(metric->bit && !(bits & metric->bit));
+        bits |= metric->bit;
+    }
+    for (int i = 0; (filter = psld_resample_at(i)); i++) assert_int_equal(filter->filter, i);
+}
+
+/* The parameters of presets are those that recipes take, with the defaults that they have. */
+static void parameters_of_presets(void **state)
+{
+    (void)state;
+    const psld_preset_info *preset;
+    for (int i = 0; (preset = psld_preset_at(i)); i++) {
+        psld_recipe *plain, *said;
+        assert_int_equal(psld_recipe_open(preset->name, &plain), PSLD_OK);
+        assert_int_equal(psld_recipe_get(plain)->k, preset->k);
+        for (const psld_preset_parameter *p = preset->parameters; p->name; p++) {
+            char text[128];
+            assert_true(strlen(p->help) > 5);
+            if (!p->initial) continue;
+            snprintf(text, sizeof text, "%s %s=%s", preset->name, p->name, p->initial);
+            assert_int_equal(psld_recipe_open(text, &said), PSLD_OK);
+            assert_true(psld_recipe_same(plain, said));
+            psld_recipe_free(said);
+        }
+        psld_recipe_free(plain);
+    }
+}
+
 static void names_past_the_last(void **state)
 {
     (void)state;
-    const char *(*const lists[])(int) = {psld_preset_name,  psld_preset_summary,  psld_task_name,
-                                         psld_task_summary, psld_restore_name,    psld_restore_summary,
-                                         psld_quality_name, psld_quality_summary, psld_grid_name,
-                                         psld_grid_summary, psld_toy_name,        psld_toy_summary};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        int count = 0;
-        while (lists[i](count)) count++;
-        assert_in_range(count, 1, 1000);
-        assert_null(lists[i](-1));
-        assert_null(lists[i](INT_MIN));
-        assert_null(lists[i](INT_MAX));
-    }
     assert_null(psld_damping_name((psld_damping)3));
     assert_null(psld_damping_name((psld_damping)-1));
 }
@@ -604,15 +668,27 @@ static void sizes_beyond_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_of_other_recipes),     cmocka_unit_test(restoration_with_another_recipe),
-        cmocka_unit_test(classifier_of_another_recipe), cmocka_unit_test(statistics_out_of_order),
-        cmocka_unit_test(callbacks_that_fail),          cmocka_unit_test(gradients_and_classifiers_that_fail),
-        cmocka_unit_test(samples_that_are_not_taken),   cmocka_unit_test(names_that_are_missing),
-        cmocka_unit_test(callbacks_that_are_missing),   cmocka_unit_test(inpainting_without_data),
-        cmocka_unit_test(overrides_that_are_missing),   cmocka_unit_test(values_that_are_none),
-        cmocka_unit_test(sizes_beyond_memory),          cmocka_unit_test(batches_of_nothing),
-        cmocka_unit_test(names_past_the_last),          cmocka_unit_test(items_past_the_last),
-        cmocka_unit_test(cells_past_the_last),          cmocka_unit_test(classes_past_the_last),
+        cmocka_unit_test(sources_of_other_recipes),
+        cmocka_unit_test(restoration_with_another_recipe),
+        cmocka_unit_test(classifier_of_another_recipe),
+        cmocka_unit_test(statistics_out_of_order),
+        cmocka_unit_test(callbacks_that_fail),
+        cmocka_unit_test(gradients_and_classifiers_that_fail),
+        cmocka_unit_test(samples_that_are_not_taken),
+        cmocka_unit_test(names_that_are_missing),
+        cmocka_unit_test(callbacks_that_are_missing),
+        cmocka_unit_test(inpainting_without_data),
+        cmocka_unit_test(overrides_that_are_missing),
+        cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(sizes_beyond_memory),
+        cmocka_unit_test(batches_of_nothing),
+        cmocka_unit_test(tables),
+        cmocka_unit_test(tables_agree),
+        cmocka_unit_test(parameters_of_presets),
+        cmocka_unit_test(names_past_the_last),
+        cmocka_unit_test(items_past_the_last),
+        cmocka_unit_test(cells_past_the_last),
+        cmocka_unit_test(classes_past_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void make_sources(void)
     for (int m = 0; m < 4; m++) {
         psld_restore_options options;
         psld_restore_defaults(&options);
-        options.method = psld_restore_name(m);
+        options.method = psld_restore_method_at(m)->name;
         options.noise = 0.1;
         MUST(psld_source_restore(shared.exact, shared.recipe, shared.op, y, &options, &shared.restored[m]));
     }

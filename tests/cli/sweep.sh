@@ -223,7 +223,7 @@ refuses 1 "nothing" sweep sweep.yaml --estimate 'samplers=[nothing]'
 refuses 1 'a sampler has no "colour"' sweep sweep.yaml --estimate 'samplers=[em colour=red]'
 refuses 1 'order: expected a whole number, found "two"' sweep sweep.yaml --estimate 'samplers=[dpm order=two]'
 refuses 1 "expected key=value" sweep sweep.yaml --estimate 'samplers=[dpm fast]'
-refuses 1 'grid: there is none named "magic"' sweep sweep.yaml --estimate 'samplers=[dpm grid=magic]'
+refuses 1 'grid: expected one of uniform' sweep sweep.yaml --estimate 'samplers=[dpm grid=magic]'
 refuses 1 "expected some of fid" sweep sweep.yaml --estimate metrics=fod
 refuses 1 "expected round or floor" sweep sweep.yaml --estimate quantize=flor
 refuses 1 "expected a whole number" sweep sweep.yaml --estimate 'nfe=[5.5]'

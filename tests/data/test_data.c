@@ -842,10 +842,10 @@ static void toys(void **state)
     static int32_t label[DRAWS];
     (void)state;
     for (size_t i = 0; i < DRAWS; i++) index[i] = i;
-    for (int t = 0; psld_toy_name(t); t++) {
+    for (int t = 0; psld_toy_at(t); t++) {
         char path[64];
         double mean[2] = {0, 0}, square = 0;
-        snprintf(path, sizeof path, "toy:%s", psld_toy_name(t));
+        snprintf(path, sizeof path, "toy:%s", psld_toy_at(t)->name);
         psld_data *data = open_data(path, NULL);
         assert_int_equal(psld_data_count(data), UINT64_C(1) << 32);
         assert_int_equal(psld_data_read(data, DRAWS, index, x, label), PSLD_OK);

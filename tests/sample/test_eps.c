@@ -114,7 +114,7 @@ static void free_subject(subject *s)
 /* Higher orders are chosen for how sure the predicted variables are, which depends on which of them there are. */
 static int lowest_order(const char *sampler)
 {
-    return strcmp(sampler, "dpm") == 0 || strcmp(sampler, "collapsed") == 0 || strcmp(sampler, "ancestral") == 0;
+    return psld_sampler_find(sampler)->max_order > 0;
 }
 
 static void draw_with(const subject *s, psld_source *source, const char *sampler, const psld_inpainting *known,
@@ -273,15 +273,6 @@ static const struct {
 } uses[] = {
     {"score", use_score, ""},
     {"clean data", use_denoiser, ""},
-    {"em", use_sampler, "em"},
-    {"sscs", use_sampler, "sscs"},
-    {"ode", use_sampler, "ode"},
-    {"euler-ode", use_sampler, "euler-ode"},
-    {"heun", use_sampler, "heun"},
-    {"dpm", use_sampler, "dpm"},
-    {"collapsed", use_sampler, "collapsed"},
-    {"collapsed-heun", use_sampler, "collapsed-heun"},
-    {"ancestral", use_sampler, "ancestral"},
     {"guidance", use_guidance, "sscs"},
     {"guidance, ancestral", use_guidance, "ancestral"},
     {"inpainting", use_inpainting, "sscs"},
@@ -297,24 +288,31 @@ enum { USES = sizeof uses / sizeof *uses };
 /* Rounding is amplified by the condition of the factors: the worst is told's, at the end of a reverse. */
 #define ROUNDING 2e-6
 
+static void check_use(const psld_mixture *mixture, const char *line, const char *what, use_fn use, const char *sampler)
+{
+    static double plain[COUNT * PSLD_MAX_K * DIM], found[COUNT * PSLD_MAX_K * DIM];
+    subject base = make_subject(mixture, line, "");
+    size_t count = use(&base, sampler, plain);
+    for (int m = 0; m < MEANINGS; m++) {
+        subject other = make_subject(mixture, line, meanings[m]);
+        assert_int_equal(use(&other, sampler, found), count);
+        double error = difference(count, found, plain);
+        if (!(error < ROUNDING)) fail_msg("%s %s, %s: off by %g", line, meanings[m], what, error);
+        free_subject(&other);
+    }
+    free_subject(&base);
+}
+
 static void the_score_does_not_depend_on_what_eps_means(void **state)
 {
     (void)state;
-    static double plain[COUNT * PSLD_MAX_K * DIM], found[COUNT * PSLD_MAX_K * DIM];
     psld_mixture *mixture = pair();
-    for (int l = 0; l < LINES; l++)
-        for (int u = 0; u < USES; u++) {
-            subject base = make_subject(mixture, lines[l], "");
-            size_t count = uses[u].use(&base, uses[u].sampler, plain);
-            for (int m = 0; m < MEANINGS; m++) {
-                subject other = make_subject(mixture, lines[l], meanings[m]);
-                assert_int_equal(uses[u].use(&other, uses[u].sampler, found), count);
-                double error = difference(count, found, plain);
-                if (!(error < ROUNDING)) fail_msg("%s %s, %s: off by %g", lines[l], meanings[m], uses[u].what, error);
-                free_subject(&other);
-            }
-            free_subject(&base);
-        }
+    const psld_sampler_info *sampler;
+    for (int l = 0; l < LINES; l++) {
+        for (int s = 0; (sampler = psld_sampler_at(s)); s++)
+            check_use(mixture, lines[l], sampler->name, use_sampler, sampler->name);
+        for (int u = 0; u < USES; u++) check_use(mixture, lines[l], uses[u].what, uses[u].use, uses[u].sampler);
+    }
     psld_mixture_free(mixture);
 }
 

@@ -552,8 +552,8 @@ static void grids(void **state)
     for (int p = 0; p < PRESETS; p++) {
         psld_recipe *recipe = open_recipe(preset_lines[p]);
         double times[41], first = 0, sigma, before, t;
-        for (int g = 0; psld_grid_name(g); g++) {
-            assert_int_equal(psld_grid_times(recipe, psld_grid_name(g), 7, 40, 1e-3, times), PSLD_OK);
+        for (int g = 0; psld_grid_at(g); g++) {
+            assert_int_equal(psld_grid_times(recipe, psld_grid_at(g)->name, 7, 40, 1e-3, times), PSLD_OK);
             assert_true(times[0] == 1 && times[40] == 1e-3);
         }
         assert_int_equal(psld_grid_times(recipe, "log", 7, 40, 1e-3, times), PSLD_OK);
@@ -604,30 +604,28 @@ static void qualities(void **state)
     (void)state;
     for (int p = 0; p < PRESETS; p++) {
         psld_recipe *recipe = open_recipe(preset_lines[p]);
-        for (int q = 0; psld_quality_name(q); q++) {
+        const psld_quality_info *quality;
+        for (int q = 0; (quality = psld_quality_at(q)); q++) {
             psld_sample_options o;
             double sigma;
             psld_sample_defaults(&o);
             o.eps = 0;
-            assert_non_null(psld_quality_summary(q));
-            assert_int_equal(psld_sample_quality(recipe, psld_quality_name(q), &o), PSLD_OK);
+            assert_int_equal(psld_sample_quality(recipe, quality->name, &o), PSLD_OK);
             assert_int_equal(psld_recipe_sigma(recipe, o.eps, &sigma), PSLD_OK);
             assert_true(o.eps == 1e-3 ? sigma >= 0.01 : o.eps > 1e-3 && fabs(sigma - 0.01) < 1e-10);
-            assert_true(o.eta == (strcmp(psld_quality_name(q), "draft") == 0 ? 0.5 : 1));
+            assert_true(o.eta == quality->eta && o.nfe == quality->nfe);
             assert_int_equal(psld_sample_complete(recipe, &o), PSLD_OK);
             o.nfe = 7;
             o.eta = 0.3;
             o.grid = "1,0.5,0.1";
             o.eps = 0.2;
-            assert_int_equal(psld_sample_quality(recipe, psld_quality_name(q), &o), PSLD_OK);
+            assert_int_equal(psld_sample_quality(recipe, quality->name, &o), PSLD_OK);
             assert_true(o.nfe == 7 && o.eta == 0.3 && o.eps == 0.2 && strcmp(o.grid, "1,0.5,0.1") == 0);
             assert_int_equal(psld_sample_quality(recipe, "magic", &o), PSLD_BAD_ARGUMENT);
             assert_non_null(strstr(psld_error_text(), "draft, normal, best"));
         }
         psld_recipe_free(recipe);
     }
-    assert_null(psld_quality_name(3));
-    assert_null(psld_quality_summary(-1));
 }
 
 int main(void)

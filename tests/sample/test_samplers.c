@@ -17,10 +17,6 @@
 #include "sanitized.h"
 #include "targets.h"
 
-static const char *const sampler_names[] = {"em",        "sscs",           "ode",      "euler-ode", "heun", "dpm",
-                                            "collapsed", "collapsed-heun", "ancestral"};
-enum { SAMPLERS = sizeof sampler_names / sizeof *sampler_names };
-
 /* Two overlapping components on a line, of one scale: their score is short enough to be written down (below), and so
  * fast that the long form of the checks can afford all its evaluations. */
 static const double line_weights[2] = {0.4, 0.6}, line_means[2] = {-0.6, 0.5}, line_scale = 0.4;
@@ -539,7 +535,7 @@ static void same_bits(void **state)
     } ways[] = {{1, 1}, {7, 2}, {16, 1}, {1000, 2}, {1000, 3}, {33, 1}};
     psld_mixture *mixture = ring();
     for (int p = 0; p < PRESETS; p++)
-        for (int s = 0; s < SAMPLERS; s++) {
+        for (int s = 0; psld_sampler_at(s); s++) {
             psld_recipe *recipe = open_recipe(preset_lines[p]);
             psld_source *source;
             psld_sample_options options;
@@ -548,10 +544,10 @@ static void same_bits(void **state)
             uint64_t nfe, reference_nfe = 0;
             assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
             psld_sample_defaults(&options);
-            options.sampler = sampler_names[s];
+            options.sampler = psld_sampler_at(s)->name;
             options.nfe = 21;
             options.tolerance = 1e-2;
-            options.corrector = strcmp(sampler_names[s], "em") == 0;
+            options.corrector = strcmp(options.sampler, "em") == 0;
             options.seed = 77;
             for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
                 options.batch = ways[w].batch;
@@ -584,13 +580,13 @@ static void endless_batches(void **state)
     psld_recipe *recipe = open_recipe("cld");
     psld_source *source;
     assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-    for (int s = 0; s < SAMPLERS; s++)
+    for (int s = 0; psld_sampler_at(s); s++)
         for (int grouped = 0; grouped < 2; grouped++) {
             double z[N * 4], reference[N * 4];
             uint64_t nfe, reference_nfe = 0;
             psld_sample_options options;
             psld_sample_defaults(&options);
-            options.sampler = sampler_names[s];
+            options.sampler = psld_sampler_at(s)->name;
             options.nfe = 4;
             options.tolerance = 0.1;
             for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
@@ -739,10 +735,10 @@ static void failures_come_through(void **state)
     assert_int_equal(psld_source_mixture(mixture, recipe, &exact), PSLD_OK);
     assert_int_equal(psld_source_callback(fail_always, NULL, &failing), PSLD_OK);
     assert_int_equal(psld_source_callback(explode, NULL, &exploding), PSLD_OK);
-    for (int s = 0; s < SAMPLERS; s++) {
+    for (int s = 0; psld_sampler_at(s); s++) {
         psld_sample_options options;
         psld_sample_defaults(&options);
-        options.sampler = sampler_names[s];
+        options.sampler = psld_sampler_at(s)->name;
         options.nfe = 20;
         assert_int_equal(psld_sample(recipe, failing, &options, 0, 2, 2, NULL, z, NULL), PSLD_IO);
         assert_string_equal(psld_error_text(), "the network is unplugged");
@@ -791,16 +787,6 @@ static void options_are_checked(void **state)
     o.sampler = "ode";
     o.corrector = 1;
     expect_refused(&o, "corrector");
-    for (int i = 0; i < SAMPLERS; i++) {
-        assert_string_equal(psld_sampler_at(i)->name, sampler_names[i]);
-        assert_non_null(psld_sampler_at(i)->summary);
-    }
-    assert_null(psld_sampler_at(SAMPLERS));
-    assert_null(psld_sampler_at(-1));
-    assert_string_equal(psld_grid_name(1), "quadratic");
-    assert_non_null(psld_grid_summary(0));
-    assert_null(psld_grid_name(5));
-    assert_null(psld_grid_summary(5));
 }
 
 static void mixtures_are_checked(void **state)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "io/images/image.h"
 #include "psld_data.h"
 
@@ -61,28 +62,62 @@ static double filter_box(double d)
 
 /* By psld_resample. */
 static const struct {
-    const char *name;
+    psld_resample_info info;
     double (*weight)(double d);
     double support; /* the weight is 0 beyond it */
-    int widens;     /* when the image gets smaller */
     int floats;     /* between the two passes */
 } filters[] = {
-    {"lanczos", filter_lanczos, 3, 1, 1}, {"bilinear", filter_triangle, 1, 1, 0},
-    {"bicubic", filter_cubic, 2, 1, 0},   {"box", filter_box, 0.5, 1, 0},
-    {"nearest", filter_box, 0.5, 0, 0},   {"bilinear_plain", filter_triangle, 1, 0, 1},
+    {{.name = "lanczos",
+      .summary = "windowed sinc of three lobes: the sharpest",
+      .filter = PSLD_RESAMPLE_LANCZOS,
+      .antialiases = 1},
+     filter_lanczos,
+     3,
+     1},
+    {{.name = "bilinear",
+      .summary = "triangle, as Pillow and torchvision have it",
+      .filter = PSLD_RESAMPLE_BILINEAR,
+      .antialiases = 1},
+     filter_triangle,
+     1,
+     0},
+    {{.name = "bicubic",
+      .summary = "cubic, as Pillow and torchvision have it",
+      .filter = PSLD_RESAMPLE_BICUBIC,
+      .antialiases = 1},
+     filter_cubic,
+     2,
+     0},
+    {{.name = "box",
+      .summary = "mean of the pixels that a pixel covers",
+      .filter = PSLD_RESAMPLE_BOX,
+      .antialiases = 1},
+     filter_box,
+     0.5,
+     0},
+    {{.name = "nearest", .summary = "the pixel in the middle", .filter = PSLD_RESAMPLE_NEAREST}, filter_box, 0.5, 0},
+    {{.name = "bilinear_plain",
+      .summary = "four pixels only, as torch.nn.functional.interpolate and OpenCV",
+      .filter = PSLD_RESAMPLE_BILINEAR_PLAIN},
+     filter_triangle,
+     1,
+     1},
 };
 
-enum { FILTERS = sizeof filters / sizeof *filters };
-
-const char *psld_resample_name(int index)
+const psld_resample_info *psld_resample_at(int index)
 {
-    return index >= 0 && index < FILTERS ? filters[index].name : NULL;
+    return PSLD_TABLE_AT(filters, index);
 }
 
-static psld_status make_filter(size_t from, size_t to, int resample_plane, filter *f)
+const psld_resample_info *psld_resample_find(const char *name)
 {
-    double scale = (double)from / (double)to, widening = scale > 1 && filters[resample_plane].widens ? scale : 1;
-    double support = filters[resample_plane].support * widening, wanted = ceil(2 * support) + 1;
+    return PSLD_TABLE_FIND(filters, "resample", name);
+}
+
+static psld_status make_filter(size_t from, size_t to, int resample, filter *f)
+{
+    double scale = (double)from / (double)to, widening = scale > 1 && filters[resample].info.antialiases ? scale : 1;
+    double support = filters[resample].support * widening, wanted = ceil(2 * support) + 1;
     f->taps = wanted < (double)from ? (size_t)wanted : from;
     f->first = psld_alloc(to, sizeof *f->first);
     f->weights = psld_alloc(to, f->taps * sizeof *f->weights);
@@ -96,7 +131,7 @@ static psld_status make_filter(size_t from, size_t to, int resample_plane, filte
         size_t last = from - f->taps, first = begin > 0 ? (size_t)begin : 0;
         f->first[i] = first < last ? first : last;
         for (size_t j = 0; j < f->taps; j++) {
-            weights[j] = filters[resample_plane].weight(((double)(f->first[i] + j) + 0.5 - centre) / widening);
+            weights[j] = filters[resample].weight(((double)(f->first[i] + j) + 0.5 - centre) / widening);
             sum += weights[j];
         }
         for (size_t j = 0; j < f->taps; j++) f->weights[i * f->taps + j] = (float)(weights[j] / sum);

@@ -5,13 +5,13 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/table.h"
 #include "process/matrix.h"
 
 typedef void (*linear_fn)(const psld_operator *op, const double *in, double *work, double *out);
 
 struct psld_task_row {
-    const char *name, *summary;
+    psld_task_info info;
     psld_status (*prepare)(psld_operator *op, const psld_task *task);
     linear_fn forward, adjoint;
     void (*turn)(const psld_operator *op, int back, const double *y, double *work, double *out); /* NULL: 1 */
@@ -314,23 +314,42 @@ static void turn_matrix(const psld_operator *op, int back, const double *y, doub
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
 static const psld_task_row tasks[] = {
-    {"super-resolution", "means of blocks", prepare_blocks, average_blocks, spread_blocks, NULL},
-    {"deblur", "a Gaussian blur, periodic at the edges", prepare_blur, blur, blur, turn_hartley},
-    {"colorize", "the luma of colours", prepare_grey, mix_channels, share_channels, NULL},
-    {"denoise", "the data themselves", prepare_identity, copy_forward, copy_back, NULL},
-    {"inpaint", "some of the data", prepare_places, pick_places, put_places, NULL},
-    {"linear", "any matrix of at most 512 rows", prepare_matrix, apply_matrix, apply_transposed, turn_matrix},
+    {{.name = "super-resolution", .summary = "means of blocks", .uses_factor = 1},
+     prepare_blocks,
+     average_blocks,
+     spread_blocks,
+     NULL},
+    {{.name = "deblur", .summary = "a Gaussian blur, periodic at the edges", .uses_blur = 1},
+     prepare_blur,
+     blur,
+     blur,
+     turn_hartley},
+    {{.name = "colorize", .summary = "the luma of colours", .needs_colour = 1},
+     prepare_grey,
+     mix_channels,
+     share_channels,
+     NULL},
+    {{.name = "denoise", .summary = "the data themselves"}, prepare_identity, copy_forward, copy_back, NULL},
+    {{.name = "inpaint", .summary = "some of the data", .uses_known = 1},
+     prepare_places,
+     pick_places,
+     put_places,
+     NULL},
+    {{.name = "linear", .summary = "any matrix of at most 512 rows", .uses_matrix = 1},
+     prepare_matrix,
+     apply_matrix,
+     apply_transposed,
+     turn_matrix},
 };
-enum { TASKS = sizeof tasks / sizeof *tasks };
 
-const char *psld_task_name(int index)
+const psld_task_info *psld_task_at(int index)
 {
-    return index >= 0 && index < TASKS ? tasks[index].name : NULL;
+    return PSLD_TABLE_AT(tasks, index);
 }
 
-const char *psld_task_summary(int index)
+const psld_task_info *psld_task_find(const char *name)
 {
-    return index >= 0 && index < TASKS ? tasks[index].summary : NULL;
+    return PSLD_TABLE_FIND(tasks, "task", name);
 }
 
 void psld_task_defaults(psld_task *task)
@@ -356,11 +375,9 @@ static psld_status read_shape(const psld_task *task, psld_operator *op)
 
 psld_status psld_operator_create(const psld_task *task, psld_operator **op)
 {
-    const psld_task_row *row = NULL;
     *op = NULL;
-    for (int i = 0; i < TASKS; i++)
-        if (psld_text_is(task->name, tasks[i].name)) row = &tasks[i];
-    if (!row) return psld_fail(PSLD_BAD_ARGUMENT, "task: there is none named \"%s\"", task->name ? task->name : "");
+    const psld_task_row *row = PSLD_TABLE_FIND(tasks, "task", task->name);
+    if (!row) return PSLD_BAD_ARGUMENT;
     psld_operator *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     made->task = row;

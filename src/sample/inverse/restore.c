@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/table.h"
 #include "base/threads.h"
 #include "base/workspace.h"
 #include "sample/inverse/operator.h"
@@ -43,9 +43,8 @@ struct restored;
 typedef psld_status (*restore_fn)(struct restored *r, const moment *at, size_t n, const double *z, const double *eps);
 
 typedef struct method_row {
-    const char *name, *summary;
+    psld_restore_method_info info;
     restore_fn run;
-    int differentiates;
 } method_row;
 
 /* What is the same in all calls. */
@@ -99,7 +98,7 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
     }
     at->sigma2 = 1 / strength;
     at->isotropic = at->sigma2 / (1 + at->sigma2);
-    if (!r->method->differentiates) return PSLD_OK;
+    if (!r->method->info.needs_gradient) return PSLD_OK;
     return psld_denoiser_plan(r->recipe, r->base->exact, t, &at->denoiser);
 }
 
@@ -370,26 +369,31 @@ static psld_status run_posterior(restored *r, const moment *at, size_t n, const 
 /* ---- The source -------------------------------------------------------------------------------------------------- */
 
 static const method_row methods[] = {
-    {"posterior", "with the covariance of x_0 given z_t: exact for a Gaussian prior", run_posterior, 1},
-    {"isotropic", "the same with one variance for all of it", run_isotropic, 1},
-    {"reconstruction", "the gradient of |y - A x_0|^2 through the denoiser", run_reconstruction, 1},
-    {"diffused", "the measurement diffused like the data (the paper's form): needs no derivatives", run_diffused, 0},
+    {{.name = "posterior",
+      .summary = "with the covariance of x_0 given z_t: exact for a Gaussian prior",
+      .needs_gradient = 1,
+      .uses_iterations = 1},
+     run_posterior},
+    {{.name = "isotropic", .summary = "the same with one variance for all of it", .needs_gradient = 1}, run_isotropic},
+    {{.name = "reconstruction", .summary = "the gradient of |y - A x_0|^2 through the denoiser", .needs_gradient = 1},
+     run_reconstruction},
+    {{.name = "diffused", .summary = "the measurement diffused like the data (the paper's form): needs no derivatives"},
+     run_diffused},
 };
-enum { METHODS = sizeof methods / sizeof *methods };
 
-const char *psld_restore_name(int index)
+const psld_restore_method_info *psld_restore_method_at(int index)
 {
-    return index >= 0 && index < METHODS ? methods[index].name : NULL;
+    return PSLD_TABLE_AT(methods, index);
 }
 
-const char *psld_restore_summary(int index)
+const psld_restore_method_info *psld_restore_method_find(const char *name)
 {
-    return index >= 0 && index < METHODS ? methods[index].summary : NULL;
+    return PSLD_TABLE_FIND(methods, "method", name);
 }
 
 void psld_restore_defaults(psld_restore_options *options)
 {
-    *options = (psld_restore_options){.method = methods[0].name, .scale = 1, .iterations = 8, .tolerance = 1e-4};
+    *options = (psld_restore_options){.method = methods[0].info.name, .scale = 1, .iterations = 8, .tolerance = 1e-4};
 }
 
 static psld_status restore_all(restored *r, psld_workspace *memory, size_t n, size_t dim, const double *z,
@@ -439,9 +443,6 @@ static void release_restored(void *user)
 static psld_status check_restoring(const psld_source *base, const method_row *method,
                                    const psld_restore_options *options)
 {
-    if (!method)
-        return psld_fail(PSLD_BAD_ARGUMENT, "method: there is none named \"%s\"",
-                         options->method ? options->method : "");
     if (!(options->noise >= 0) || !isfinite(options->noise))
         return psld_fail(PSLD_BAD_ARGUMENT, "noise: expected a number of at least 0, found %g", options->noise);
     if (!isfinite(options->scale))
@@ -450,11 +451,11 @@ static psld_status check_restoring(const psld_source *base, const method_row *me
         return psld_fail(PSLD_BAD_ARGUMENT, "iterations: expected 1 to 1000, found %d", options->iterations);
     if (!(options->tolerance >= 0 && options->tolerance < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in [0, 1), found %g", options->tolerance);
-    if (method->differentiates && !base->gradient)
+    if (method->info.needs_gradient && !base->gradient)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "restore: method %s differentiates the score, which this source cannot; wrap it the other way "
                          "round, or take diffused",
-                         method->name);
+                         method->info.name);
     return PSLD_OK;
 }
 
@@ -463,13 +464,13 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
 {
     const method_row *method = NULL;
     *source = NULL;
-    for (int i = 0; i < METHODS; i++)
-        if (psld_text_is(options->method, methods[i].name)) method = &methods[i];
+    method = PSLD_TABLE_FIND(methods, "method", options->method);
+    if (!method) return PSLD_BAD_ARGUMENT;
     PSLD_TRY(check_restoring(base, method, options));
     restoration *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;
     *r = (restoration){.base = base, .recipe = *recipe, .op = op, .method = method, .options = *options};
-    r->options.method = method->name;
+    r->options.method = method->info.name;
     r->y = psld_copy_bytes(y, op->size * sizeof *y);
     if (!r->y) {
         release_restored(r);
