@@ -216,8 +216,6 @@ static int check_uses(const cli_command *command, const sampling_request *s)
                                s->sampler ? s->sampler : "what is chosen by --quality");
     if (!info->uses_eta && s->eta)
         return cli_wrong_usage(command, "--eta is for %s alone", names_samplers_that(uses_eta, names));
-    if (!has_order(info) && s->order)
-        return cli_wrong_usage(command, "--order is for %s alone", names_samplers_that(has_order, names));
     return EXIT_DONE;
 }
 
