@@ -11,10 +11,9 @@
 #include "base/text.h"
 #include "model/files/checkpoints.h"
 #include "model/files/checksum.h"
+#include "model/files/format_version.h"
 #include "model/model.h"
 #include "train/settings.h"
-
-#define VERSION "1"
 
 #define SUMS "log.sums"
 
@@ -58,7 +57,7 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     snprintf(step, sizeof step, "%ld", *s->state.steps);
     snprintf(items, sizeof items, "%llu", (unsigned long long)s->items);
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, s->config));
-    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_VERSION, VERSION));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_VERSION, PSLD_FORMAT_VERSION));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_STEP, step));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CHECKPOINT_ITEMS, items));
     PSLD_TRY(add_all(s->network, "", s->prefix, s->network->weights, tensors));
@@ -112,10 +111,9 @@ static psld_status check_notes(const psld_tensors *tensors, const char *path, lo
     int64_t number = -1;
     *damaged = 1;
     if (!version || !found || !text) return psld_fail(PSLD_BAD_INPUT, "%s: is not a checkpoint of psld", path);
-    *damaged = strcmp(version, VERSION) == 0;
-    if (!*damaged)
-        return psld_fail(PSLD_BAD_INPUT, "%s: is a checkpoint of version %.20s, this program reads version %s", path,
-                         version, VERSION);
+    *damaged = 0;
+    PSLD_TRY(psld_format_check(tensors, path));
+    *damaged = 1;
     psld_checksum(tensors, sum);
     if (strcmp(sum, found) != 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: is damaged: its checksum is %s and should be %.20s", path, sum, found);

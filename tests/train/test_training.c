@@ -819,7 +819,7 @@ static void another_version(void **state)
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     fclose(file);
     free(bytes);
-    expect_refusal("cut", "seed=0", "version 7");
+    expect_refusal("cut", "seed=0", "format 7");
 }
 
 /* No room for the next checkpoint: an error that says so, and the last one is whole. */

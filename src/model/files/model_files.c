@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "model/files/checksum.h"
+#include "model/files/format_version.h"
 #include "model/files/tensors_files.h"
 #include "model/model.h"
 
@@ -41,6 +42,7 @@ static psld_status collect_all(const psld_model *model, psld_tensor_format forma
 {
     int with_weak = model->weak && model->weak->network && format == PSLD_SAFETENSORS;
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, model->config));
+    PSLD_TRY(psld_tensors_set_note(tensors, PSLD_FORMAT_NOTE, PSLD_FORMAT_VERSION));
     PSLD_TRY(note_steps(model, tensors));
     PSLD_TRY(collect(model->network, with_weak ? PSLD_STRONG_PREFIX : "", tensors));
     return with_weak ? collect_weak(model, tensors) : PSLD_OK;

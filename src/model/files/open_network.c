@@ -11,6 +11,7 @@
 #include "kernels/backend.h"
 #include "model/files/checkpoints.h"
 #include "model/files/checksum.h"
+#include "model/files/format_version.h"
 #include "model/files/process_read.h"
 #include "model/model.h"
 
@@ -269,6 +270,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
 {
     psld_yaml *yaml = NULL;
     if (path) PSLD_TRY(psld_tensors_open(path, &model->file));
+    if (path) PSLD_TRY(psld_format_check(model->file, path));
     if (path) PSLD_TRY(psld_checksum_verify(model->file, path));
     psld_status status = read_config(path, options, model->file, &yaml);
     if (status == PSLD_OK) status = psld_process_embed(yaml);
