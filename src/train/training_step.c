@@ -1,4 +1,4 @@
-/* One training step. docs/design.md lists the files that it goes through. */
+/* One training step. docs/explanation/design.md lists the files that it goes through. */
 #include <math.h>
 #include <stdio.h>
 

@@ -36,6 +36,10 @@ finds "exit code 1" <<<$'```\n$ psld info absent.yaml\n```'
 finds "exit code 0" <<<$'```\n$ psld recipe vp | head -1\npsld: no\n```'
 finds "the output is another" <<<$'```\n$ psld sample examples/two.yaml -n 3 -o x.npy\n3 points of 2 dimensions\n```'
 finds "examples/two.yaml has other lines" <<<$'```yaml\n# examples/two.yaml\nprocess: vp\n```'
+page=docs/absent
+echo "/* $page.md */" >examples/one.c
+finds "examples/one.c:1: there is no $page.md" <<<'text'
+rm examples/one.c
 
 check "numbers, times and the rest of a long output may differ"
 cat >README.md <<'MD'
