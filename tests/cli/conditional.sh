@@ -34,7 +34,7 @@ quietly guide m.yaml --label 1 -n 20 --nfe 10 -o one.npy
 says "20 samples of class 1 at scale 1, 10 evaluations each"
 shape_is one.npy "20, 3"
 quietly guide m.yaml --label all -n 20 --nfe 10 --state -o all.npy --json
-python 'assert j["n"] == 40 and j["nfe"] == 10'
+json '.n == 40 and .nfe == 10'
 shape_is all.npy "40, 6"
 check "a sample of a class is the same alone and among all, for every batch and number of threads"
 quietly guide m.yaml --label all -n 20 --nfe 10 -o all.npy
@@ -131,11 +131,11 @@ refuses 1 "short-idx3-ubyte" inpaint net.safetensors --image pictures --mask sho
 
 check "every option of psld sample, and its default"
 quietly inpaint m.yaml --image x.npy --mask mask.npy -n 3 -o s.npy --json
-python 'assert j["sampler"] == "ancestral" and j["nfe"] == 291'
+json '.sampler == "ancestral" and .nfe == 291'
 quietly guide m.yaml --label 0 -n 3 -o s.npy --json
-python 'assert j["sampler"] == "ancestral" and j["nfe"] == 30'
+json '.sampler == "ancestral" and .nfe == 30'
 quietly restore m.yaml --task denoise --noise 0.1 --image x.npy --quality draft -n 3 -o s.npy --json
-python 'assert j["sampler"] == "ancestral" and j["nfe"] == 12'
+json '.sampler == "ancestral" and .nfe == 12'
 for command in "guide m.yaml --label 0" "inpaint m.yaml --image x.npy --mask mask.npy" "restore m.yaml --task denoise --noise 0.1 --image x.npy"; do
     # shellcheck disable=SC2086
     quietly $command --sampler ancestral --order 1 --eta 0.5 --grid rho --rho 5 --nfe 6 --end-sigma 0.02 --clip 2 -n 2 -o s.npy

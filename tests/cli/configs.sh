@@ -31,7 +31,7 @@ quietly convert judge.yaml judge.safetensors
 for filter in lanczos box; do
     "$psld" eval pictures pictures --size 8 --resample $filter --weights judge.safetensors --json >"$logs/out" 2>/dev/null ||
         fail "eval --resample $filter"
-    python "assert j['brought_to'] == 8 and j['resample'] == '$filter', j"
+    json ".brought_to == 8 and .resample == \"$filter\""
 done
 refuses 2 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" eval pictures pictures --resample cubic
 
@@ -118,7 +118,7 @@ quietly info theirs.yaml
 says "data 1 x 8 x 8, channels 2 in, 2 out"
 sed 's/num_channels: 1/num_channels: 3/' theirs.yaml >colour.yaml
 quietly info colour.yaml --json
-python 'assert j["channels"] == [6, 6] and j["shape"] == [3, 8, 8], j'
+json '.channels == [6, 6] and .shape == [3, 8, 8]'
 sed 's/nu: 1, gamma: 2/nu: 4, gamma: 0/; s/out_ch: 3/out_ch: 6/' theirs.yaml >cld.yaml
 quietly info cld.yaml
 says "channels 2 in, 1 out"

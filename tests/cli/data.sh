@@ -33,9 +33,8 @@ says "set: folder of images, 3 items of 1 x 1 pixels in grey"
 says "2 classes: ant (2), bee (1)"
 says "0 skipped"
 quietly info set --json
-python "
-assert j == {'kind': 'data', 'what': 'folder of images', 'count': 3, 'images': True, 'shape': [1, 1, 1],
-             'classes': {'ant': 2, 'bee': 1}, 'mixed': False, 'skipped': 0, 'checked': True}, j"
+json '. == {kind: "data", what: "folder of images", count: 3, images: true, shape: [1, 1, 1],
+           classes: {ant: 2, bee: 1}, mixed: false, skipped: 0, checked: true}'
 tar cf set.tar set
 tar czf set.tar.gz set
 for archive in set.tar set.tar.gz; do
@@ -47,6 +46,8 @@ if python3 -c 'import zipfile' 2>/dev/null; then
     (cd set && python3 -m zipfile -c ../set.zip ant bee)
     quietly info set.zip
     says "set.zip: zip archive of images, 3 items"
+else
+    skip_part "zip archives: no Python to make one with"
 fi
 
 check "broken images are named and counted"

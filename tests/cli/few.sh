@@ -16,12 +16,12 @@ for row in "draft 12" "normal 30" "best 100"; do
     # shellcheck disable=SC2086
     set -- $row
     quietly sample m.yaml -n 5 --quality "$1" -o "$1.npy" --json
-    python "assert j['nfe'] == $2 and j['sampler'] == 'ancestral', j"
+    json ".nfe == $2 and .sampler == \"ancestral\""
 done
 quietly sample m.yaml -n 5 -o default.npy
 cmp default.npy normal.npy
 quietly sample m.yaml -n 5 --quality draft --nfe 7 -o seven.npy --json
-python "assert j['nfe'] == 7, j"
+json '.nfe == 7'
 refuses 2 "--quality" sample m.yaml --quality best --sampler em -o x.npy
 refuses 2 "--quality" sample m.yaml --quality excellent -o x.npy
 
@@ -67,7 +67,7 @@ for grid in uniform quadratic sqrt log rho 1,0.6,0.3,0.1,0.01; do
     done
 done
 quietly sample m.yaml -n 3 --sampler em --grid 1,0.5,0.1 -o x.npy --json
-python "assert j['nfe'] == 3, j"
+json '.nfe == 3'
 quietly sample m.yaml -n 3 --sampler dpm --end-sigma 0.05 --clip 1 --threshold 0.9 -o x.npy
 refuses 2 "times that fall" sample m.yaml --sampler em --grid 1,0.2,0.5 -o x.npy
 refuses 2 "quadratic" sample m.yaml --grid magic -o x.npy
@@ -90,7 +90,7 @@ refuses 2 "goes from" sample m.yaml --sampler dpm --end-sigma 1e9 -o x.npy
 check "a network of one recipe under others, within the noise it knows"
 for process in vp cld "told"; do
     quietly sample net.safetensors --process "$process" -n 2 --nfe 5 -o x.npy --json
-    python "assert j['process'] == '$process', j"
+    json ".process == \"$process\""
 done
 quietly sample net.safetensors --process "psld gamma=0.02" -n 2 --nfe 5 -o same.npy
 quietly sample net.safetensors -n 2 --nfe 5 -o own.npy
@@ -114,7 +114,7 @@ refuses 2 "give one of --start and --z0" sample m.yaml --start exact --z0 x.npy 
 check "encoding: states, and what comes back"
 quietly sample m.yaml -n 6 --sampler em --nfe 100 -o data.npy
 quietly encode m.yaml data.npy -o z.npy --json
-python "assert j['n'] == 6 and j['nfe'] == 200 and j['round_trip'] < 2 / 127.5, j"
+json '.n == 6 and .nfe == 200 and .round_trip >= 0 and .round_trip < 2 / 127.5'
 quietly info z.npy --json
 says '"shape": [6, 4]'
 quietly sample m.yaml --z0 z.npy --sampler collapsed --nfe 200 -o back.npy
@@ -123,13 +123,13 @@ quietly encode net.safetensors pictures/*.png --nfe 5 -o z.npy
 quietly info z.npy --json
 says '"shape": [2, 2, 8, 8]'
 quietly encode net.safetensors pictures/*.png --grid 1,0.5,0.1 -o z.npy --json
-python "assert j['nfe'] == 2, j"
+json '.nfe == 2'
 refuses 1 "--nfe: the times of --grid" encode net.safetensors pictures/*.png --grid 1,0.5,0.1 --nfe 2 -o x.npy
 refuses 1 "data.npy: expected data of 1 x 8 x 8, one or [n, ...], found 6 x 2" encode net.safetensors data.npy -o x.npy
 quietly convert net.yaml colour.safetensors data.channels=3
 quietly sample colour.safetensors -n 1 --nfe 3 -o colour
 quietly encode net.safetensors colour/000000.png --nfe 5 -o z.npy --json # becomes grey
-python "assert j['n'] == 1, j"
+json '.n == 1'
 quietly convert net.yaml large.safetensors data.size=16
 quietly sample large.safetensors -n 1 --nfe 3 -o large
 refuses 1 "large/000000.png: expected pictures of 1 x 8 x 8, found 1 x 16 x 16" encode net.safetensors large/000000.png -o x.npy

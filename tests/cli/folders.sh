@@ -59,7 +59,7 @@ for words in "cifar10-psld-97m  *97.63M  3x32x32  *psld  *CIFAR-10, NCSN++" "dig
     grep -q "^$words" "$logs/out" || fail "no \"$words\" in: $(cat "$logs/out")"
 done
 quietly configs --json
-python 'c = {r["name"]: r for r in j["configs"]}; assert c["digits"]["kind"] == "network" and c["digits"]["shape"] == [1, 28, 28] and len(c) > 20'
+json '(.configs | INDEX(.name)) as $c | $c.digits.kind == "network" and $c.digits.shape == [1, 28, 28] and ($c | length) > 20'
 quietly configs digits
 says "name: ncsnpp"
 refuses 1 "no such configuration" configs nonsense

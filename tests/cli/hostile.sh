@@ -95,6 +95,8 @@ PYTHON
     rm mine.yaml
     quietly sample with.safetensors -n 1 --nfe 2 -o x.png
     rm x.png
+else
+    skip_part "model files that mean harm: no Python to write them with"
 fi
 
 check "two processes cannot draw into one folder: the manifest is that of the pictures"
@@ -163,6 +165,8 @@ PYTHON
     says '\x1b[31mred\x07\x7f\xc2\x9b31m'
     says 'ä€😀'
     ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]' "$logs/out" || fail "control characters on standard output"
+else
+    skip_part "names of tensors with control characters: no Python to write them with"
 fi
 
 check "with little address space commands end, and evaluation says what it needs"
@@ -184,4 +188,6 @@ if (ulimit -v 120000) 2>/dev/null && ! nm -D "$psld" 2>/dev/null | grep -q "__as
     limited 160 eval a.npy b.npy --metric fid || code=$?
     [ "$code" -eq 1 ] || fail "eval with 160 MB: exit code $code"
     grep -q "MB of address space" "$logs/err" || fail "said: $(cat "$logs/err")"
+else
+    skip_part "little address space: it cannot be limited here"
 fi

@@ -51,18 +51,23 @@ refuses() {
     cmp -s "$logs/before" "$logs/after" || fail "psld $*: left behind: $(diff "$logs/before" "$logs/after")"
 }
 
-# python SCRIPT: with the last output parsed as strict JSON in `j`; skipped where there is no Python.
-if python3 -c 'import json' 2>/dev/null; then
-    python() {
-        python3 -c "
-import json, math, sys
-def refuse(constant): raise ValueError('not JSON: ' + constant)
-j = json.load(open('$logs/out'), parse_constant=refuse)
-$1" || fail "on $(head -c 1000 "$logs/out")"
-    }
-else
-    python() { skip_part "no Python to read JSON with"; }
-fi
+# json CONDITION [NAME=FILE ...]: the last output is one JSON value, and the condition, a filter of jq, is true of it. What
+# a file has is $NAME there. In jq null is less than any number: let an upper bound come with a lower one or with fabs.
+command -v jq >/dev/null || fail "no jq to read JSON with; tools/bootstrap test installs it"
+json() {
+    local condition=$1 files=() given='' file
+    shift
+    for file; do
+        files+=(--slurpfile "${file%%=*}" "${file#*=}")
+        given+="\$${file%%=*}[0] as \$${file%%=*} | "
+    done
+    ! grep -qE '[:[,] *-?([Nn]a[Nn]|[Ii]nf)' "$logs/out" || fail "not JSON: $(head -c 1000 "$logs/out")"
+    jq -es "${files[@]}" "${given}if length != 1 then error(\"not one value\") else .[0] end | ($condition)" "$logs/out" \
+        >/dev/null 2>"$logs/jq" || fail "not so: $condition: $(cat "$logs/jq") in $(head -c 1000 "$logs/out")"
+}
+
+# floats FILE N: the last N numbers of a .npy file of float32, one per line.
+floats() { tail -c $(($2 * 4)) "$1" | od -An -v -t f4 -w4; }
 
 write_mixture() { # FILE: two modes in two dimensions
     cat >"$1" <<'EOF'

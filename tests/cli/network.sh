@@ -24,9 +24,9 @@ done
 
 check "bench"
 quietly bench net net.yaml -b 2 --repetitions 1 --json
-python 'assert j["seconds_per_image"] > 0 and j["gflops"] > 0 and j["peak_bytes"] > 1e6 and j["threads"] >= 1'
-python 'assert any("conv 3 x 3" in o["kernel"] for o in j["operations"]), j
-assert 0 < sum(o["seconds_per_image"] for o in j["operations"]) < 10, j'
+json '.seconds_per_image > 0 and .gflops > 0 and .peak_bytes > 1e6 and .threads >= 1'
+json 'any(.operations[]; .kernel | contains("conv 3 x 3"))'
+json '[.operations[].seconds_per_image] | add | 0 < . and . < 10'
 quietly bench net net.yaml --plan
 says conv
 says "ms   Gflop/s"
@@ -42,7 +42,7 @@ quietly info net.safetensors --tensors
 says "net.safetensors: score network, "
 says all_modules.0
 quietly info net.pt --json
-python 'assert j["kind"] == "tensors" and j["numbers"] > 1000 and j["tensors"][0]["type"] == "float32"'
+json '.kind == "tensors" and .numbers > 1000 and .tensors[0].type == "float32"'
 
 check "convert --loss: the file says which kernel its eps belongs to, and samples are made with it"
 quietly convert net.safetensors dsm.safetensors --loss dsm
@@ -67,7 +67,7 @@ quietly score net.pt --z z.npy --t t.npy -o b.npy --threads 2
 cmp a.npy b.npy || fail "score differs"
 quietly score net.safetensors --z z.npy --t t.npy -o a.npy --grad-out a.npy --grad-z g.npy
 quietly info g.npy --json
-python 'assert j["shape"] == [3, 128], j'
+json '.shape == [3, 128]'
 quietly score net.safetensors --reference --z z.npy --t t.npy -o c.npy
 
 check "what is refused"
@@ -92,6 +92,6 @@ quietly sample net.safetensors -n 5 --nfe 4 -o one.npy --batch 1
 quietly sample net.safetensors -n 5 --nfe 4 -o five.npy
 cmp one.npy five.npy || fail "samples differ between batches"
 quietly info one.npy --json
-python 'assert j["shape"] == [5, 1, 8, 8], j'
+json '.shape == [5, 1, 8, 8]'
 refuses 1 "exact models" sample net.safetensors -n 5 --nfe 4 --start exact -o x.npy
 refuses 2 ".png" sample net.safetensors -n 5 --nfe 4 -o x.svg

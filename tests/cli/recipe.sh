@@ -18,19 +18,15 @@ for preset in $presets; do
     says "sigma_eff"
     quietly recipe "$preset" --json
     says "\"name\": \"$preset\""
-    python "
-for key in 'name k D Q mass init beta stabiliser predicts eigenvalues damping distance long_enough sigma_max mode kernel'.split(): assert key in j, key
-k = j['k']
-assert len(j['D']) == len(j['Q']) == len(j['eigenvalues']) == k and len(j['mass']) == len(j['init']) == k - 1
-assert j['long_enough'] is True and j['mode'] == 'hsm' and len(j['kernel']) > 3
-for row in j['kernel']:
-    for key in 'mean', 'cov', 'chol': assert len(row[key]) == k and all(len(line) == k for line in row[key]), key
-    for a in range(k):
-        for b in range(k):
-            assert row['cov'][a][b] == row['cov'][b][a]
-            product = sum(row['chol'][a][c] * row['chol'][b][c] for c in range(k))
-            assert abs(product - row['cov'][a][b]) <= 1e-13 * math.sqrt(row['cov'][a][a] * row['cov'][b][b])
-"
+    json '("name k D Q mass init beta stabiliser predicts eigenvalues damping distance long_enough sigma_max mode kernel" |
+        split(" ")) - keys == []'
+    json '[.D, .Q, .eigenvalues, .mass, .init | length] == [.k, .k, .k, .k - 1, .k - 1]'
+    json '.long_enough == true and .mode == "hsm" and (.kernel | length) > 3'
+    json '.k as $k | all(.kernel[] | .mean, .cov, .chol; length == $k and all(.[]; length == $k))'
+    json '.kernel | all(.[]; .cov == (.cov | transpose))'
+    json '[range(.k)] as $k | all(.kernel[]; . as $row | all($k[] as $a | $k[] as $b | [$a, $b];
+        . as [$a, $b] | ([$k[] as $c | $row.chol[$a][$c] * $row.chol[$b][$c]] | add) - $row.cov[$a][$b] | fabs |
+        . <= 1e-13 * ($row.cov[$a][$a] * $row.cov[$b][$b] | sqrt)))'
 done
 
 check "one line of JSON, numbers with 17 digits"
@@ -40,28 +36,21 @@ grep -qE '"mean": \[\[0\.99999959680025[0-9]{3}, 0\.000159987136517[0-9]{5}\]' "
 
 check "vp against its closed form"
 quietly recipe vp --json --at 0,1e-5,0.1,1
-python "
-assert [row['t'] for row in j['kernel']] == [0, 1e-5, 0.1, 1]
-assert j['k'] == 1 and j['beta'] == [0.1, 20] and j['mass'] == []
-for row in j['kernel']:
-    t = row['t']; b = 0.1 * t + 19.9 * t * t / 2
-    for found, wanted in (row['mean'], math.exp(-b / 2)), (row['cov'], -math.expm1(-b)), (row['chol'], math.sqrt(-math.expm1(-b))):
-        assert abs(found[0][0] - wanted) <= 1e-14 * abs(wanted), (t, found, wanted)
-"
+json '[.kernel[].t] == [0, 1e-5, 0.1, 1] and .k == 1 and .beta == [0.1, 20] and .mass == []'
+json 'all(.kernel[]; (0.1 * .t + 19.9 * .t * .t / 2) as $b |
+    all([.mean, (-$b / 2 | exp)], [.cov, (-$b | -expm1)], [.chol, (-$b | -expm1 | sqrt)];
+        . as [$found, $wanted] | ($found[0][0] - $wanted | fabs) <= 1e-14 * ($wanted | fabs)))'
 
 check "hsm and dsm"
 quietly recipe cld --json --at 0,0.5 --mode dsm
-python "
-assert j['mode'] == 'dsm' and j['kernel'][0]['cov'] == [[0, 0], [0, 0]] and j['predicts'] == ['m']"
+json '.mode == "dsm" and .kernel[0].cov == [[0, 0], [0, 0]] and .predicts == ["m"]'
 quietly recipe cld --json --at 0 --mode=hsm
-python "
-assert j['kernel'][0]['cov'] == [[0, 0], [0, 0.01]]"
+json '.kernel[0].cov == [[0, 0], [0, 0.01]]'
 
 check "overrides"
 quietly recipe psld gamma=0.02 'beta=[0.1, 20]' name=mine kappa=0.1 --json
-python "
-assert j['name'] == 'mine' and j['beta'] == [0.1, 20] and j['init'] == [0.1] and j['D'][0][0] == 0.01
-assert abs(j['D'][1][1] - 0.5025) < 1e-15 and j['damping'] == 'critical'"
+json '.name == "mine" and .beta == [0.1, 20] and .init == [0.1] and .D[0][0] == 0.01'
+json '(.D[1][1] - 0.5025 | fabs) < 1e-15 and .damping == "critical"'
 quietly recipe psld gamma=0.02 nu=10 m_inv=4 --json
 says '"damping": "over"'
 quietly recipe psld m_inv=40 --json
@@ -87,24 +76,19 @@ noise: [[0.1, 0], [0, 1.0012492197250393]]
 mass: [0.25]
 EOF
 quietly recipe fg.yaml --json beta=4
-python "
-wanted = json.load(open('preset.json'))
-assert j['beta'] == 4
-for key in 'D', 'Q':
-    for a in range(2):
-        for b in range(2): assert abs(j[key][a][b] - wanted[key][a][b]) < 1e-15"
+json '.beta == 4 and [.D, .Q | flatten | length] == [4, 4]'
+json '[[.D, .Q | flatten[]], [$wanted | .D, .Q | flatten[]]] | transpose | all(.[]; (.[0] - .[1] | fabs) < 1e-15)' \
+    wanted=preset.json
 echo '{preset: psld, gamma: 0.03}' >preset.yaml
 quietly recipe preset.yaml --json
 says '"name": "psld"'
-python "
-assert j['D'][0][0] == 0.015"
+json '.D[0][0] == 0.015'
 quietly recipe ./dq.yaml beta=1e-3
 says "too short"
 
 check "two recipes, compared"
 quietly recipe vp psld gamma=0.02 --json --at 0.5
-python "
-assert [r['name'] for r in j['recipes']] == ['vp', 'psld'] and j['recipes'][1]['D'][0][0] == 0.01"
+json '[.recipes[].name] == ["vp", "psld"] and .recipes[1].D[0][0] == 0.01'
 quietly recipe vp psld gamma=0.02
 says "vp: dz = "
 says "psld: dz = "
@@ -113,8 +97,7 @@ check "plots, .svg and .png"
 quietly recipe psld --plot one.svg
 says "plot: one.svg"
 quietly recipe vp cld psld told --plot all.png --json
-python "
-assert len(j['recipes']) == 4"
+json '.recipes | length == 4'
 grep -q '<svg' one.svg && grep -q '</svg>' one.svg || fail "one.svg is no SVG"
 [ "$(head -c 8 all.png | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "all.png is no PNG"
 [ "$(find . -name '.*' -type f | wc -l)" -eq 0 ] || fail "temporary files are left"

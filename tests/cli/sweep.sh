@@ -18,16 +18,14 @@ YAML
 
 check "every combination is a row: recipes x (grids x budgets + tolerances)"
 quietly sweep sweep.yaml -o out --json
-python "
-rows = j['rows']
-assert len(rows) == 2 * (2 * 2 + 2) and j['name'] == 'small'
-assert all(r['swd'] > 0 and r['fid'] >= 0 and r['nfe'] > 0 and r['number'] == 1500 for r in rows)
-at = {(r['process'], r['sampler'], r.get('grid'), r['nfe'] if r['sampler'] == 'em' else r['tolerance']): r for r in rows}
-for process in ('vp', 'psld gamma=0.02'): # more evaluations are better, and the flow's last is better than em's first
-    for grid in ('uniform', 'quadratic'):
-        assert at[process, 'em', grid, 64]['swd'] < at[process, 'em', grid, 8]['swd'], process
-    assert at[process, 'ode', None, 1e-4]['swd'] < at[process, 'em', 'quadratic', 8]['swd']
-    assert at[process, 'ode', None, 1e-4]['nfe'] > at[process, 'ode', None, 1e-2]['nfe']"
+json '(.rows | length) == 2 * (2 * 2 + 2) and .name == "small"'
+json 'all(.rows[]; .swd > 0 and .fid >= 0 and .nfe > 0 and .number == 1500)'
+# More evaluations are better, and the last of the flow is better than the first of em.
+json '(.rows | INDEX([.process, .sampler, .grid, if .sampler == "em" then .nfe else .tolerance end] | tojson)) as $at |
+    def at($key): $at[$key | tojson]; all("vp", "psld gamma=0.02"; . as $p |
+        all("uniform", "quadratic"; . as $g | at([$p, "em", $g, 64]).swd < at([$p, "em", $g, 8]).swd) and
+        0 < at([$p, "ode", null, 1e-4]).swd and at([$p, "ode", null, 1e-4]).swd < at([$p, "em", "quadratic", 8]).swd and
+        at([$p, "ode", null, 1e-4]).nfe > at([$p, "ode", null, 1e-2]).nfe)'
 for file in results.jsonl table.csv table.json plot.svg; do [ -s out/$file ] || fail "no out/$file"; done
 [ "$(wc -l <out/table.csv)" -eq 13 ] || fail "table.csv"
 [ "$(wc -l <out/results.jsonl)" -eq 12 ] || fail "results.jsonl"
@@ -36,9 +34,8 @@ grep -q '</svg>' out/plot.svg || fail "plot.svg"
 check "without grids each sampler takes its own"
 sed /grids/d sweep.yaml >own.yaml
 quietly sweep own.yaml -o own 'processes=[vp]' 'samplers=[em, dpm, collapsed, collapsed-heun, ancestral]' 'nfe=[8]' number=50 --json
-python "
-own = {r['sampler']: r['grid'] for r in j['rows']}
-assert own == {'em': 'quadratic', 'dpm': 'sqrt', 'collapsed': 'log', 'collapsed-heun': 'rho', 'ancestral': 'log'}, own"
+json '[.rows[] | {(.sampler): .grid}] | add ==
+    {em: "quadratic", dpm: "sqrt", collapsed: "log", "collapsed-heun": "rho", ancestral: "log"}'
 
 check "a second call goes on where the first ended, and gives the same table"
 cp out/table.csv whole.csv
@@ -82,12 +79,13 @@ lines 2
 sed -i 's/0.5/0.7/g' named-model.yaml
 quietly sweep named.yaml -o named --json
 lines 3
-python "row, = j['rows']; assert row == [json.loads(line) for line in open('named/results.jsonl')][2], row"
+sed -n 3p named/results.jsonl >third
+json '.rows == [$third]' third=third
 cp named-model.yaml other-name.yaml
 cp named-process.yaml other-process.yaml
 quietly sweep named.yaml -o named --json 'models={label: other-name.yaml}' 'processes=[other-process.yaml]'
 lines 3
-python "row, = j['rows']; assert row['model'] == 'label' and row['process'] == 'other-process.yaml'"
+json '[.rows[] | .model, .process] == ["label", "other-process.yaml"]'
 quietly sample named-model.yaml -n 300 --nfe 30 --seed 1 -o named.npy
 quietly sweep named.yaml -o named data=named.npy
 lines 4
@@ -99,16 +97,14 @@ check "an exact model is compared with its own draws, whichever models stand bes
 quietly sweep named.yaml -o alone --json 'models=[named-model.yaml]'
 cp "$logs/out" alone.json
 quietly sweep named.yaml -o beside --json 'models=[m.yaml, named-model.yaml]'
-python "assert j['rows'][1]['swd'] == json.load(open('alone.json'))['rows'][0]['swd']"
+json '.rows[1].swd == $alone.rows[0].swd and .rows[1].swd != null' alone=alone.json
 
 check "overrides, and other seeds"
 quietly sweep sweep.yaml -o seeds 'processes=[vp]' 'samplers=[em]' 'nfe=[8]' 'grids=[quadratic]' 'seeds=[1, 2]' number=200 --json
-python "
-a, b = j['rows']
-mean, = j['means']
-assert a['swd'] != b['swd'] and mean['seeds'] == 2 and 'seed' not in mean and mean['nfe'] == 8
-assert abs(mean['swd'] - (a['swd'] + b['swd']) / 2) < 1e-12
-assert abs(mean['swd_spread'] - abs(a['swd'] - b['swd']) / 2 ** 0.5) < 1e-12"
+json '(.rows | length) == 2 and (.means | length) == 1 and .rows[0].swd != .rows[1].swd'
+json '.means[0] | .seeds == 2 and (has("seed") | not) and .nfe == 8'
+json '[.rows[].swd] as [$a, $b] | .means[0] | (.swd - ($a + $b) / 2 | fabs) < 1e-12 and
+    (.swd_spread - ($a - $b | fabs) / (2 | sqrt) | fabs) < 1e-12'
 quietly sweep sweep.yaml -o seeds 'processes=[vp]' 'samplers=[em]' 'nfe=[8]' 'grids=[quadratic]' 'seeds=[1, 2]' number=200
 says "swd_spread"
 [ "$(wc -l <"$logs/out")" -eq 2 ] || fail "seeds are not one row: $(cat "$logs/out")"
@@ -139,11 +135,9 @@ touch -d 2001-01-01 c.safetensors
 quietly sweep images.yaml -o images
 [ "$(results)" -eq 3 ] || fail "weights have changed, and were not noticed"
 cp free "$logs/out"
-python "row, = j['rows']; assert row['frechet'] > 0 and 'fid' not in row and row['nfe'] == 3"
+json '(.rows | length) == 1 and (.rows[0] | .frechet > 0 and (has("fid") | not) and .nfe == 3)'
 quietly sweep images.yaml -o images --json inpaint.images=real inpaint.hide=lower
-python "
-free, = json.load(open('free'))['rows']
-assert 0 < j['rows'][0]['frechet'] != free['frechet'], j"
+json '0 < .rows[0].frechet and .rows[0].frechet != $free.rows[0].frechet' free=free
 refuses 1 "expected left, right, upper, lower or centre" sweep images.yaml -o images inpaint.images=real inpaint.hide=all
 check "images continued behind masks: strokes of digits (IDX), a picture for all, and as the paper's authors did"
 # write_idx FILE COUNT: digits of 4 x 4 with one faint stroke each, in column i modulo 4
@@ -162,11 +156,9 @@ write_idx few-idx3-ubyte 5
 quietly sweep images.yaml -o images --json inpaint.images=real inpaint.masks=strokes-idx3-ubyte
 cp "$logs/out" strokes
 quietly sweep images.yaml -o images --json inpaint.images=real inpaint.masks=strokes-idx3-ubyte inpaint.method=authors
-python "
-a, b = json.load(open('strokes'))['rows'][0], j['rows'][0]
-assert a['key'] + '|authors' == b['key'], (a, b)"
+json '$strokes.rows[0].key + "|authors" == .rows[0].key' strokes=strokes
 quietly sweep images.yaml -o images --json inpaint.images=real inpaint.masks=real/"$(ls real | grep -m 1 png)"
-python "assert j['rows'][0]['key'] != json.load(open('strokes'))['rows'][0]['key'], j"
+json '.rows[0].key != $strokes.rows[0].key' strokes=strokes
 refuses 1 "few-idx3-ubyte: has 5 masks for 6 images" sweep images.yaml -o images inpaint.images=real \
     inpaint.masks=few-idx3-ubyte
 refuses 1 "expected either hide or masks" sweep images.yaml -o images inpaint.images=real inpaint.hide=left \
@@ -183,25 +175,22 @@ refuses 1 "the classifier takes images of 1 x 8 x 8" sweep images.yaml -o images
 quietly sweep images.yaml -o images data=large size=8 --json
 cp "$logs/out" cropped
 quietly sweep images.yaml -o images data=large size=8 fit=stretch --json
-python "assert j['rows'][0]['key'] != json.load(open('cropped'))['rows'][0]['key']"
+json '.rows[0].key != $cropped.rows[0].key' cropped=cropped
 quietly sweep images.yaml -o images data=large size=8 resample=bilinear --json
-python "
-row, before = j['rows'][0], json.load(open('cropped'))['rows'][0]
-assert row['key'] == before['key'] + ' bilinear' and row['frechet'] != before['frechet'], (row, before)"
+json '$cropped.rows[0] as $before | .rows[0] | .key == $before.key + " bilinear" and .frechet != $before.frechet' cropped=cropped
 refuses 1 'expected one of lanczos, bilinear, bicubic, box, nearest, bilinear_plain, found "cubic"' \
     sweep images.yaml -o images data=large size=8 resample=cubic
 refuses 1 "expected crop or stretch" sweep images.yaml -o images data=large size=8 fit=squeeze
 
 check "a sampler may say its own order, grid, budget ..."
 quietly sweep sweep.yaml -o words 'processes=[vp]' 'samplers=[em, ancestral order=1 eta=0.5 grid=log, dpm nfe=5]' 'nfe=[8]' 'grids=[quadratic, sqrt]' number=200 --json
-python "
-rows = [(r['sampler'], r['grid'], r['nfe']) for r in j['rows']]
-assert rows == [('em', 'quadratic', 8), ('em', 'sqrt', 8), ('ancestral order=1 eta=0.5 grid=log', 'log', 8),
-                ('dpm nfe=5', 'quadratic', 5), ('dpm nfe=5', 'sqrt', 5)], rows"
+json '[.rows[] | [.sampler, .grid, .nfe]] ==
+    [["em", "quadratic", 8], ["em", "sqrt", 8], ["ancestral order=1 eta=0.5 grid=log", "log", 8],
+     ["dpm nfe=5", "quadratic", 5], ["dpm nfe=5", "sqrt", 5]]'
 
 check "estimate"
 quietly sweep sweep.yaml --estimate --json
-python "assert j['cells'] == 12 and j['seconds'] > 0"
+json '.cells == 12 and .seconds > 0'
 quietly sweep sweep.yaml --estimate
 says "12 cells of 1500 samples"
 
