@@ -30,7 +30,7 @@ static void print_option(const cli_option *o)
     printf("  %-30s %s\n", head, o->help);
 }
 
-static void print_help(const cli_command *command, const cli_option *options)
+static void print_command_help(const cli_command *command, const cli_option *options)
 {
     printf("psld %s: %s\n\nUsage: psld %s %s\n\n%s\n\nOptions:\n", command->name, command->summary, command->name,
            command->usage, command->description);
@@ -73,7 +73,7 @@ static void print_man_option(const cli_option *o)
     printf("\n");
 }
 
-static void print_man(const cli_command *command, const cli_option *options)
+static void print_command_man(const cli_command *command, const cli_option *options)
 {
     char upper[32] = "";
     for (size_t i = 0; command->name[i] && i + 1 < sizeof upper; i++)
@@ -261,7 +261,7 @@ static void meant_choice(const char *text, const char *choices, char meant[CLI_M
 }
 
 /* Handles one option word and its value; returns how many words it used, 0 for wrong usage. */
-static int take_option(const cli_command *command, const cli_option *options, int argc, char **argv, int i)
+static int parse_option(const cli_command *command, const cli_option *options, int argc, char **argv, int i)
 {
     const char *word = argv[i], *equals = strchr(word, '=');
     int is_long = word[1] == '-';
@@ -294,11 +294,12 @@ static int take_option(const cli_command *command, const cli_option *options, in
 }
 
 /* The views of the table; 1 when argv asked for one. */
-static int show_view(const cli_command *command, const cli_option *options, int argc, char **argv)
+static int print_request(const cli_command *command, const cli_option *options, int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return print_help(command, options), 1;
-    if (argc == 1 && strcmp(argv[0], "--man") == 0) return print_man(command, options), 1;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return print_command_help(command, options), 1;
+    if (argc == 1 && strcmp(argv[0], "--man") == 0) return print_command_man(command, options), 1;
     if (argc == 1 && strcmp(argv[0], "--options") == 0) return print_option_names(options), 1;
     if (argc == 2 && strcmp(argv[0], "--choices") == 0) return print_choices(options, argv[1]), 1;
     if (argc == 2 && strcmp(argv[0], "--words") == 0) {
@@ -309,7 +310,7 @@ static int show_view(const cli_command *command, const cli_option *options, int 
 }
 
 /* Takes --threads out of argv for every command alike. Returns 0 for wrong usage. */
-static int take_threads(const cli_command *command, int *argc, char **argv)
+static int set_thread_count(const cli_command *command, int *argc, char **argv)
 {
     int kept = 0, i = 0;
     for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
@@ -334,16 +335,16 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
 {
     *exit_code = EXIT_DONE;
     *rest_count = 0;
-    if (show_view(command, options, argc, argv)) return 0;
+    if (print_request(command, options, argc, argv)) return 0;
     *exit_code = EXIT_USAGE;
-    if (!take_threads(command, &argc, argv)) return 0;
+    if (!set_thread_count(command, &argc, argv)) return 0;
     int options_end = 0;
     for (int i = 0; i < argc;) {
         if (!options_end && strcmp(argv[i], "--") == 0) {
             options_end = 1;
             i++;
         } else if (!options_end && argv[i][0] == '-' && argv[i][1]) {
-            int used = take_option(command, options, argc, argv, i);
+            int used = parse_option(command, options, argc, argv, i);
             if (!used) return 0;
             i += used;
         } else {
@@ -462,7 +463,7 @@ int cli_numbers(const char *text, double *numbers, int room)
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int signal_number)
+static void note_interrupt(int signal_number)
 {
     (void)signal_number;
     interrupted = 1;
@@ -495,7 +496,7 @@ const char *cli_duration(double seconds, char text[CLI_DURATION])
 
 void cli_progress_begin(cli_progress *progress, const char *what)
 {
-    cli_signals_catch(on_interrupt, (int)(SA_RESTART | SA_RESETHAND), progress->before);
+    cli_signals_catch(note_interrupt, (int)(SA_RESTART | SA_RESETHAND), progress->before);
     progress->what = what;
     progress->began = cli_seconds();
     progress->shown = 0;

@@ -32,7 +32,7 @@ static void program_folder(char folder[CLI_PATH])
 }
 
 /* The path of `name` in a place; "" is the folder itself. */
-static int find(const place *where, const char *name, char path[CLI_PATH])
+static int find_shipped(const place *where, const char *name, char path[CLI_PATH])
 {
     char own[CLI_PATH];
     const char *given = getenv(where->variable), *between = *name ? "/" : "";
@@ -50,19 +50,19 @@ static int find(const place *where, const char *name, char path[CLI_PATH])
 
 int cli_shipped_model(const char *name, char path[CLI_PATH])
 {
-    return find(&models, name, path);
+    return find_shipped(&models, name, path);
 }
 
 int cli_shipped_config(const char *name, char path[CLI_PATH])
 {
-    return find(&configs, name, path);
+    return find_shipped(&configs, name, path);
 }
 
 /* Without the ".." on the way, which nobody wants to read. */
-static int find_folder(const place *where, char path[CLI_PATH])
+static int find_shipped_folder(const place *where, char path[CLI_PATH])
 {
     char found[CLI_PATH];
-    if (!find(where, "", found)) return 0;
+    if (!find_shipped(where, "", found)) return 0;
     char *whole = realpath(found, NULL);
     snprintf(path, CLI_PATH, "%s", whole ? whole : found);
     free(whole);
@@ -71,12 +71,12 @@ static int find_folder(const place *where, char path[CLI_PATH])
 
 int cli_configs_folder(char path[CLI_PATH])
 {
-    return find_folder(&configs, path);
+    return find_shipped_folder(&configs, path);
 }
 
 int cli_docs_folder(char path[CLI_PATH])
 {
-    return find_folder(&docs, path);
+    return find_shipped_folder(&docs, path);
 }
 
 const char *cli_find_config(const char *word, const char *folder, char path[CLI_PATH])

@@ -92,7 +92,7 @@ void cli_say(const char *format, ...)
 }
 
 /* Colour for the first words of a message: errors red, warnings yellow. */
-static const char *colour_of(const char *message)
+static const char *terminal_colour(const char *message)
 {
     if (!has_colour()) return "";
     return strncmp(message, "warning: ", 9) == 0 ? "\033[33m" : "\033[31m";
@@ -107,14 +107,14 @@ void cli_complain(const char *format, ...)
     va_end(args);
     for (char *c = message; *c; c++)
         if (iscntrl((unsigned char)*c)) *c = '?';
-    const char *colour = colour_of(message);
+    const char *colour = terminal_colour(message);
     cli_say("%spsld:%s %s\n", colour, *colour ? "\033[0m" : "", message);
 }
 
 /* ---- Ctrl-C where nobody waits for it ---------------------------------------------------------------------------- */
 
 /* While files are opened, read and written. Only what may be called in a handler. */
-static void on_interrupt(int number)
+static void report_interrupt(int number)
 {
     static const char clear[] = "\r\033[K",
                       message[] = "psld: interrupted; files that are finished are kept, and none is half written\n";
@@ -126,7 +126,7 @@ static void on_interrupt(int number)
 
 void cli_interrupts_begin(void)
 {
-    struct sigaction before, action = {.sa_handler = on_interrupt};
+    struct sigaction before, action = {.sa_handler = report_interrupt};
     sigaction(SIGINT, NULL, &before);
     if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL); /* a background job goes on */
 }

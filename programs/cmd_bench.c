@@ -48,7 +48,7 @@ static json_t *json_kinds(const profile *p)
     return list;
 }
 
-static int report(const request *r, psld_model *model, double seconds, size_t bytes, const profile *p)
+static int bench_report(const request *r, psld_model *model, double seconds, size_t bytes, const profile *p)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -75,7 +75,7 @@ static int report(const request *r, psld_model *model, double seconds, size_t by
     return cli_json_print(object);
 }
 
-static psld_status bench(const request *r, const char *const *words, int count, int *exit_code)
+static psld_status bench_network(const request *r, const char *const *words, int count, int *exit_code)
 {
     psld_model *model = NULL;
     double seconds = 0;
@@ -93,13 +93,13 @@ static psld_status bench(const request *r, const char *const *words, int count, 
     if (status == PSLD_OK && r->plan)
         printf("%s", p.plan);
     else if (status == PSLD_OK)
-        *exit_code = report(r, model, seconds, bytes, &p);
+        *exit_code = bench_report(r, model, seconds, bytes, &p);
     psld_text_free(p.plan);
     psld_model_free(model);
     return status;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int bench_run(const cli_command *command, int argc, char **argv)
 {
     request r = {.batch = 1, .repetitions = 5};
     const char *words[64];
@@ -121,7 +121,7 @@ static int run(const cli_command *command, int argc, char **argv)
         return cli_wrong_usage(command, "expected net and a model or configuration");
     if (r.plan && r.train) return cli_wrong_usage(command, "--plan: of an evaluation, not of training");
     if (r.repetitions > 100000) r.repetitions = 100000;
-    psld_status status = bench(&r, words + 1, count - 1, &exit_code);
+    psld_status status = bench_network(&r, words + 1, count - 1, &exit_code);
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
 
@@ -134,5 +134,5 @@ const cli_command command_bench = {
                    "evaluation it also prints where the time goes, kernel by kernel, and with --plan step by step.",
     .examples = "  psld bench net configs/cifar10-psld-39m.yaml -b 8 --json\n"
                 "  psld bench net model.safetensors --plan\n",
-    .run = run,
+    .run = bench_run,
 };

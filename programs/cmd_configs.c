@@ -30,7 +30,7 @@ static void read_comment(const char *path, char text[COMMENT])
 }
 
 /* Parameters, recipe and shape of a network; 0 for what is none, such as a sweep. */
-static int look(const char *path, json_t *row)
+static int read_config(const char *path, json_t *row)
 {
     psld_model_options options;
     psld_model *model;
@@ -49,19 +49,19 @@ static int look(const char *path, json_t *row)
     return 1;
 }
 
-static void collect(void *user, const char *name, const char *path)
+static void collect_configs(void *user, const char *name, const char *path)
 {
     char comment[COMMENT];
     json_t *row = json_object();
     read_comment(path, comment);
     json_object_set_new(row, "name", json_string(name));
-    json_object_set_new(row, "kind", json_string(look(path, row) ? "network" : "sweep"));
+    json_object_set_new(row, "kind", json_string(read_config(path, row) ? "network" : "sweep"));
     json_object_set_new(row, "about", json_string(comment));
     json_object_set_new(row, "path", json_string(path));
     json_array_append_new(user, row);
 }
 
-static void print_row(const json_t *row)
+static void print_config_row(const json_t *row)
 {
     char size[32] = "-", data[64] = "";
     const json_t *parameters = json_object_get(row, "parameters"), *shape = json_object_get(row, "shape");
@@ -77,7 +77,7 @@ static void print_row(const json_t *row)
 }
 
 /* The text of one of them, to begin one's own with. */
-static int show(const char *name)
+static int show_config(const char *name)
 {
     char path[CLI_PATH], buffer[4096];
     FILE *file = NULL;
@@ -94,7 +94,7 @@ static int show(const char *name)
     return EXIT_DONE;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int configs_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[16];
     char folder[CLI_PATH];
@@ -106,9 +106,9 @@ static int run(const cli_command *command, int argc, char **argv)
     if (argc > 16) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count > 1) return cli_wrong_usage(command, "expected one name, found %d", count);
-    if (count == 1) return show(words[0]);
+    if (count == 1) return show_config(words[0]);
     json_t *rows = json_array();
-    if (!cli_each_config(collect, rows)) {
+    if (!cli_each_config(collect_configs, rows)) {
         json_decref(rows);
         cli_complain("there are no configurations beside this program, nor where it is installed; PSLD_CONFIGS=FOLDER "
                      "says where they are");
@@ -122,22 +122,22 @@ static int run(const cli_command *command, int argc, char **argv)
         return cli_json_print(object);
     }
     printf("In %s:\n\n", folder);
-    for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i));
+    for (size_t i = 0; i < json_array_size(rows); i++) print_config_row(json_array_get(rows, i));
     printf("\npsld train NAME --data DATA -o RUN trains one; psld configs NAME prints it, to change.\n");
     json_decref(rows);
     return EXIT_DONE;
 }
 
-static void print_name(void *user, const char *name, const char *path)
+static void print_config_name(void *user, const char *name, const char *path)
 {
     (void)user, (void)path;
     puts(name);
 }
 
-static void complete(const char *word)
+static void configs_complete(const char *word)
 {
     (void)word;
-    cli_each_config(print_name, NULL);
+    cli_each_config(print_config_name, NULL);
 }
 
 const cli_command command_configs = {
@@ -150,6 +150,6 @@ const cli_command command_configs = {
     .examples = "  psld configs\n"
                 "  psld configs digits >mine.yaml\n"
                 "  psld train cifar10-psld-39m --data cifar-10-binary.tar.gz -o run\n",
-    .run = run,
-    .complete = complete,
+    .run = configs_run,
+    .complete = configs_complete,
 };

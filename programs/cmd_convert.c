@@ -24,7 +24,7 @@ static psld_status convert_model(cli_model *m, const char *loss, const char *con
 
 /* Whether a file knows its own configuration shows when it is opened; without one its tensors are converted as they
  * are. */
-static psld_status convert(cli_model *m, const char *loss, const char *const *words, int count)
+static psld_status convert_file(cli_model *m, const char *loss, const char *const *words, int count)
 {
     psld_status status = convert_model(m, loss, words, count);
     if (status != PSLD_BAD_INPUT || m->options.config || !strstr(psld_error_text(), "no configuration of its own"))
@@ -35,7 +35,7 @@ static psld_status convert(cli_model *m, const char *loss, const char *const *wo
     return status;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int convert_run(const cli_command *command, int argc, char **argv)
 {
     cli_model m = {0};
     const char *words[WORDS], *loss = NULL;
@@ -55,7 +55,7 @@ static int run(const cli_command *command, int argc, char **argv)
         return cli_wrong_usage(
             command, "OUT: expected a name that ends in .safetensors, .pt, .pth or .ckpt, found \"%s\"", words[1]);
     if (!cli_output_possible(words[1])) return EXIT_FAILED;
-    psld_status status = convert(&m, loss, words, count);
+    psld_status status = convert_file(&m, loss, words, count);
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
 
@@ -80,5 +80,5 @@ const cli_command command_convert = {
                 "  psld convert theirs.ckpt model.safetensors --config config.yaml --loss dsm\n"
                 "  psld convert run both.safetensors --weak small-run --weak-scale 1.5\n"
                 "  psld convert model.safetensors model.pt\n",
-    .run = run,
+    .run = convert_run,
 };

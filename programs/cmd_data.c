@@ -50,7 +50,7 @@ static void print_broken(const json_t *broken)
     if (count > NAMES_SHOWN) printf("  ... and %zu more (--json lists all)\n", count - NAMES_SHOWN);
 }
 
-static int look(data_job *job)
+static int inspect_data(data_job *job)
 {
     const data_request *r = job->request;
     psld_status status = PSLD_OK;
@@ -77,7 +77,7 @@ static int look(data_job *job)
 
 /* ---- Converting -------------------------------------------------------------------------------------------------- */
 
-static int report(const data_job *job, uint64_t written)
+static int data_report(const data_job *job, uint64_t written)
 {
     const data_request *r = job->request;
     json_t *broken = list_broken(job);
@@ -127,7 +127,7 @@ static psld_status write_sheet_of_sizes(data_request *r, data_job *job, uint64_t
     return status == PSLD_OK ? data_write_sheet(job, written) : status;
 }
 
-static int convert(const cli_command *command, data_request *r, data_job *job)
+static int convert_data(const cli_command *command, data_request *r, data_job *job)
 {
     uint64_t written = 0;
     int exit_code = EXIT_DONE;
@@ -142,16 +142,16 @@ static int convert(const cli_command *command, data_request *r, data_job *job)
         cli_complain("interrupted: nothing was written");
         return EXIT_FAILED;
     }
-    return status == PSLD_OK ? report(job, written) : cli_failed(status);
+    return status == PSLD_OK ? data_report(job, written) : cli_failed(status);
 }
 
-static int work(const cli_command *command, data_request *r)
+static int data_process(const cli_command *command, data_request *r)
 {
     data_job job;
     psld_status status = data_open(r, &job);
     int exit_code = EXIT_FAILED;
     cli_progress_begin(&job.progress, r->out ? "reading" : "checking");
-    if (status == PSLD_OK) exit_code = r->out ? convert(command, r, &job) : look(&job);
+    if (status == PSLD_OK) exit_code = r->out ? convert_data(command, r, &job) : inspect_data(&job);
     cli_progress_end(&job.progress);
     data_close(&job);
     return status == PSLD_OK ? exit_code : cli_failed(status);
@@ -171,8 +171,8 @@ static int is_new_file(const char *path)
     return stat(path, &about) != 0;
 }
 
-static int check(const cli_command *command, data_request *r, long size, const char *channels, const char *fit,
-                 const char *resample)
+static int data_check_options(const cli_command *command, data_request *r, long size, const char *channels,
+                              const char *fit, const char *resample)
 {
     r->options.size = (size_t)size;
     r->options.channels = !channels ? 0 : strcmp(channels, "1") == 0 || strcmp(channels, "grey") == 0 ? 1 : 3;
@@ -193,7 +193,7 @@ static int check(const cli_command *command, data_request *r, long size, const c
     return cli_output_possible(r->out) ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int data_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[16], *fit = NULL, *channels = NULL, *resample = NULL;
     long size = 0;
@@ -222,8 +222,8 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one data set, found %d words", count);
     r.path = words[0];
-    exit_code = check(command, &r, size, channels, fit, resample);
-    return exit_code == EXIT_DONE ? work(command, &r) : exit_code;
+    exit_code = data_check_options(command, &r, size, channels, fit, resample);
+    return exit_code == EXIT_DONE ? data_process(command, &r) : exit_code;
 }
 
 const cli_command command_data = {
@@ -248,5 +248,5 @@ const cli_command command_data = {
                 "  psld data cifar-10-binary.tar.gz --class cat,dog -n 1000 -o pets\n"
                 "  psld data photos/ --size 64 --channels 1 -o small.npz\n"
                 "  psld data toy:moons -n 5000 -o moons.npy\n",
-    .run = run,
+    .run = data_run,
 };

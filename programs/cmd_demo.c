@@ -50,7 +50,7 @@ static psld_status make_data(demo *d)
     return psld_mixture_create(COMPONENTS, 2, weights, means[0], scales, &d->mixture);
 }
 
-static psld_status prepare(demo *d)
+static psld_status demo_prepare(demo *d)
 {
     size_t truth[2] = {2 * SAMPLES, 2}, states[2] = {SAMPLES, 2 * PSLD_MAX_K}, samples[2] = {SAMPLES, 2};
     psld_status status = make_data(d);
@@ -67,13 +67,13 @@ static psld_status prepare(demo *d)
 
 /* ---- The comparison ---------------------------------------------------------------------------------------------- */
 
-static int report(void *user, uint64_t done, uint64_t total)
+static int demo_report(void *user, uint64_t done, uint64_t total)
 {
     demo *d = user;
     return cli_progress_report(&d->progress, d->done * total + done, (uint64_t)RECIPES * SAMPLERS * BUDGETS * total);
 }
 
-static psld_status draw(demo *d, int recipe, int sampler, int budget, uint64_t *nfe)
+static psld_status demo_draw(demo *d, int recipe, int sampler, int budget, uint64_t *nfe)
 {
     psld_sample_options options;
     psld_source *source = NULL;
@@ -83,7 +83,7 @@ static psld_status draw(demo *d, int recipe, int sampler, int budget, uint64_t *
     options.nfe = budgets[budget];
     options.tolerance = tolerances[budget];
     options.batch = SAMPLES;
-    options.progress = report;
+    options.progress = demo_report;
     options.progress_user = d;
     psld_status status = psld_source_mixture(d->mixture, d->recipes[recipe], &source);
     if (status == PSLD_OK)
@@ -99,7 +99,7 @@ static psld_status draw(demo *d, int recipe, int sampler, int budget, uint64_t *
 static psld_status compare_one(demo *d, int r, int s, int b)
 {
     uint64_t nfe = 0;
-    psld_status status = draw(d, r, s, b, &nfe);
+    psld_status status = demo_draw(d, r, s, b, &nfe);
     d->done++;
     if (status == PSLD_NOT_FINITE) { /* a budget at which the sampler is unstable: a gap in the table, not a failure */
         d->evaluations[r][s][b] = d->distances[r][s][b] = NAN;
@@ -142,7 +142,7 @@ static psld_status plot_comparison(const demo *d)
 
 /* ---- Output ------------------------------------------------------------------------------------------------------ */
 
-static void print_table(const demo *d, FILE *out)
+static void demo_print_table(const demo *d, FILE *out)
 {
     for (int r = 0; r < RECIPES; r++)
         for (int s = 0; s < SAMPLERS; s++) {
@@ -157,7 +157,7 @@ static void print_table(const demo *d, FILE *out)
         }
 }
 
-static psld_status write_page(const demo *d)
+static psld_status demo_write_page(const demo *d)
 {
     const char *path = demo_file(d->folder, "index.html");
     char *text = NULL;
@@ -189,7 +189,7 @@ static psld_status write_page(const demo *d)
             "<p>Sliced Wasserstein distance of %d samples @ evaluations a sample; two exact sets of this size are %.3f "
             "apart.</p>\n<pre>\n",
             SAMPLES, d->floor);
-    print_table(d, out);
+    demo_print_table(d, out);
     fprintf(out, "</pre>\n");
     demo_train_page(out);
     demo_digits_page(out);
@@ -203,7 +203,7 @@ static psld_status write_page(const demo *d)
 static psld_status run_demo(demo *d)
 {
     psld_status status = psld_folder_make(d->folder);
-    if (status == PSLD_OK) status = prepare(d);
+    if (status == PSLD_OK) status = demo_prepare(d);
     if (status == PSLD_OK)
         status =
             psld_plot_recipes((const psld_recipe *const *)d->recipes, RECIPES, demo_file(d->folder, "recipes.png"));
@@ -214,10 +214,10 @@ static psld_status run_demo(demo *d)
     if (status == PSLD_OK) status = demo_train(d->folder);
     if (status == PSLD_OK) status = demo_digits(d->folder);
     if (status == PSLD_OK) status = demo_steer(d->folder);
-    return status == PSLD_OK ? write_page(d) : status;
+    return status == PSLD_OK ? demo_write_page(d) : status;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int demo_run(const cli_command *command, int argc, char **argv)
 {
     static demo d;
     const char *words[16];
@@ -238,7 +238,7 @@ static int run(const cli_command *command, int argc, char **argv)
                "evaluations a sample\n"
                "(two exact sets of this size are %.3f apart)\n\n",
                SAMPLES, d.floor);
-        print_table(&d, stdout);
+        demo_print_table(&d, stdout);
         printf("\n");
         demo_train_print(stdout);
         printf("\n");
@@ -268,5 +268,5 @@ const cli_command command_demo = {
         "The models are looked for in $PSLD_MODELS, in `models` beside the program, and where `make install` "
         "puts them.",
     .examples = "  psld demo\n  psld demo -o /tmp/look\n",
-    .run = run,
+    .run = demo_run,
 };

@@ -11,7 +11,7 @@ typedef struct request {
 } request;
 
 /* Root of the mean square, and mean absolute, difference of what comes back. */
-static void compare(const psld_array *x, const psld_array *again, double *rms, double *absolute)
+static void compare_encoded(const psld_array *x, const psld_array *again, double *rms, double *absolute)
 {
     const float *a = x->data, *b = again->data;
     *rms = *absolute = 0;
@@ -23,7 +23,7 @@ static void compare(const psld_array *x, const psld_array *again, double *rms, d
     *rms = sqrt(*rms);
 }
 
-static int report(const request *r, const latent_job *job, double rms, double absolute)
+static int encode_report(const request *r, const latent_job *job, double rms, double absolute)
 {
     size_t n = job->x->shape[0];
     if (!r->json) {
@@ -40,7 +40,7 @@ static int report(const request *r, const latent_job *job, double rms, double ab
     return cli_json_print(object);
 }
 
-static int encode(request *r, const char *const *words, int count)
+static int encode_model(request *r, const char *const *words, int count)
 {
     latent_job job = {0};
     psld_array *again = NULL;
@@ -51,15 +51,15 @@ static int encode(request *r, const char *const *words, int count)
     if (status == PSLD_OK) status = psld_array_save(job.z, r->out);
     if (status == PSLD_OK) status = latent_decode(&job, job.z, &again);
     if (status == PSLD_OK) {
-        compare(job.x, again, &rms, &absolute);
-        exit_code = report(r, &job, rms, absolute);
+        compare_encoded(job.x, again, &rms, &absolute);
+        exit_code = encode_report(r, &job, rms, absolute);
     }
     psld_array_free(again);
     latent_close(&job);
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int encode_run(const cli_command *command, int argc, char **argv)
 {
     request r = {0};
     const char *words[LATENT_WORDS];
@@ -77,7 +77,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count < 2) return cli_wrong_usage(command, "expected a model and at least one picture or array");
     if (!r.out || !cli_ends_in(r.out, ".npy")) return cli_wrong_usage(command, "where to? Give -o Z.npy");
-    return cli_output_possible(r.out) ? encode(&r, words, count) : EXIT_FAILED;
+    return cli_output_possible(r.out) ? encode_model(&r, words, count) : EXIT_FAILED;
 }
 
 const cli_command command_encode = {
@@ -93,5 +93,5 @@ const cli_command command_encode = {
                    "it back. How near it comes back is measured and printed.",
     .examples = "  psld encode digits.safetensors seven.png -o seven.npy\n"
                 "  psld sample digits.safetensors --z0 seven.npy --sampler collapsed --nfe 200 -o back.png\n",
-    .run = run,
+    .run = encode_run,
 };

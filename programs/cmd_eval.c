@@ -83,7 +83,7 @@ static psld_status choose_fit(const request *r, pair *s)
     return status;
 }
 
-static psld_status open_sides(request *r, const char *const *model_words, int model_count, int likelihood, pair *s)
+static psld_status open_sides(request *r, const char *const *model_words, int model_count, int eval_likelihood, pair *s)
 {
     psld_status status = PSLD_OK;
     int is_a_model = is_model(s->name[0]);
@@ -91,11 +91,11 @@ static psld_status open_sides(request *r, const char *const *model_words, int mo
         return cli_bad_input("%s: overrides are for models, and this is none", model_words[1]);
     if (is_a_model) status = cli_model_open(&r->sampling.model, model_words, model_count, &s->model);
     if (status == PSLD_OK) status = choose_fit(r, s);
-    if (status == PSLD_OK && is_a_model && !likelihood) status = open_samples(r, s);
+    if (status == PSLD_OK && is_a_model && !eval_likelihood) status = open_samples(r, s);
     if (status == PSLD_OK && !is_a_model)
         status = psld_set_open_as(s->name[0], (uint64_t)r->sampling.n, &s->images, &s->first);
     /* with a model, -n is the number of its samples, and the data are all of them */
-    uint64_t limit = is_a_model && !likelihood ? 0 : (uint64_t)r->sampling.n;
+    uint64_t limit = is_a_model && !eval_likelihood ? 0 : (uint64_t)r->sampling.n;
     if (status == PSLD_OK && s->name[1]) status = psld_set_open_as(s->name[1], limit, &s->images, &s->second);
     return status;
 }
@@ -140,7 +140,7 @@ static void close_sides(pair *s)
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
-static void put(json_t *object, const char *key, double value)
+static void eval_put_number(json_t *object, const char *key, double value)
 {
     json_object_set_new(object, key, cli_json_number(value));
 }
@@ -178,19 +178,21 @@ static json_t *comparison_json(const request *r, const pair *s, const psld_compa
         json_object_set_new(object, "sampler", json_string(s->sampling.sampler));
         json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
     }
-    if ((metrics & PSLD_FRECHET) && is_fid(s)) put(object, "fid", c->frechet);
-    if (metrics & PSLD_FRECHET) put(object, "frechet_distance", c->frechet);
+    if ((metrics & PSLD_FRECHET) && is_fid(s)) eval_put_number(object, "fid", c->frechet);
+    if (metrics & PSLD_FRECHET) eval_put_number(object, "frechet_distance", c->frechet);
     if (metrics & PSLD_INCEPTION_SCORE) {
-        put(object, "is", c->score);
-        put(object, "is_std", c->score_deviation);
-        put(object, "is_in_order", c->score_in_order);
-        put(object, "is_in_order_std", c->score_in_order_deviation);
+        eval_put_number(object, "is", c->score);
+        eval_put_number(object, "is_std", c->score_deviation);
+        eval_put_number(object, "is_in_order", c->score_in_order);
+        eval_put_number(object, "is_in_order_std", c->score_in_order_deviation);
     }
-    if (metrics & PSLD_KID) put(object, "kid", c->kid), put(object, "kid_std", c->kid_deviation);
-    if (metrics & PSLD_PRECISION_RECALL) put(object, "precision", c->precision), put(object, "recall", c->recall);
-    if (metrics & PSLD_SLICED) put(object, "swd", c->sliced);
+    if (metrics & PSLD_KID)
+        eval_put_number(object, "kid", c->kid), eval_put_number(object, "kid_std", c->kid_deviation);
+    if (metrics & PSLD_PRECISION_RECALL)
+        eval_put_number(object, "precision", c->precision), eval_put_number(object, "recall", c->recall);
+    if (metrics & PSLD_SLICED) eval_put_number(object, "swd", c->sliced);
     put_fit(object, s);
-    put(object, "seconds", seconds);
+    eval_put_number(object, "seconds", seconds);
     return object;
 }
 
@@ -218,7 +220,7 @@ static void print_comparison(const request *r, const pair *s, const psld_compari
     if (metrics & PSLD_SLICED) printf("%-28s %.6g\n", "sliced wasserstein distance", c->sliced);
 }
 
-static psld_status write_page(const request *r, const pair *s)
+static psld_status eval_write_page(const request *r, const pair *s)
 {
     cli_progress progress;
     if (!r->page) return PSLD_OK;
@@ -229,7 +231,7 @@ static psld_status write_page(const request *r, const pair *s)
     return status;
 }
 
-static int compare(request *r, pair *s)
+static int eval_compare(request *r, pair *s)
 {
     psld_comparison c;
     cli_progress progress;
@@ -239,7 +241,7 @@ static int compare(request *r, pair *s)
     psld_status status = psld_compare(s->first, s->second, s->features, &r->compare, &c);
     cli_progress_end(&progress);
     double seconds = cli_seconds() - progress.began;
-    if (status == PSLD_OK) status = write_page(r, s);
+    if (status == PSLD_OK) status = eval_write_page(r, s);
     if (status != PSLD_OK) return cli_failed(status);
     tell_fit(s);
     if (r->sampling.json) return cli_json_print(comparison_json(r, s, &c, seconds));
@@ -284,7 +286,7 @@ static int write_files(const request *r, pair *s)
         json_object_set_new(object, "n_a", json_integer((json_int_t)n));
         json_object_set_new(object, "features", json_string(kind_of_features(s)));
         put_fit(object, s);
-        put(object, "seconds", cli_seconds() - progress.began);
+        eval_put_number(object, "seconds", cli_seconds() - progress.began);
         return cli_json_print(object);
     }
     printf("%s: %llu %s; features: %s\n", s->name[0], (unsigned long long)n,
@@ -313,20 +315,20 @@ static int print_nll(const request *r, const pair *s, const psld_nll *nll, doubl
     json_object_set_new(object, "data", json_string(s->name[1]));
     json_object_set_new(object, "n", json_integer((json_int_t)nll->count));
     json_object_set_new(object, "dim", json_integer((json_int_t)nll->dim));
-    put(object, "bits_per_dim", nll->bits);
-    put(object, "bits_per_dim_error", nll->error);
-    put(object, "nll", nll->nats);
+    eval_put_number(object, "bits_per_dim", nll->bits);
+    eval_put_number(object, "bits_per_dim_error", nll->error);
+    eval_put_number(object, "nll", nll->nats);
     json_object_set_new(object, "bound", json_boolean(nll->is_bound));
     json_object_set_new(object, "divergence", json_string(nll->is_exact ? "exact" : "hutchinson"));
-    put(object, "tolerance", r->likelihood.tolerance);
-    put(object, "eps", r->likelihood.eps);
+    eval_put_number(object, "tolerance", r->likelihood.tolerance);
+    eval_put_number(object, "eps", r->likelihood.eps);
     json_object_set_new(object, "nfe", json_integer((json_int_t)nll->nfe));
     put_fit(object, s);
-    put(object, "seconds", seconds);
+    eval_put_number(object, "seconds", seconds);
     return cli_json_print(object);
 }
 
-static int likelihood(request *r, pair *s)
+static int eval_likelihood(request *r, pair *s)
 {
     psld_nll nll;
     cli_progress progress;
@@ -368,7 +370,7 @@ static int is_listed(const char *list, const char *word)
 }
 
 /* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
-static int check_request(const cli_command *command, request *r, const pair *s, int sides, int nll)
+static int eval_check_request(const cli_command *command, request *r, const pair *s, int sides, int nll)
 {
     int files = r->features_out || r->statistics_out;
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
@@ -390,15 +392,15 @@ static int check_request(const cli_command *command, request *r, const pair *s, 
     return nll ? EXIT_DONE : sampling_check(command, &r->sampling);
 }
 
-static int evaluate(request *r, const char *const *model_words, int model_count, int nll, pair *s)
+static int eval_evaluate(request *r, const char *const *model_words, int model_count, int nll, pair *s)
 {
     psld_status status = nll ? PSLD_OK : psld_metrics_parse(r->metric, &r->compare.metrics);
     if (status == PSLD_OK && r->weights && !nll) status = psld_features_open(r->weights, &s->features);
     if (status == PSLD_OK) status = open_sides(r, model_words, model_count, nll, s);
     if (status != PSLD_OK) return cli_failed(status);
-    if (nll) return likelihood(r, s);
+    if (nll) return eval_likelihood(r, s);
     if (r->features_out || r->statistics_out) return write_files(r, s);
-    return compare(r, s);
+    return eval_compare(r, s);
 }
 
 static const char *metric_help(void)
@@ -409,7 +411,7 @@ static const char *metric_help(void)
     return help;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int eval_run(const cli_command *command, int argc, char **argv)
 {
     char filters[NAMES_SIZE];
     const char *words[64], *model_words[64];
@@ -450,8 +452,8 @@ static int run(const cli_command *command, int argc, char **argv)
     int nll = strcmp(r.metric, "nll") == 0, sides = split_words(words, count, model_words, &model_count, s.name);
     if (sides < 0) return cli_wrong_usage(command, "expected at most two sets, found \"%s\" too", words[count - 1]);
     fill_options(&r);
-    exit_code = check_request(command, &r, &s, sides, nll);
-    if (exit_code == EXIT_DONE) exit_code = evaluate(&r, model_words, model_count, nll, &s);
+    exit_code = eval_check_request(command, &r, &s, sides, nll);
+    if (exit_code == EXIT_DONE) exit_code = eval_evaluate(&r, model_words, model_count, nll, &s);
     close_sides(&s);
     return exit_code;
 }
@@ -484,5 +486,5 @@ const cli_command command_eval = {
                 "  psld eval run/ mnist/ -n 10000 --sampler sscs --nfe 100 --weights digits-classifier.safetensors\n"
                 "  psld eval cifar10/train.tar --statistics-out cifar10-train.npz --weights inception.safetensors\n"
                 "  psld eval mixture.yaml points.npy --metric nll\n",
-    .run = run,
+    .run = eval_run,
 };

@@ -13,7 +13,7 @@ typedef struct guide_job {
 } guide_job;
 
 /* Sample i of a class of a seed is always the same, whichever classes are drawn beside it. */
-static psld_status draw_class(guide_job *g, size_t row, size_t number)
+static psld_status guide_draw_class(guide_job *g, size_t row, size_t number)
 {
     sampling_job *job = &g->sampling;
     psld_source *guided = NULL;
@@ -24,22 +24,22 @@ static psld_status draw_class(guide_job *g, size_t row, size_t number)
     return status;
 }
 
-static psld_status draw_classes(guide_job *g)
+static psld_status guide_draw_classes(guide_job *g)
 {
     psld_status status = PSLD_OK;
     size_t number = 0;
     g->sampling.parts = g->labels;
     if (strcmp(g->label, "all") != 0) {
         status = psld_model_label(g->sampling.classifier, g->label, &number);
-        return status == PSLD_OK ? draw_class(g, 0, number) : status;
+        return status == PSLD_OK ? guide_draw_class(g, 0, number) : status;
     }
-    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) status = draw_class(g, c, c);
+    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) status = guide_draw_class(g, c, c);
     return status;
 }
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-static psld_status write_plot(const guide_job *g)
+static psld_status guide_write_plot(const guide_job *g)
 {
     const sampling_job *job = &g->sampling;
     char title[200];
@@ -90,13 +90,13 @@ static psld_status write_folders(const guide_job *g, const psld_array *pixels)
     return status;
 }
 
-static psld_status write_samples(const guide_job *g)
+static psld_status guide_write_samples(const guide_job *g)
 {
     const sampling_job *job = &g->sampling;
     const char *out = job->request->out;
     psld_array *pixels = NULL;
     if (cli_ends_in(out, ".npy")) return psld_array_save(g->x, out);
-    if (!sampling_is_image(job)) return write_plot(g);
+    if (!sampling_is_image(job)) return guide_write_plot(g);
     psld_status status = sampling_pixels(job, g->x, &pixels);
     if (status == PSLD_OK)
         status =
@@ -107,7 +107,7 @@ static psld_status write_samples(const guide_job *g)
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-static int check_model(const cli_command *command, const sampling_job *job)
+static int guide_check_model(const cli_command *command, const sampling_job *job)
 {
     const char *out = job->request->out;
     int is_plane = job->rank == 1 && job->dim == 2;
@@ -118,20 +118,20 @@ static int check_model(const cli_command *command, const sampling_job *job)
                                                   : "a picture needs a 2-D model; write .npy");
 }
 
-static int guide(const cli_command *command, const char *const *words, int count, const sampling_request *s)
+static int guide_model(const cli_command *command, const char *const *words, int count, const sampling_request *s)
 {
     guide_job g = {.label = s->label};
     char what[200];
     int exit_code = EXIT_DONE;
     psld_status status = sampling_open(words, count, s, 1, &g.sampling);
-    if (status == PSLD_OK) exit_code = check_model(command, &g.sampling);
+    if (status == PSLD_OK) exit_code = guide_check_model(command, &g.sampling);
     if (status == PSLD_OK && exit_code == EXIT_DONE) {
         g.labels = strcmp(g.label, "all") == 0 ? sampling_classes(&g.sampling) : 1;
         g.n = s->n ? (size_t)s->n : sampling_is_image(&g.sampling) ? 8 : 1000;
         status = check_folders(&g);
         if (status == PSLD_OK) status = sampling_array(&g.sampling, g.labels * g.n, &g.x);
-        if (status == PSLD_OK) status = draw_classes(&g);
-        if (status == PSLD_OK) status = write_samples(&g);
+        if (status == PSLD_OK) status = guide_draw_classes(&g);
+        if (status == PSLD_OK) status = guide_write_samples(&g);
         snprintf(what, sizeof what, "of %s %s at scale %g", g.labels > 1 ? "classes" : "class", g.label,
                  g.sampling.scale);
         if (status == PSLD_OK) exit_code = sampling_report(&g.sampling, g.labels * g.n, what);
@@ -141,7 +141,7 @@ static int guide(const cli_command *command, const char *const *words, int count
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int guide_run(const cli_command *command, int argc, char **argv)
 {
     sampling_request s;
     const char *words[SAMPLING_WORDS];
@@ -162,7 +162,7 @@ static int run(const cli_command *command, int argc, char **argv)
     exit_code = sampling_check(command, &s);
     if (exit_code == EXIT_DONE) exit_code = sampling_check_out(command, &s, ".npy|.png|.svg");
     if (exit_code == EXIT_DONE) exit_code = sheet_check_zoom(command, s.zoom, cli_ends_in(s.out, ".png"));
-    return exit_code == EXIT_DONE ? guide(command, words, count, &s) : exit_code;
+    return exit_code == EXIT_DONE ? guide_model(command, words, count, &s) : exit_code;
 }
 
 const cli_command command_guide = {
@@ -182,5 +182,5 @@ const cli_command command_guide = {
     .examples =
         "  psld guide digits.safetensors --classifier digits-classifier.safetensors --label all -n 10 -o rows.png\n"
         "  psld guide mixture.yaml --label 1 -n 10000 --no-denoise --state -o z.npy\n",
-    .run = run,
+    .run = guide_run,
 };

@@ -101,7 +101,7 @@ typedef struct request {
     int json, quick, tensors;
 } request;
 
-static int show(const char *path, const request *r)
+static int info_show(const char *path, const request *r)
 {
     if (info_is_run(path)) return info_run(path, r->json);
     if (cli_ends_in(path, ".npy") || info_begins_with(path, "\x93NUMPY", 6)) return info_show_array(path, r->json);
@@ -111,7 +111,7 @@ static int show(const char *path, const request *r)
     return info_show_tensors(path, r->tensors, r->json);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int info_command(const cli_command *command, int argc, char **argv)
 {
     const char *words[16];
     char found[CLI_PATH];
@@ -126,7 +126,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (argc > 16) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one file, found %d", count);
-    return show(cli_find_config(words[0], "", found), &r);
+    return info_show(cli_find_config(words[0], "", found), &r);
 }
 
 const cli_command command_info = {
@@ -146,5 +146,5 @@ const cli_command command_info = {
                 "  psld info configs/cifar10-psld-39m.yaml\n"
                 "  psld info model.ckpt --json\n"
                 "  psld info photos/ --quick\n",
-    .run = run,
+    .run = info_command,
 };

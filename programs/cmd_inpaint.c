@@ -18,7 +18,7 @@ typedef struct inpaint_job {
 } inpaint_job;
 
 /* What is unknown is grey. */
-static psld_status corrupt(inpaint_job *job)
+static psld_status hide_unknown_pixels(inpaint_job *job)
 {
     psld_status status = psld_array_convert(job->x, PSLD_F64, &job->corrupted);
     for (size_t i = 0; status == PSLD_OK && i < job->x->count; i++)
@@ -26,7 +26,7 @@ static psld_status corrupt(inpaint_job *job)
     return status;
 }
 
-static void describe(const inpaint_request *r, inpaint_job *job, size_t each)
+static void inpaint_describe(const inpaint_request *r, inpaint_job *job, size_t each)
 {
     psld_inpainting *p = &job->inpainting;
     psld_inpainting_defaults(p);
@@ -47,12 +47,12 @@ static psld_status fill_in(const inpaint_request *r, inpaint_job *job)
     psld_source *guided = NULL, *source = psld_model_source(s->model);
     psld_status status = sampling_read(s, r->image, &job->x);
     if (status == PSLD_OK) status = sampling_masks(s, r->mask, r->rectangle, job->x->shape[0], &job->known);
-    if (status == PSLD_OK) status = corrupt(job);
+    if (status == PSLD_OK) status = hide_unknown_pixels(job);
     if (status == PSLD_OK) status = sampling_check_strips(s, job->x->shape[0], job->x->shape[0] * each);
     if (status == PSLD_OK) status = sampling_array(s, job->x->shape[0] * each, &job->samples);
     if (status == PSLD_OK && r->sampling.label) status = sampling_guide(s, source, r->sampling.label, &guided);
     if (status == PSLD_OK) {
-        describe(r, job, each);
+        inpaint_describe(r, job, each);
         s->options.inpainting = &job->inpainting;
         status = sampling_draw(s, guided ? guided : source, 0, job->samples->shape[0], job->samples->data);
     }
@@ -60,7 +60,7 @@ static psld_status fill_in(const inpaint_request *r, inpaint_job *job)
     return status;
 }
 
-static int report(const inpaint_job *job)
+static int inpaint_report(const inpaint_job *job)
 {
     char what[128];
     size_t images = job->x->shape[0];
@@ -69,14 +69,14 @@ static int report(const inpaint_job *job)
     return sampling_report(&job->sampling, job->samples->shape[0], what);
 }
 
-static int inpaint(const cli_command *command, const char *const *words, int count, const inpaint_request *r)
+static int inpaint_images(const cli_command *command, const char *const *words, int count, const inpaint_request *r)
 {
     inpaint_job job = {0};
     int exit_code = sampling_open_restoration(command, words, count, &r->sampling, &job.sampling);
     if (exit_code == EXIT_DONE) {
         psld_status status = fill_in(r, &job);
         if (status == PSLD_OK) status = sampling_write_strips(&job.sampling, job.x, job.corrupted, job.samples);
-        exit_code = status == PSLD_OK ? report(&job) : cli_failed(status);
+        exit_code = status == PSLD_OK ? inpaint_report(&job) : cli_failed(status);
     }
     psld_array_free(job.x);
     psld_array_free(job.known);
@@ -86,7 +86,7 @@ static int inpaint(const cli_command *command, const char *const *words, int cou
     return exit_code;
 }
 
-static int check(const cli_command *command, inpaint_request *r)
+static int inpaint_check_options(const cli_command *command, inpaint_request *r)
 {
     if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
     if (!r->mask == !r->rectangle) return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
@@ -99,7 +99,7 @@ static int check(const cli_command *command, inpaint_request *r)
     return sampling_check_restoration(command, &r->sampling);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int inpaint_run(const cli_command *command, int argc, char **argv)
 {
     inpaint_request r = {0};
     sampling_request *s = &r.sampling;
@@ -121,8 +121,8 @@ static int run(const cli_command *command, int argc, char **argv)
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    exit_code = check(command, &r);
-    return exit_code == EXIT_DONE ? inpaint(command, words, count, &r) : exit_code;
+    exit_code = inpaint_check_options(command, &r);
+    return exit_code == EXIT_DONE ? inpaint_images(command, words, count, &r) : exit_code;
 }
 
 const cli_command command_inpaint = {
@@ -145,5 +145,5 @@ const cli_command command_inpaint = {
     .examples = "  psld inpaint digits.safetensors --image seven.png --rect 0,14,28,14 -n 8 -o completions.png\n"
                 "  psld inpaint RUN --image photos/ --mask t10k-images-idx3-ubyte -n 1 -o OUT\n"
                 "  psld inpaint mixture.yaml --image x.npy --mask unknown.npy -n 10000 -o samples.npy\n",
-    .run = run,
+    .run = inpaint_run,
 };

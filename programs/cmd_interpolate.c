@@ -13,7 +13,7 @@ typedef struct request {
 
 /* States between a and b on the arc that keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w) / sin
  * w, w being their angle. */
-static void walk_arc(size_t width, const float *a, const float *b, size_t n, float *out)
+static void interpolate_arc(size_t width, const float *a, const float *b, size_t n, float *out)
 {
     double aa = 0, bb = 0, ab = 0;
     for (size_t j = 0; j < width; j++) {
@@ -43,7 +43,7 @@ static psld_status write_strip(const psld_array *strip, long zoom, const char *p
     return status;
 }
 
-static int interpolate(request *r, const char *const *words)
+static int interpolate_model(request *r, const char *const *words)
 {
     latent_job job = {0};
     psld_array *between = NULL, *strip = NULL;
@@ -56,7 +56,8 @@ static int interpolate(request *r, const char *const *words)
         size_t shape[PSLD_MAX_RANK], width = job.z->count / 2;
         for (int i = 0; i < job.z->rank; i++) shape[i] = i ? job.z->shape[i] : n;
         status = psld_array_create(PSLD_F32, job.z->rank, shape, &between);
-        if (status == PSLD_OK) walk_arc(width, job.z->data, (const float *)job.z->data + width, n, between->data);
+        if (status == PSLD_OK)
+            interpolate_arc(width, job.z->data, (const float *)job.z->data + width, n, between->data);
     }
     if (status == PSLD_OK) status = latent_decode(&job, between, &strip);
     if (status == PSLD_OK) status = write_strip(strip, r->zoom, r->out);
@@ -67,7 +68,7 @@ static int interpolate(request *r, const char *const *words)
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int interpolate_run(const cli_command *command, int argc, char **argv)
 {
     request r = {.number = 9};
     const char *words[LATENT_WORDS];
@@ -91,7 +92,7 @@ static int run(const cli_command *command, int argc, char **argv)
         return cli_wrong_usage(command, "where to? Give -o OUT (.png, .npy)");
     exit_code = sheet_check_zoom(command, r.zoom, cli_ends_in(r.out, ".png"));
     if (exit_code != EXIT_DONE) return exit_code;
-    return cli_output_possible(r.out) ? interpolate(&r, words) : EXIT_FAILED;
+    return cli_output_possible(r.out) ? interpolate_model(&r, words) : EXIT_FAILED;
 }
 
 const cli_command command_interpolate = {
@@ -103,5 +104,5 @@ const cli_command command_interpolate = {
         "(psld encode),\n"
         "and states on the arc between are taken back.",
     .examples = "  psld interpolate digits.safetensors three.png eight.png -n 11 -o strip.png\n",
-    .run = run,
+    .run = interpolate_run,
 };

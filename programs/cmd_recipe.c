@@ -89,7 +89,7 @@ static void print_analysis(int k, const psld_analysis *a)
     printf("  %-12ssigma_eff = %.4g at t = 1\n", "noise", a->sigma_max);
 }
 
-static psld_status print_row(const psld_recipe *recipe, double t, psld_mode mode)
+static psld_status recipe_print_row(const psld_recipe *recipe, double t, psld_mode mode)
 {
     double mean[PSLD_MAX_K * PSLD_MAX_K], cov[PSLD_MAX_K * PSLD_MAX_K], sigma = 0, distance = INFINITY;
     double first[PSLD_MAX_K], second[PSLD_MAX_K];
@@ -108,7 +108,7 @@ static psld_status print_row(const psld_recipe *recipe, double t, psld_mode mode
     return PSLD_OK;
 }
 
-static psld_status print_table(const psld_recipe *recipe, const request *r)
+static psld_status recipe_print_table(const psld_recipe *recipe, const request *r)
 {
     int k = psld_recipe_get(recipe)->k;
     printf("  %9s %10s", "t", "sigma_eff");
@@ -118,13 +118,13 @@ static psld_status print_table(const psld_recipe *recipe, const request *r)
     for (int i = 0; i < k; i++) printf("    lambda%d", i + 1);
     printf("\n");
     for (int i = 0; i < r->time_count; i++) {
-        psld_status status = print_row(recipe, r->times[i], r->mode);
+        psld_status status = recipe_print_row(recipe, r->times[i], r->mode);
         if (status != PSLD_OK) return status;
     }
     return PSLD_OK;
 }
 
-static psld_status print_text(const request *r)
+static psld_status recipe_print_text(const request *r)
 {
     for (int i = 0; i < r->count; i++) {
         psld_analysis analysis;
@@ -133,7 +133,7 @@ static psld_status print_text(const request *r)
         if (i) printf("\n");
         print_process(r->recipes[i]);
         print_analysis(psld_recipe_get(r->recipes[i])->k, &analysis);
-        status = print_table(r->recipes[i], r);
+        status = recipe_print_table(r->recipes[i], r);
         if (status != PSLD_OK) return status;
     }
     return PSLD_OK;
@@ -220,7 +220,7 @@ static psld_status json_recipe(const request *r, int index, json_t **object)
 }
 
 /* One recipe is an object; several are a list of such objects under "recipes". */
-static psld_status print_json(const request *r, int *exit_code)
+static psld_status recipe_print_json(const request *r, int *exit_code)
 {
     json_t *list = json_array(), *object = NULL;
     for (int i = 0; i < r->count; i++) {
@@ -274,16 +274,16 @@ static void list_presets(void)
     for (int i = 0; (preset = psld_preset_at(i)); i++) printf("%-14s %s\n", preset->name, preset->summary);
 }
 
-static psld_status show(const request *r, int json, const char *plot, int *exit_code)
+static psld_status recipe_show(const request *r, int json, const char *plot, int *exit_code)
 {
-    psld_status status = json ? print_json(r, exit_code) : print_text(r);
+    psld_status status = json ? recipe_print_json(r, exit_code) : recipe_print_text(r);
     if (status != PSLD_OK || !plot) return status;
     status = psld_plot_recipes((const psld_recipe *const *)r->recipes, (size_t)r->count, plot);
     if (status == PSLD_OK && !json) printf("\nplot: %s\n", plot);
     return status;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int recipe_run(const cli_command *command, int argc, char **argv)
 {
     const char *at = "1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 1", *mode = "hsm", *plot = NULL, *words[256];
     int json = 0, list = 0, count, exit_code;
@@ -313,7 +313,7 @@ static int run(const cli_command *command, int argc, char **argv)
         return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", plot);
     if (plot && !cli_output_possible(plot)) return EXIT_FAILED;
     psld_status status = open_recipes(words, count, &r);
-    if (status == PSLD_OK) status = show(&r, json, plot, &exit_code);
+    if (status == PSLD_OK) status = recipe_show(&r, json, plot, &exit_code);
     for (int i = 0; i < r.count; i++) psld_recipe_free(r.recipes[i]);
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
@@ -327,7 +327,7 @@ static int is_known(const char *parameter, int before)
     return 0;
 }
 
-static void complete(const char *word)
+static void recipe_complete(const char *word)
 {
     const psld_preset_info *preset;
     (void)word;
@@ -354,6 +354,6 @@ const cli_command command_recipe = {
                 "  psld recipe psld gamma=0.02 --plot psld.svg\n"
                 "  psld recipe vp cld psld told --plot compare.png\n"
                 "  psld recipe my-process.yaml beta=[0.1,20] --at 1e-5,0.1,1 --json\n",
-    .run = run,
-    .complete = complete,
+    .run = recipe_run,
+    .complete = recipe_complete,
 };

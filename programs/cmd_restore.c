@@ -87,7 +87,7 @@ static psld_status read_input(const restore_request *r, restore_job *job)
 }
 
 /* y of image i, of `size` numbers, in room of its own. */
-static psld_status measure(const restore_request *r, const restore_job *job, size_t i, double *y)
+static psld_status restore_measure(const restore_request *r, const restore_job *job, size_t i, double *y)
 {
     size_t size = measured(job->op);
     if (job->y) {
@@ -105,7 +105,7 @@ static psld_status restore_image(const restore_request *r, restore_job *job, siz
     sampling_job *s = &job->sampling;
     psld_source *restored = NULL, *guided = NULL;
     psld_status status = make_operator(r, job, i);
-    if (status == PSLD_OK) status = measure(r, job, i, y);
+    if (status == PSLD_OK) status = restore_measure(r, job, i, y);
     if (status == PSLD_OK) status = psld_operator_show(job->op, y, (double *)job->shown->data + i * s->dim);
     if (status == PSLD_OK)
         status = psld_source_restore(psld_model_source(s->model), psld_model_recipe(s->model), job->op, y, &r->options,
@@ -119,7 +119,7 @@ static psld_status restore_image(const restore_request *r, restore_job *job, siz
     return status;
 }
 
-static psld_status restore_all(const restore_request *r, restore_job *job)
+static psld_status restore_images(const restore_request *r, restore_job *job)
 {
     sampling_job *s = &job->sampling;
     size_t each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
@@ -136,7 +136,7 @@ static psld_status restore_all(const restore_request *r, restore_job *job)
     return status;
 }
 
-static void release(restore_job *job)
+static void restore_release(restore_job *job)
 {
     psld_array_free(job->x);
     psld_array_free(job->y);
@@ -148,7 +148,7 @@ static void release(restore_job *job)
     sampling_close(&job->sampling);
 }
 
-static int report(const restore_request *r, const restore_job *job)
+static int restore_report(const restore_request *r, const restore_job *job)
 {
     char what[128];
     snprintf(what, sizeof what, "of %zu measurement%s by %s", job->images, job->images == 1 ? "" : "s",
@@ -156,17 +156,17 @@ static int report(const restore_request *r, const restore_job *job)
     return sampling_report(&job->sampling, job->samples->shape[0], what);
 }
 
-static int restore(const cli_command *command, const char *const *words, int count, const restore_request *r)
+static int restore_model(const cli_command *command, const char *const *words, int count, const restore_request *r)
 {
     restore_job job = {0};
     int exit_code = sampling_open_restoration(command, words, count, &r->sampling, &job.sampling);
     if (exit_code == EXIT_DONE) {
-        psld_status status = restore_all(r, &job);
+        psld_status status = restore_images(r, &job);
         if (status == PSLD_OK)
             status = sampling_write_strips(&job.sampling, r->degraded ? NULL : job.x, job.shown, job.samples);
-        exit_code = status == PSLD_OK ? report(r, &job) : cli_failed(status);
+        exit_code = status == PSLD_OK ? restore_report(r, &job) : cli_failed(status);
     }
-    release(&job);
+    restore_release(&job);
     return exit_code;
 }
 
@@ -185,7 +185,7 @@ static int check_uses(const cli_command *command, const restore_request *r)
     return EXIT_DONE;
 }
 
-static int check(const cli_command *command, restore_request *r)
+static int restore_check_options(const cli_command *command, restore_request *r)
 {
     if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
     int exit_code = check_uses(command, r);
@@ -195,7 +195,7 @@ static int check(const cli_command *command, restore_request *r)
     return sampling_check_restoration(command, &r->sampling);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int restore_run(const cli_command *command, int argc, char **argv)
 {
     restore_request r = {0};
     sampling_request *s = &r.sampling;
@@ -232,8 +232,8 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (!r.task.name) return cli_wrong_usage(command, "which --task?");
     r.options.scale = pull;
-    exit_code = check(command, &r);
-    return exit_code == EXIT_DONE ? restore(command, words, count, &r) : exit_code;
+    exit_code = restore_check_options(command, &r);
+    return exit_code == EXIT_DONE ? restore_model(command, words, count, &r) : exit_code;
 }
 
 const cli_command command_restore = {
@@ -258,5 +258,5 @@ const cli_command command_restore = {
         "  psld restore RUN --task deblur --blur 1.5 --noise 0.05 --image photos/ -n 4 -o OUT\n"
         "  psld restore prior.yaml --task linear --matrix A.npy --noise 0.1 --image y.npy --degraded -n 10000 -o "
         "x.npy\n",
-    .run = run,
+    .run = restore_run,
 };

@@ -56,7 +56,7 @@ typedef struct share {
 } share;
 
 /* Progress of a part as that of the whole. */
-static int report_share(void *user, uint64_t done, uint64_t total)
+static int sample_report_share(void *user, uint64_t done, uint64_t total)
 {
     share *s = user;
     uint64_t all = total / s->count * (s->all - s->before);
@@ -93,7 +93,7 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
         given = &start;
     }
     cli_progress_begin(&part.progress, "sampling");
-    options.progress = report_share;
+    options.progress = sample_report_share;
     options.progress_user = &part;
     psld_status status =
         psld_model_draw(s->model, &options, first, count, given, s->request->state, take, user, &s->nfe);
@@ -137,7 +137,7 @@ static psld_status draw_and_write(sample_job *job)
 
 /* ---- Report ------------------------------------------------------------------------------------------------------ */
 
-static int report(const sample_job *job)
+static int sample_report(const sample_job *job)
 {
     const sampling_job *s = &job->sampling;
     char what[128];
@@ -167,7 +167,7 @@ static int report_interrupted(const sample_job *job)
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
 /* What can be known to be wrong before anything is computed. Returns EXIT_DONE when nothing is. */
-static int check_request(const cli_command *command, sample_request *r)
+static int sample_check_request(const cli_command *command, sample_request *r)
 {
     int exit_code = sampling_check(command, &r->sampling);
     if (exit_code != EXIT_DONE) return exit_code;
@@ -184,7 +184,7 @@ static int check_request(const cli_command *command, sample_request *r)
 }
 
 /* What only some models can do. Returns EXIT_DONE when this one can. */
-static int check_model(const cli_command *command, const sample_job *job)
+static int sample_check_model(const cli_command *command, const sample_job *job)
 {
     const sample_request *r = job->request;
     const sampling_job *s = &job->sampling;
@@ -214,11 +214,11 @@ static int sample_model(const cli_command *command, const char *const *words, in
     int exit_code = EXIT_DONE;
     psld_status status = sampling_open(words, count, &r->sampling, 0, &job.sampling);
     job.n = r->sampling.n ? (size_t)r->sampling.n : r->z0 ? 0 : sampling_is_image(&job.sampling) ? 64 : 1000;
-    if (status == PSLD_OK) exit_code = check_model(command, &job);
+    if (status == PSLD_OK) exit_code = sample_check_model(command, &job);
     if (status == PSLD_OK && exit_code == EXIT_DONE) {
         status = find_start(&job);
         if (status == PSLD_OK) status = r->estimate ? sample_estimate(&job) : draw_and_write(&job);
-        if (status == PSLD_OK && !r->estimate) exit_code = report(&job);
+        if (status == PSLD_OK && !r->estimate) exit_code = sample_report(&job);
         if (status == PSLD_CANCELLED) exit_code = report_interrupted(&job);
     }
     psld_array_free(job.start);
@@ -236,7 +236,7 @@ static void follow_the_flow(sampling_request *s)
     if (!s->nfe && !(s->options.grid && strchr(s->options.grid, ','))) s->nfe = LATENT_NFE;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int sample_run(const cli_command *command, int argc, char **argv)
 {
     sample_request r = {.start = "prior"};
     sampling_request *s = &r.sampling;
@@ -262,7 +262,7 @@ static int run(const cli_command *command, int argc, char **argv)
     };
     if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (r.z0) follow_the_flow(s);
-    exit_code = check_request(command, &r);
+    exit_code = sample_check_request(command, &r);
     if (exit_code != EXIT_DONE || !cli_ranks_begin(&exit_code)) return exit_code;
     return cli_ranks_end(sample_model(command, words, count, &r));
 }
@@ -308,5 +308,5 @@ const cli_command command_sample = {
                 "  psld sample mixture.yaml -n 2000 -o samples.png\n"
                 "  psld sample mixture.yaml --process \"psld gamma=0.02\" --sampler sscs --nfe 50 -n 100000 -o x.npy\n"
                 "  psld sample mixture.yaml --sampler ode --tol 1e-5 -n 160 --no-denoise --state -o z.npy --json\n",
-    .run = run,
+    .run = sample_run,
 };

@@ -22,7 +22,7 @@ static psld_status read_label(const char *text, size_t n, psld_array **label)
     return status;
 }
 
-static psld_status evaluate(const request *r, psld_model *model, arrays *a)
+static psld_status score_evaluate(const request *r, psld_model *model, arrays *a)
 {
     int is_classifier = psld_model_kind_of(model) == PSLD_CLASSIFIER;
     psld_status status = psld_array_load(r->z, &a->z);
@@ -43,7 +43,7 @@ static psld_status evaluate(const request *r, psld_model *model, arrays *a)
     return status;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int score_run(const cli_command *command, int argc, char **argv)
 {
     request r = {0};
     const char *words[64];
@@ -69,7 +69,7 @@ static int run(const cli_command *command, int argc, char **argv)
     psld_model *model = NULL;
     arrays a = {0};
     psld_status status = cli_model_open(&r.model, words, count, &model);
-    if (status == PSLD_OK) status = evaluate(&r, model, &a);
+    if (status == PSLD_OK) status = score_evaluate(&r, model, &a);
     psld_array_free(a.z);
     psld_array_free(a.t);
     psld_array_free(a.given);
@@ -89,5 +89,5 @@ const cli_command command_score = {
     .examples = "  psld score model.safetensors --z z.npy --t t.npy -o eps.npy\n"
                 "  psld score model.ckpt --config config.yaml --z z.npy --t t.npy -o eps.npy --grad-out g.npy --grad-z "
                 "gz.npy\n",
-    .run = run,
+    .run = score_run,
 };

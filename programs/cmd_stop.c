@@ -6,34 +6,35 @@
 #include "cli.h"
 
 /* Waits until nobody trains in the folder any more. */
-static psld_status wait_for_end(const char *run, psld_run_info *info)
+static psld_status wait_for_end(const char *stop_run, psld_run_info *info)
 {
     const struct timespec pause = {.tv_nsec = 200000000};
     for (;;) {
-        psld_status status = psld_run_inspect(run, info);
+        psld_status status = psld_run_inspect(stop_run, info);
         if (status != PSLD_OK || !info->running) return status;
         nanosleep(&pause, NULL);
     }
 }
 
-static int stop(const char *run, int no_wait)
+static int stop_training(const char *stop_run, int no_wait)
 {
     psld_run_info info;
-    psld_status status = psld_run_stop(run);
+    psld_status status = psld_run_stop(stop_run);
     if (status != PSLD_OK) return cli_failed(status);
     if (no_wait) {
-        printf("%s: asked to stop after its step; psld info %s says when it has\n", run, run);
+        printf("%s: asked to stop after its step; psld info %s says when it has\n", stop_run, stop_run);
         return EXIT_DONE;
     }
-    fprintf(stderr, "psld: %s is asked to stop after its step; Ctrl-C ends the waiting, not the stopping\n", run);
-    status = wait_for_end(run, &info);
+    fprintf(stderr, "psld: %s is asked to stop after its step; Ctrl-C ends the waiting, not the stopping\n", stop_run);
+    status = wait_for_end(stop_run, &info);
     if (status != PSLD_OK) return cli_failed(status);
-    printf("%s: stopped after step %llu of %llu, the last checkpoint is of step %llu; psld train -o %s goes on\n", run,
-           (unsigned long long)info.step, (unsigned long long)info.steps, (unsigned long long)info.saved, run);
+    printf("%s: stopped after step %llu of %llu, the last checkpoint is of step %llu; psld train -o %s goes on\n",
+           stop_run, (unsigned long long)info.step, (unsigned long long)info.steps, (unsigned long long)info.saved,
+           stop_run);
     return EXIT_DONE;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int stop_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[256];
     int count, exit_code, no_wait = 0;
@@ -44,7 +45,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (argc > 250) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one folder of a run, found %d words", count);
-    return stop(words[0], no_wait);
+    return stop_training(words[0], no_wait);
 }
 
 const cli_command command_stop = {
@@ -59,5 +60,5 @@ const cli_command command_stop = {
         "Where nothing trains the command fails, and removes a file `stop` that was left.",
     .examples = "  psld stop run\n"
                 "  psld stop /shared/run --no-wait\n",
-    .run = run,
+    .run = stop_run,
 };

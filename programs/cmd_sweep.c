@@ -51,7 +51,7 @@ static void put_names(json_t *row, const psld_sweep *sweep, size_t index)
     if (cell.process) json_object_set_new(row, "process", json_string(cell.process));
 }
 
-static json_t *row_of(const char *key, const psld_sweep *sweep, size_t index, const psld_sweep_result *result)
+static json_t *sweep_row_of(const char *key, const psld_sweep *sweep, size_t index, const psld_sweep_result *result)
 {
     psld_sweep_cell cell;
     json_t *row = json_object();
@@ -90,7 +90,7 @@ typedef struct share {
     uint64_t cell, cells;
 } share;
 
-static int report_share(void *user, uint64_t done, uint64_t total)
+static int sweep_report_share(void *user, uint64_t done, uint64_t total)
 {
     share *s = user;
     return cli_progress_report(&s->progress, s->cell * 1000 + 1000 * done / (total ? total : 1), 1000 * s->cells);
@@ -115,9 +115,9 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
             json_array_append_new(rows, json_copy(before)); /* another cell may be the same by another name */
             continue;
         }
-        if (status == PSLD_OK) status = psld_sweep_run(sweep, i, report_share, &s, &result);
+        if (status == PSLD_OK) status = psld_sweep_run(sweep, i, sweep_report_share, &s, &result);
         if (status != PSLD_OK) break;
-        json_t *row = row_of(key, sweep, i, &result);
+        json_t *row = sweep_row_of(key, sweep, i, &result);
         status = append_row(path, row);
         json_array_append_new(rows, row);
     }
@@ -128,7 +128,7 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-static int estimate(psld_sweep *sweep, const request *r)
+static int sweep_estimate(psld_sweep *sweep, const request *r)
 {
     double all = 0;
     char time[CLI_DURATION];
@@ -152,7 +152,7 @@ static int estimate(psld_sweep *sweep, const request *r)
 }
 
 /* Every row goes to the tables, the means over seeds to the plot. */
-static psld_status write_all(const psld_sweep *sweep, const request *r, const json_t *rows, const json_t *means)
+static psld_status sweep_write_all(const psld_sweep *sweep, const request *r, const json_t *rows, const json_t *means)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/table.csv", r->out);
@@ -174,7 +174,7 @@ static int sweep_all(psld_sweep *sweep, const request *r)
              psld_sweep_count(sweep));
     json_t *means = sweep_means(rows);
     int several = json_array_size(means) < json_array_size(rows);
-    if (status == PSLD_OK) status = write_all(sweep, r, rows, means);
+    if (status == PSLD_OK) status = sweep_write_all(sweep, r, rows, means);
     if (status == PSLD_OK && r->json) {
         json_t *object = json_object();
         json_object_set_new(object, "name", json_string(psld_sweep_name(sweep)));
@@ -189,7 +189,7 @@ static int sweep_all(psld_sweep *sweep, const request *r)
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int sweep_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[64];
     int count, exit_code;
@@ -212,7 +212,7 @@ static int run(const cli_command *command, int argc, char **argv)
     psld_status status =
         psld_sweep_open(cli_find_config(words[0], "sweeps/", path), words + 1, (size_t)(count - 1), &sweep);
     if (status != PSLD_OK) return cli_failed(status);
-    exit_code = r.estimate ? estimate(sweep, &r) : sweep_all(sweep, &r);
+    exit_code = r.estimate ? sweep_estimate(sweep, &r) : sweep_all(sweep, &r);
     psld_sweep_free(sweep);
     return exit_code;
 }
@@ -230,5 +230,5 @@ const cli_command command_sweep = {
     .examples = "  psld sweep configs/sweeps/mixture.yaml -o mixture\n"
                 "  psld sweep configs/sweeps/cifar10-sde.yaml --estimate\n"
                 "  psld sweep configs/sweeps/cifar10-ode.yaml -o ode weights=inception.safetensors number=50000\n",
-    .run = run,
+    .run = sweep_run,
 };

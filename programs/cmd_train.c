@@ -56,7 +56,7 @@ static void show_line(const progress *p, const psld_training_report *r, double e
     cli_line_show((double)r->step / (double)r->steps, pieces, 7);
 }
 
-static void show(progress *p, const psld_training_report *r, double now)
+static void train_show(progress *p, const psld_training_report *r, double now)
 {
     char left[CLI_DURATION], held[48] = "";
     double steps = (double)(r->step - p->first), each = (now - p->began) / steps;
@@ -82,14 +82,14 @@ static int on_step(void *user, const psld_training_report *r)
     p->weight++;
     if (!isnan(r->held_out)) p->held_out = r->held_out;
     int stop = is_asked_to_stop();
-    if (psld_rank() == 0 && (now - p->shown >= pause || r->step == r->steps || stop)) show(p, r, now);
+    if (psld_rank() == 0 && (now - p->shown >= pause || r->step == r->steps || stop)) train_show(p, r, now);
     return stop;
 }
 
 /* ---- What is about to be done ------------------------------------------------------------------------------------ */
 
 /* A summary; every key with -v. */
-static void describe(psld_training *training, const request *r)
+static void train_describe(psld_training *training, const request *r)
 {
     size_t shape[PSLD_MAX_RANK];
     const psld_data *data = psld_training_data(training);
@@ -116,7 +116,7 @@ static void describe(psld_training *training, const request *r)
 }
 
 /* A run with nothing left to do says so. Returns whether it is one. */
-static int is_finished(psld_training *training, const request *r)
+static int train_is_finished(psld_training *training, const request *r)
 {
     psld_run_info info;
     uint64_t done = psld_training_steps(training);
@@ -129,7 +129,7 @@ static int is_finished(psld_training *training, const request *r)
 /* ---- Estimate ---------------------------------------------------------------------------------------------------- */
 
 /* A few steps on the clock, of a run that writes nothing. */
-static psld_status estimate(psld_training *training, const request *r)
+static psld_status train_estimate(psld_training *training, const request *r)
 {
     enum { STEPS = 4 };
     psld_training_report report;
@@ -201,15 +201,15 @@ static int print_summary(const request *r, const psld_training *training, const 
     return cli_json_print(object);
 }
 
-static int train(const request *r)
+static int train_model(const request *r)
 {
     psld_training *training;
     psld_status status = psld_training_open(r->estimate ? NULL : r->run, &r->options, &training);
     if (status != PSLD_OK) return cli_failed(status);
-    if (psld_rank() == 0) describe(training, r);
+    if (psld_rank() == 0) train_describe(training, r);
     int exit_code;
     if (r->estimate) {
-        status = estimate(training, r);
+        status = train_estimate(training, r);
         exit_code = status == PSLD_OK ? EXIT_DONE : cli_failed(status);
     } else {
         progress p = {.began = cli_seconds(),
@@ -217,7 +217,7 @@ static int train(const request *r)
                       .first = psld_training_steps(training),
                       .held_out = (double)NAN,
                       .terminal = cli_terminal()};
-        int finished = is_finished(training, r);
+        int finished = train_is_finished(training, r);
         struct sigaction before[CLI_SIGNALS];
         cli_signals_catch(on_signal, 0, before);
         status = psld_training_run(training, on_step, &p);
@@ -236,7 +236,7 @@ static int is_config(const char *path)
     return cli_ends_in(path, ".yaml|.yml") && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
 }
 
-static int run(const cli_command *command, int argc, char **argv)
+static int train_run(const cli_command *command, int argc, char **argv)
 {
     request r = {0};
     const char *words[256];
@@ -283,7 +283,7 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!r.options.config && !r.options.data && !r.run)
         return cli_wrong_usage(command, "expected a configuration or data");
     if (!cli_ranks_begin(&exit_code)) return exit_code;
-    return cli_ranks_end(train(&r));
+    return cli_ranks_end(train_model(&r));
 }
 
 const cli_command command_train = {
@@ -305,6 +305,6 @@ const cli_command command_train = {
                 "  psld train cifar10-psld-39m --data cifar-10-binary.tar.gz -o run train.batch=8\n"
                 "  psld train -o run train.steps=100000\n"
                 "  psld train --classifier pictures/ -o judge\n",
-    .run = run,
+    .run = train_run,
     .complete = train_complete,
 };

@@ -22,7 +22,7 @@ typedef struct folder {
 
 /* ---- Where to ---------------------------------------------------------------------------------------------------- */
 
-static int is_empty(const char *path)
+static int is_empty_folder(const char *path)
 {
     DIR *dir = opendir(path);
     int names = 0;
@@ -37,10 +37,11 @@ static psld_status check_out(const char *out)
     struct stat about;
     if (stat(out, &about) != 0) return PSLD_OK;
     if (!S_ISDIR(about.st_mode)) return cli_bad_input("%s: is a file; expected a new or empty folder", out);
-    return is_empty(out) ? PSLD_OK
-                         : cli_bad_input("%s: has files already; expected a new or empty folder, so that nothing is "
-                                         "mixed or overwritten",
-                                         out);
+    return is_empty_folder(out)
+               ? PSLD_OK
+               : cli_bad_input("%s: has files already; expected a new or empty folder, so that nothing is "
+                               "mixed or overwritten",
+                               out);
 }
 
 /* A folder of our own beside OUT. */
@@ -72,7 +73,7 @@ static void remove_in(int parent, const char *name, int depth)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-static psld_status begin(const data_job *job, folder *f)
+static psld_status begin_folder(const data_job *job, folder *f)
 {
     size_t length = strlen(job->request->out);
     if (length + 64 > sizeof f->out) return cli_bad_input("%s: the name is too long", job->request->out);
@@ -127,7 +128,7 @@ static psld_status save_picture(const data_job *job, folder *f, uint64_t index, 
     return status;
 }
 
-static psld_status fill(data_job *job, folder *f, uint64_t *written)
+static psld_status fill_folder(data_job *job, folder *f, uint64_t *written)
 {
     uint64_t index[BATCH];
     int32_t label[BATCH];
@@ -150,8 +151,8 @@ psld_status data_write_folder(data_job *job, uint64_t *written)
 {
     folder f = {0};
     *written = 0;
-    psld_status status = begin(job, &f);
-    if (status == PSLD_OK) status = fill(job, &f, written);
+    psld_status status = begin_folder(job, &f);
+    if (status == PSLD_OK) status = fill_folder(job, &f, written);
     if (status == PSLD_OK) sync();
     if (status == PSLD_OK && rename(f.part, f.out) != 0)
         status = cli_bad_input("%s: cannot be renamed from %s: %s", f.out, f.part, strerror(errno));

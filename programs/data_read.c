@@ -8,7 +8,7 @@
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Index of the class whose name these letters are; the number of classes when there is none. */
-static size_t find_class(const psld_data *data, const char *name, size_t length)
+static size_t find_data_class(const psld_data *data, const char *name, size_t length)
 {
     size_t i = 0, classes = psld_data_classes(data);
     while (i < classes &&
@@ -26,7 +26,7 @@ static psld_status choose_classes(data_job *job)
     job->wanted = calloc(classes, 1);
     if (!job->wanted) return cli_bad_input("out of memory");
     for (; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
-        size_t length = strcspn(name, ","), at = find_class(job->data, name, length);
+        size_t length = strcspn(name, ","), at = find_data_class(job->data, name, length);
         if (at == classes)
             return cli_bad_input("--class: %s has no class \"%.*s\"; psld data %s lists them", job->request->path,
                                  (int)length, name, job->request->path);
@@ -110,7 +110,7 @@ psld_status data_pixels(data_job *job, size_t n, const uint64_t *index, unsigned
 }
 
 /* Whether an item is to be taken now: of a class chosen that has not had enough of them. */
-static int take(data_job *job, uint64_t index)
+static int is_item_taken(data_job *job, uint64_t index)
 {
     if (!data_is_wanted(job, index)) return 0;
     if (!job->left) return 1;
@@ -144,7 +144,7 @@ psld_status data_next(data_job *job, size_t room, int as_numbers, uint64_t *inde
         if (cli_progress_report(&job->progress, job->next, count < job->most ? count : job->most))
             return PSLD_CANCELLED;
         for (; job->next < count && n < room && n < job->most - job->taken; job->next++)
-            if (take(job, job->next)) index[n++] = job->next;
+            if (is_item_taken(job, job->next)) index[n++] = job->next;
         psld_status status = n == 0       ? PSLD_OK
                              : as_numbers ? psld_data_read(job->data, n, index, items, NULL)
                                           : data_pixels(job, n, index, items);

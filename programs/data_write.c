@@ -10,7 +10,7 @@ enum { BATCH = 256 };
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
 /* [c][h][w] -> [h][w][c] */
-static void channels_last(size_t channels, size_t pixels, const unsigned char *from, unsigned char *to)
+static void data_channels_last(size_t channels, size_t pixels, const unsigned char *from, unsigned char *to)
 {
     for (size_t c = 0; c < channels; c++)
         for (size_t p = 0; p < pixels; p++) to[p * channels + c] = *from++;
@@ -48,7 +48,7 @@ static psld_status fill_arrays(data_job *job, psld_array *x, psld_array *labels,
         unsigned char *to = (unsigned char *)x->data + *n * item;
         if (status == PSLD_OK && !is_image) memcpy(to, batch, got * item);
         for (size_t i = 0; status == PSLD_OK && is_image && i < got; i++)
-            channels_last(job->shape[0], item / job->shape[0], batch + i * item, to + i * item);
+            data_channels_last(job->shape[0], item / job->shape[0], batch + i * item, to + i * item);
         *n += status == PSLD_OK ? got : 0;
     }
     free(batch);
@@ -56,7 +56,7 @@ static psld_status fill_arrays(data_job *job, psld_array *x, psld_array *labels,
 }
 
 /* u8 [classes, longest]: a name a row, 0 behind it. */
-static psld_status name_classes(const data_job *job, psld_array **names)
+static psld_status data_name_classes(const data_job *job, psld_array **names)
 {
     size_t shape[2] = {psld_data_classes(job->data), 1};
     for (size_t i = 0; i < shape[0]; i++) {
@@ -81,7 +81,7 @@ static psld_status save_arrays(const data_job *job, const psld_array *x, const p
     psld_array *classes = NULL;
     if (cli_ends_in(out, ".npy")) return psld_array_save(x, out);
     size_t count = psld_data_classes(job->data) ? 3 : 1;
-    psld_status status = count == 3 ? name_classes(job, &classes) : PSLD_OK;
+    psld_status status = count == 3 ? data_name_classes(job, &classes) : PSLD_OK;
     const psld_array *arrays[3] = {x, labels, classes};
     if (status == PSLD_OK)
         status = psld_npz_save(out, count, psld_data_is_image(job->data) ? names : number_names, arrays);

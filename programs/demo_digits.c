@@ -25,7 +25,7 @@ static void picture_name(const struct drawn *d, char name[64])
     snprintf(name, 64, "digits-%s.png", d->sampler);
 }
 
-static psld_status draw(psld_model *model, struct drawn *d, const char *folder)
+static psld_status draw_digits(psld_model *model, struct drawn *d, const char *folder)
 {
     psld_sample_options options;
     psld_array *x = NULL, *pixels = NULL;
@@ -58,7 +58,7 @@ psld_status demo_digits(const char *folder)
     found = cli_shipped_model(MODEL, path);
     if (!found) return PSLD_OK;
     psld_status status = psld_model_open(path, NULL, &model);
-    for (int i = 0; i < WAYS && status == PSLD_OK; i++) status = draw(model, &drawn[i], folder);
+    for (int i = 0; i < WAYS && status == PSLD_OK; i++) status = draw_digits(model, &drawn[i], folder);
     psld_model_free(model);
     return status;
 }

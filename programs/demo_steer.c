@@ -82,7 +82,7 @@ static psld_status save_row(const char *path)
     return status;
 }
 
-static psld_status draw_class(size_t label)
+static psld_status demo_draw_class(size_t label)
 {
     const psld_recipe *recipe = psld_model_recipe(steered.model);
     psld_source *guided = NULL;
@@ -96,12 +96,12 @@ static psld_status draw_class(size_t label)
     return status;
 }
 
-static psld_status draw_classes(const char *folder)
+static psld_status demo_draw_classes(const char *folder)
 {
     double began = cli_seconds();
     psld_status status = PSLD_OK;
     for (size_t label = 0; label < CLASSES && status == PSLD_OK; label++) {
-        status = draw_class(label);
+        status = demo_draw_class(label);
         if (cli_progress_report(&steered.progress, label + 1, 2 * CLASSES)) return PSLD_CANCELLED;
     }
     steered.seconds[0] = cli_seconds() - began;
@@ -109,7 +109,7 @@ static psld_status draw_classes(const char *folder)
 }
 
 /* The row's digit SHOWN, what is left of it when its lower half is hidden, and completions. */
-static psld_status complete(double *x, unsigned char *known)
+static psld_status complete_digits(double *x, unsigned char *known)
 {
     psld_inpainting inpainting;
     psld_sample_options options = steered.options;
@@ -140,7 +140,7 @@ static psld_status draw_completions(const char *folder)
 {
     double *x = malloc(steered.dim * sizeof *x);
     unsigned char *known = malloc(steered.dim);
-    psld_status status = x && known ? complete(x, known) : cli_bad_input("out of memory");
+    psld_status status = x && known ? complete_digits(x, known) : cli_bad_input("out of memory");
     free(x);
     free(known);
     return status == PSLD_OK ? save_row(demo_file(folder, "digits-completed.png")) : status;
@@ -151,7 +151,7 @@ psld_status demo_steer(const char *folder)
     psld_status status = open_models();
     if (status == PSLD_OK && steered.found) {
         cli_progress_begin(&steered.progress, "digits, steered");
-        status = draw_classes(folder);
+        status = demo_draw_classes(folder);
         if (status == PSLD_OK) status = draw_completions(folder);
         cli_progress_end(&steered.progress);
     }

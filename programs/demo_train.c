@@ -35,7 +35,7 @@ static psld_status fresh_data(uint64_t first, double points[2 * POINTS])
     return status;
 }
 
-static psld_status draw_points(double points[2 * POINTS])
+static psld_status demo_draw_points(double points[2 * POINTS])
 {
     psld_sample_options options;
     psld_array *x = NULL;
@@ -76,7 +76,7 @@ static psld_status show_moment(int m)
     char name[64], title[64];
     snprintf(name, sizeof name, "learned-%d.png", m);
     snprintf(title, sizeof title, "after %llu steps", (unsigned long long)moments[m]);
-    psld_status status = draw_points(points);
+    psld_status status = demo_draw_points(points);
     if (status == PSLD_OK) status = distance_to_data(points, &learned.distance[m]);
     return status == PSLD_OK ? psld_plot_points(NULL, points, POINTS, title, demo_file(learned.folder, name)) : status;
 }
@@ -88,7 +88,7 @@ static void note_loss(const psld_training_report *r)
     learned.losses[i] = i ? 0.98 * learned.losses[i - 1] + 0.02 * r->loss : r->loss;
 }
 
-static psld_status train(void)
+static psld_status train_toy_model(void)
 {
     psld_training_report report = {0};
     int m = 0;
@@ -134,7 +134,7 @@ psld_status demo_train(const char *folder)
     cli_progress_begin(&learned.progress, "training");
     psld_status status = show_data();
     if (status == PSLD_OK) status = open_training();
-    if (status == PSLD_OK) status = train();
+    if (status == PSLD_OK) status = train_toy_model();
     cli_progress_end(&learned.progress);
     learned.seconds = cli_seconds() - learned.progress.began;
     if (status == PSLD_OK) status = plot_loss();

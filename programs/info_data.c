@@ -50,7 +50,7 @@ void info_print_items(const psld_data *data)
     printf("%s", psld_data_is_image(data) ? "" : " numbers");
 }
 
-static int print_text(const char *path, const psld_data *data, int is_checked)
+static int info_print_text(const char *path, const psld_data *data, int is_checked)
 {
     size_t classes = psld_data_classes(data);
     printf("%s: %s, ", path, psld_data_kind(data));
@@ -70,7 +70,7 @@ static int print_text(const char *path, const psld_data *data, int is_checked)
     return EXIT_DONE;
 }
 
-static psld_status check(psld_data *data)
+static psld_status check_data(psld_data *data)
 {
     cli_progress progress;
     cli_progress_begin(&progress, "checking");
@@ -84,10 +84,10 @@ int info_show_data(const char *path, int quick, int json)
     psld_data *data = NULL;
     psld_status status = psld_data_open(path, NULL, &data);
     if (status == PSLD_BAD_INPUT && cli_ends_in(path, ".npz")) return info_show_arrays(path, json);
-    if (status == PSLD_OK && !quick) status = check(data);
+    if (status == PSLD_OK && !quick) status = check_data(data);
     int exit_code = status != PSLD_OK ? cli_failed(status)
                     : json            ? cli_json_print(info_describe_data(data, !quick))
-                                      : print_text(path, data, !quick);
+                                      : info_print_text(path, data, !quick);
     psld_data_free(data);
     return exit_code;
 }

@@ -15,7 +15,7 @@ int info_is_run(const char *path)
 }
 
 /* From the model, or before there is one from the configuration. NULL: neither can be read. */
-static json_t *network_of(const char *folder, size_t checkpoints)
+static json_t *run_network(const char *folder, size_t checkpoints)
 {
     char config[4096];
     psld_model *model = NULL;
@@ -88,7 +88,7 @@ int info_run(const char *path, int json)
     json_object_set_new(object, "running", json_boolean(run.running));
     json_object_set_new(object, "trains", json_string(run.classifier ? "classifier" : "score network"));
     json_object_set_new(object, "accuracy", cli_json_number(run.accuracy));
-    json_t *network = network_of(path, run.checkpoints);
+    json_t *network = run_network(path, run.checkpoints);
     if (json) {
         static const char *const keys[] = {"parameters", "process", "shape", "predicts", "classes"};
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

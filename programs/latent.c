@@ -17,7 +17,7 @@ void latent_defaults(latent_request *request)
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
 /* Behind what is there already. */
-static psld_status append(latent_job *job, int rank, size_t *shape, const psld_array *x)
+static psld_status append_latents(latent_job *job, int rank, size_t *shape, const psld_array *x)
 {
     size_t before = job->x ? job->x->shape[0] : 0, width = x->shape[1];
     psld_array *all = NULL;
@@ -41,7 +41,7 @@ static psld_status load_data(const char *const *files, int count, latent_job *jo
     for (int f = 0; status == PSLD_OK && f < count; f++) {
         psld_array *x = NULL;
         status = sampling_read_shape(files[f], "data", rank, shape + 1, job->request->fit, &x);
-        if (status == PSLD_OK) status = append(job, rank, shape, x);
+        if (status == PSLD_OK) status = append_latents(job, rank, shape, x);
         psld_array_free(x);
     }
     return status;

@@ -12,7 +12,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char about[] = "designs, trains, samples and evaluates diffusion generative models by the complete recipe";
 
-static void print_help(void)
+static void main_print_help(void)
 {
     printf("psld %s: %s\n\nUsage: psld COMMAND [options] [key=value ...]\n\n", psld_version(), about);
     for (int i = 0; i < COMMANDS; i++) printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
@@ -20,7 +20,7 @@ static void print_help(void)
     cli_print_folders();
 }
 
-static void print_man(void)
+static void main_print_man(void)
 {
     printf(".TH PSLD 1 \"\" \"psld %s\" \"User Commands\"\n.SH NAME\npsld \\- %s\n", psld_version(), about);
     printf(".SH SYNOPSIS\n.B psld\n.I COMMAND\n[options] [key=value ...]\n.SH COMMANDS\n");
@@ -70,7 +70,7 @@ static void print_log(void *user, psld_log_level level, const char *line)
     cli_complain("%s%s", level == PSLD_LOG_WARNING ? "warning: " : "", line);
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "help") == 0 && argc > 2) { /* psld help COMMAND = psld COMMAND --help */
@@ -82,11 +82,11 @@ static int run(int argc, char **argv)
     const cli_command *command = find_command(word);
     if (command) return command->run(command, argc - 2, argv + 2);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
-        print_help();
+        main_print_help();
     else if (strcmp(word, "--version") == 0)
         printf("psld %s\n", psld_version());
     else if (strcmp(word, "--man") == 0)
-        print_man();
+        main_print_man();
     else if (strcmp(word, "--completion") == 0)
         print_completion();
     else if (strcmp(word, "--commands") == 0)
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     setenv("OPENBLAS_NUM_THREADS", "1", 0);
     cli_interrupts_begin();
     psld_log_to(print_log, NULL);
-    int exit_code = run(argc, argv);
+    int exit_code = main_run(argc, argv);
     if (exit_code != EXIT_DONE || (fflush(stdout) == 0 && !ferror(stdout))) return exit_code;
     return cli_output_failed();
 }

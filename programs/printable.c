@@ -18,7 +18,7 @@ static unsigned char begun[LONGEST];
 static size_t begun_size;
 
 /* Bytes of the character that begins with this one; 0: none does. */
-static size_t length_of(unsigned char first)
+static size_t sequence_bytes(unsigned char first)
 {
     if (first < 0x80) return 1;
     if (first >= 0xc2 && first < 0xe0) return 2;
@@ -29,7 +29,7 @@ static size_t length_of(unsigned char first)
 /* Whether `size` bytes can be the beginning of a character, or all of it. */
 static int is_begun(const unsigned char *bytes, size_t size)
 {
-    size_t length = length_of(bytes[0]);
+    size_t length = sequence_bytes(bytes[0]);
     if (length < size) return 0;
     for (size_t i = 1; i < size; i++)
         if ((bytes[i] & 0xc0) != 0x80) return 0;
@@ -42,7 +42,7 @@ static int is_control(const unsigned char *bytes, size_t size)
     return size == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0; /* U+0080 to U+009F */
 }
 
-static char *put(char *to, const unsigned char *bytes, size_t size, int escape)
+static char *put_printable(char *to, const unsigned char *bytes, size_t size, int escape)
 {
     if (!escape) return (char *)memcpy(to, bytes, size) + size;
     for (size_t i = 0; i < size; i++) to += sprintf(to, "\\x%02x", bytes[i]);
@@ -55,17 +55,17 @@ static char *take_byte(char *to, unsigned char byte)
     begun[begun_size++] = byte;
     if (!is_begun(begun, begun_size)) { /* what was begun is no character; the byte may begin one */
         size_t before = begun_size - 1;
-        to = put(to, begun, before ? before : 1, 1);
+        to = put_printable(to, begun, before ? before : 1, 1);
         begun_size = 0;
         return before ? take_byte(to, byte) : to;
     }
-    if (begun_size < length_of(begun[0])) return to;
-    to = put(to, begun, begun_size, is_control(begun, begun_size));
+    if (begun_size < sequence_bytes(begun[0])) return to;
+    to = put_printable(to, begun, begun_size, is_control(begun, begun_size));
     begun_size = 0;
     return to;
 }
 
-static int write_all(const char *bytes, size_t size)
+static int write_all_bytes(const char *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t count = write(STDOUT_FILENO, bytes, size);
@@ -85,7 +85,7 @@ static ssize_t write_printable(void *unused, const char *bytes, size_t size)
     for (size_t done = 0; done < size;) {
         char *to = room;
         for (size_t i = 0; i < PIECE && done < size; i++) to = take_byte(to, (unsigned char)bytes[done++]);
-        if (!write_all(room, (size_t)(to - room))) return 0;
+        if (!write_all_bytes(room, (size_t)(to - room))) return 0;
     }
     return (ssize_t)size;
 }

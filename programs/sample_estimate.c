@@ -18,8 +18,8 @@ static psld_status ignore_samples(void *user, uint64_t first, const psld_array *
 }
 
 /* Seconds of a walk of about `nfe` evaluations, which then says how many they were. */
-static psld_status time_walk(const sample_job *job, const psld_sample_options *options, size_t samples, uint64_t *nfe,
-                             double *seconds)
+static psld_status time_sampling(const sample_job *job, const psld_sample_options *options, size_t samples,
+                                 uint64_t *nfe, double *seconds)
 {
     double began = cli_seconds();
     psld_status status = psld_model_draw(job->sampling.model, options, 0, samples, NULL, 0, ignore_samples, NULL, nfe);
@@ -35,7 +35,7 @@ static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
     *nfe = (uint64_t)options.nfe;
     if (!sampling_is_adaptive(options.sampler)) return PSLD_OK;
     options.progress = NULL;
-    return time_walk(job, &options, 1, nfe, &seconds);
+    return time_sampling(job, &options, 1, nfe, &seconds);
 }
 
 /* Seconds an evaluation of one sample, by a walk of about `nfe` evaluations. */
@@ -47,14 +47,14 @@ static psld_status measure_once(const sample_job *job, psld_sample_options optio
         options.nfe = nfe;
         options.grid = NULL; /* a list of times would be too long */
     }
-    psld_status status = time_walk(job, &options, batch, &evaluations, seconds);
+    psld_status status = time_sampling(job, &options, batch, &evaluations, seconds);
     if (status == PSLD_OK) *each = *seconds / ((double)evaluations * (double)batch);
     return status;
 }
 
 /* The first walk plans the network and touches all memory that it will need. Where even that was slow it is not worth
  * the wait to measure again. */
-static psld_status measure(const sample_job *job, estimate *e)
+static psld_status measure_sampling(const sample_job *job, estimate *e)
 {
     psld_sample_options options = job->sampling.options;
     double seconds = 0, each = 0;
@@ -70,7 +70,7 @@ static psld_status measure(const sample_job *job, estimate *e)
     return status;
 }
 
-static int print_json(const sample_job *job, const estimate *e)
+static int estimate_print_json(const sample_job *job, const estimate *e)
 {
     json_t *object = json_object();
     json_object_set_new(object, "n", json_integer((json_int_t)job->n));
@@ -87,7 +87,7 @@ psld_status sample_estimate(sample_job *job)
     estimate e = {0};
     char whole[CLI_DURATION];
     struct rusage usage;
-    psld_status status = measure(job, &e);
+    psld_status status = measure_sampling(job, &e);
     if (status == PSLD_OK) status = count_evaluations(job, &e.nfe);
     if (status != PSLD_OK) return status;
     getrusage(RUSAGE_SELF, &usage);
@@ -96,7 +96,8 @@ psld_status sample_estimate(sample_job *job)
     e.bytes = (size_t)usage.ru_maxrss * 1024 + (keeps ? job->n * job->sampling.dim * sizeof(float) : 0);
     e.seconds = e.each * (double)e.nfe * (double)job->n;
     job->sampling.nfe = e.nfe;
-    if (job->sampling.request->json) return print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
+    if (job->sampling.request->json)
+        return estimate_print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
     printf("%zu samples, %llu evaluations each: %s with batches of %zu and %d threads (%.3g ms an evaluation), %.0f MB "
            "of memory\n",
            job->n, (unsigned long long)e.nfe, cli_duration(e.seconds, whole), e.batch, psld_threads_get(), 1e3 * e.each,

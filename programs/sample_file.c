@@ -9,7 +9,7 @@ typedef struct collection {
     psld_array *all; /* [n, channels, ...] */
 } collection;
 
-static psld_status collect(void *user, uint64_t first, const psld_array *x)
+static psld_status collect_samples(void *user, uint64_t first, const psld_array *x)
 {
     const collection *c = user;
     size_t each = x->count / x->shape[0];
@@ -19,7 +19,7 @@ static psld_status collect(void *user, uint64_t first, const psld_array *x)
 }
 
 /* [n, c, h, w] -> [n, h, w, c] */
-static psld_status channels_last(const psld_array *in, psld_array **out)
+static psld_status samples_channels_last(const psld_array *in, psld_array **out)
 {
     size_t channels = in->shape[1], pixels = in->shape[2] * in->shape[3];
     size_t shape[4] = {in->shape[0], in->shape[2], in->shape[3], channels};
@@ -42,7 +42,7 @@ static psld_status write_npz(const sample_job *job, const psld_array *x)
     psld_status status = PSLD_OK;
     if (sampling_is_image(&job->sampling) && !job->sampling.request->state) {
         status = sampling_pixels(&job->sampling, x, &pixels);
-        if (status == PSLD_OK) status = channels_last(pixels, &last);
+        if (status == PSLD_OK) status = samples_channels_last(pixels, &last);
         written = last;
     }
     if (status == PSLD_OK) status = psld_npz_save(job->sampling.request->out, 1, &name, &written);
@@ -60,7 +60,7 @@ static psld_status write_grid(const sample_job *job, const psld_array *x)
     return status;
 }
 
-static psld_status write_plot(const sample_job *job, const psld_array *x)
+static psld_status sample_write_plot(const sample_job *job, const psld_array *x)
 {
     char title[160];
     psld_array *points = NULL;
@@ -75,12 +75,12 @@ static psld_status write_plot(const sample_job *job, const psld_array *x)
     return status;
 }
 
-static psld_status write_samples(const sample_job *job, const psld_array *x)
+static psld_status sample_write_samples(const sample_job *job, const psld_array *x)
 {
     const char *out = job->sampling.request->out;
     if (cli_ends_in(out, ".npy")) return psld_array_save(x, out);
     if (cli_ends_in(out, ".npz")) return write_npz(job, x);
-    return sampling_is_image(&job->sampling) ? write_grid(job, x) : write_plot(job, x);
+    return sampling_is_image(&job->sampling) ? write_grid(job, x) : sample_write_plot(job, x);
 }
 
 /* Under several ranks each draws its share and rank 0 writes: all of it or nothing. */
@@ -90,11 +90,11 @@ static psld_status draw_with_others(collection *c)
     sample_job *job = c->job;
     psld_status status = PSLD_OK;
     sample_share(job, &begin, &end);
-    if (begin < end) status = sample_draw(job, begin, end - begin, 0, collect, c);
+    if (begin < end) status = sample_draw(job, begin, end - begin, 0, collect_samples, c);
     if (status != PSLD_OK) return status;
     psld_ranks_merge(c->all->data, c->all->count * sizeof(float));
     job->made = job->n;
-    return psld_rank() == 0 ? write_samples(job, c->all) : PSLD_OK;
+    return psld_rank() == 0 ? sample_write_samples(job, c->all) : PSLD_OK;
 }
 
 psld_status sample_to_file(sample_job *job)
@@ -106,11 +106,11 @@ psld_status sample_to_file(sample_job *job)
         psld_array_free(c.all);
         return status;
     }
-    if (status == PSLD_OK) status = sample_draw(job, 0, job->n, 0, collect, &c);
+    if (status == PSLD_OK) status = sample_draw(job, 0, job->n, 0, collect_samples, &c);
     if (status == PSLD_OK || (status == PSLD_CANCELLED && job->made > 0)) {
         c.all->count = c.all->count / c.all->shape[0] * job->made;
         c.all->shape[0] = job->made;
-        psld_status written = write_samples(job, c.all);
+        psld_status written = sample_write_samples(job, c.all);
         if (written != PSLD_OK) status = written;
     }
     psld_array_free(c.all);

@@ -30,7 +30,7 @@ static json_t *fingerprint_of(const psld_array *array)
 }
 
 /* Everything that the bits of a picture depend on. */
-static json_t *describe(const sample_job *job)
+static json_t *describe_request(const sample_job *job)
 {
     const psld_sample_options *o = &job->sampling.options;
     char model[32];
@@ -64,7 +64,7 @@ static json_t *describe(const sample_job *job)
 }
 
 /* PSLD_OK when both say the same; otherwise the first key that differs is named. */
-static psld_status compare(const char *folder, const json_t *has, json_t *wanted)
+static psld_status compare_manifest(const char *folder, const json_t *has, json_t *wanted)
 {
     const char *key;
     json_t *value;
@@ -95,7 +95,7 @@ static psld_status write_manifest(const char *folder, const json_t *description)
 }
 
 /* But for what earlier versions left when they were killed at once, and for locks. */
-static int is_empty(const char *folder)
+static int is_folder_empty(const char *folder)
 {
     static const char *const nothing[] = {".", "..", ".samples.json.tmp", ".psld-lock"};
     int found = 0;
@@ -116,13 +116,13 @@ static psld_status agree_on_samples(const char *folder, json_t *description)
     json_error_t error;
     snprintf(path, sizeof path, "%s/%s", folder, MANIFEST);
     if (access(path, F_OK) != 0) {
-        if (is_empty(folder)) return write_manifest(folder, description);
+        if (is_folder_empty(folder)) return write_manifest(folder, description);
         return cli_bad_input("%s: has files but no %s; give a new or empty folder", folder, MANIFEST);
     }
     json_t *has = json_load_file(path, 0, &error);
     if (!has) return cli_bad_input("%s: line %d: %s", path, error.line, error.text);
-    psld_status status =
-        json_is_object(has) ? compare(folder, has, description) : cli_bad_input("%s: expected an object", path);
+    psld_status status = json_is_object(has) ? compare_manifest(folder, has, description)
+                                             : cli_bad_input("%s: expected an object", path);
     json_decref(has);
     return status;
 }
@@ -198,7 +198,7 @@ static psld_status draw_missing(sample_job *job)
 
 psld_status sample_to_folder(sample_job *job)
 {
-    json_t *description = describe(job);
+    json_t *description = describe_request(job);
     psld_folder_lock *claim = NULL;
     char here = 0;
     psld_status status = psld_rank() == 0 ? claim_folder(job, description, &claim) : PSLD_OK;

@@ -18,7 +18,7 @@ static plane plane_of(const sampling_job *job)
 }
 
 /* Unknown where `unknown` [height][width] is above 0, resized by the nearest pixel. */
-static void put_mask(plane p, size_t height, size_t width, const double *unknown, unsigned char *known)
+static void copy_mask(plane p, size_t height, size_t width, const double *unknown, unsigned char *known)
 {
     for (size_t c = 0; c < p.channels; c++)
         for (size_t y = 0; y < p.height; y++)
@@ -114,7 +114,7 @@ static psld_status check_masks(const sampling_job *job, const char *path, plane 
 }
 
 /* Nothing unknown is nothing to do; nothing known is plain sampling. */
-static psld_status judge_masks(const psld_array *known)
+static psld_status check_mask_values(const psld_array *known)
 {
     size_t count = 0;
     const unsigned char *flags = known->data;
@@ -136,9 +136,9 @@ psld_status sampling_masks(const sampling_job *job, const char *path, const char
     if (status == PSLD_OK) status = check_masks(job, rectangle ? "--rect" : path, p, images, &m);
     if (status == PSLD_OK) status = psld_array_create(PSLD_U8, 2, shape, known);
     for (size_t i = 0; status == PSLD_OK && i < images; i++)
-        put_mask(p, m.height, m.width, (const double *)m.values->data + (m.n == 1 ? 0 : i) * m.height * m.width,
-                 (unsigned char *)(*known)->data + i * job->dim);
-    if (status == PSLD_OK) status = judge_masks(*known);
+        copy_mask(p, m.height, m.width, (const double *)m.values->data + (m.n == 1 ? 0 : i) * m.height * m.width,
+                  (unsigned char *)(*known)->data + i * job->dim);
+    if (status == PSLD_OK) status = check_mask_values(*known);
     psld_array_free(m.values);
     return status;
 }

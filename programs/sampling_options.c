@@ -197,7 +197,7 @@ int sampling_parse(const cli_command *command, const cli_option *options, int ar
     return models == 1;
 }
 
-static int as_int(long number)
+static int option_as_int(long number)
 {
     return number > LARGEST ? LARGEST : (int)number;
 }
@@ -236,9 +236,9 @@ int sampling_check(const cli_command *command, sampling_request *s)
     if (s->sampler) s->options.sampler = s->sampler;
     if (!s->sampler || s->eps != 0) s->options.eps = s->eps;
     if (s->tolerance != 0) s->options.tolerance = s->tolerance;
-    s->options.nfe = as_int(s->nfe);
-    s->options.order = as_int(s->order);
-    s->options.corrector = as_int(s->corrector);
+    s->options.nfe = option_as_int(s->nfe);
+    s->options.order = option_as_int(s->order);
+    s->options.corrector = option_as_int(s->corrector);
     s->options.batch = (size_t)s->batch;
     s->options.ode_group = (size_t)s->ode_group;
     return EXIT_DONE;
@@ -254,7 +254,7 @@ static int is_folder_name(const char *path)
 }
 
 /* ".a|.b|.c" as ".a, .b or .c". */
-static const char *in_words(const char *endings, char words[NAMES])
+static const char *endings_text(const char *endings, char words[NAMES])
 {
     words[0] = 0;
     for (const char *e = endings, *next; e; e = next) {
@@ -273,7 +273,7 @@ static const char *in_words(const char *endings, char words[NAMES])
 int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings)
 {
     char words[NAMES];
-    in_words(endings, words);
+    endings_text(endings, words);
     if (!s->out) return cli_wrong_usage(command, "where to? Give -o OUT (%s, or a folder)", words);
     if (s->state && !cli_ends_in(s->out, ".npy|.npz"))
         return cli_wrong_usage(command, "--state: states are written as %s",

@@ -8,7 +8,7 @@
 
 enum { SHAPE_TEXT = 64 };
 
-static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_TEXT])
+static const char *array_shape_text(int rank, const size_t *shape, char text[SHAPE_TEXT])
 {
     text[0] = 0;
     for (int i = 0; i < rank; i++) {
@@ -30,8 +30,9 @@ static psld_status read_array(const char *path, const char *what, int rank, cons
     int skipped = loaded->rank - rank, same = skipped == 0 || skipped == 1;
     for (int i = 0; same && i < rank; i++) same = loaded->shape[skipped + i] == shape[i];
     if (!same || loaded->count == 0) {
-        status = cli_bad_input("%s: expected %s of %s, one or [n, ...], found %s", path, what,
-                               shape_text(rank, shape, wanted), shape_text(loaded->rank, loaded->shape, found));
+        status =
+            cli_bad_input("%s: expected %s of %s, one or [n, ...], found %s", path, what,
+                          array_shape_text(rank, shape, wanted), array_shape_text(loaded->rank, loaded->shape, found));
         psld_array_free(loaded);
         return status;
     }
@@ -58,7 +59,7 @@ static psld_status read_pictures(const char *path, int rank, const size_t *shape
     size_t its[PSLD_MAX_RANK] = {0}, dim = 1;
     if (rank != 3 || (shape[0] != 1 && shape[0] != 3))
         return cli_bad_input("%s: the model takes %s numbers; give them as .npy", path,
-                             shape_text(rank, shape, wanted));
+                             array_shape_text(rank, shape, wanted));
     psld_data_defaults(&options);
     options.channels = (int)shape[0];
     options.strict = 1;
@@ -69,7 +70,7 @@ static psld_status read_pictures(const char *path, int rank, const size_t *shape
     for (int i = 0; i < 3; i++) dim *= shape[i];
     if (its_rank != 3 || memcmp(its, shape, 3 * sizeof *its) != 0)
         status = cli_bad_input("%s: expected pictures of %s, found %s; --fit resizes them", path,
-                               shape_text(rank, shape, wanted), shape_text(its_rank, its, found));
+                               array_shape_text(rank, shape, wanted), array_shape_text(its_rank, its, found));
     size_t n = (size_t)psld_data_count(data), all[2] = {n, dim};
     float *row = malloc(dim * sizeof *row);
     if (status == PSLD_OK) status = row ? psld_array_create(PSLD_F64, 2, all, x) : cli_bad_input("out of memory");

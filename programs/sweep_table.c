@@ -68,7 +68,7 @@ static size_t moments(const json_t *rows, const json_t *row, const char *name, d
     return count;
 }
 
-static json_t *mean_of(const json_t *rows, json_t *row)
+static json_t *column_mean(const json_t *rows, json_t *row)
 {
     json_t *merged = json_copy(row);
     double mean, deviation;
@@ -97,7 +97,7 @@ json_t *sweep_means(const json_t *rows)
     {
         size_t first = 0;
         while (!same_but_seed(row, json_array_get(rows, first))) first++;
-        if (first == index) json_array_append_new(means, mean_of(rows, row));
+        if (first == index) json_array_append_new(means, column_mean(rows, row));
     }
     return means;
 }
@@ -142,7 +142,7 @@ static void put_cell(FILE *file, const char *text, int csv, size_t width, int fi
         fputs(text, file);
 }
 
-static size_t width_of(const json_t *rows, const char *name, int digits)
+static size_t column_width(const json_t *rows, const char *name, int digits)
 {
     size_t width = 0, index;
     const json_t *row;
@@ -161,7 +161,7 @@ static void write_table(FILE *file, const json_t *rows, int csv)
     size_t width[NAMES], count = json_array_size(rows);
     char text[512];
     int digits = csv ? 17 : 5;
-    for (int c = 0; c < NAMES; c++) width[c] = width_of(rows, name_at(c), digits);
+    for (int c = 0; c < NAMES; c++) width[c] = column_width(rows, name_at(c), digits);
     for (size_t i = 0; i <= count; i++) {
         int first = 1;
         for (int c = 0; c < NAMES; c++) {
@@ -224,7 +224,7 @@ typedef struct line {
     size_t count;
 } line;
 
-static void label_of(const json_t *row, char label[LABEL])
+static void row_label(const json_t *row, char label[LABEL])
 {
     static const char *const parts[] = {"model", "process", "sampler", "grid"};
     label[0] = 0;
@@ -242,7 +242,7 @@ static size_t collect_lines(const json_t *rows, const char *metric, line *lines)
         const json_t *row = json_array_get(rows, i), *y = json_object_get(row, metric);
         char label[LABEL];
         size_t at = 0;
-        label_of(row, label);
+        row_label(row, label);
         while (at < count && strcmp(lines[at].label, label) != 0) at++;
         if (at == count) {
             if (count == MAX_CURVES) continue;
@@ -262,7 +262,7 @@ static size_t collect_lines(const json_t *rows, const char *metric, line *lines)
 static const char *metric_of(const json_t *rows)
 {
     for (int i = 0; i < COLUMNS; i++)
-        if (width_of(rows, columns[i].name, 5)) return columns[i].name;
+        if (column_width(rows, columns[i].name, 5)) return columns[i].name;
     return columns[0].name;
 }
 

@@ -5,7 +5,7 @@
 #include "names.h"
 #include "train.h"
 
-static int print_json(void)
+static int keys_print_json(void)
 {
     json_t *object = json_object(), *list = json_array();
     psld_key key;
@@ -30,7 +30,7 @@ static int print_json(void)
 int train_print_keys(int json)
 {
     psld_key key;
-    if (json) return print_json();
+    if (json) return keys_print_json();
     printf("%-26s  %-21s  %-12s  %s\n", "KEY", "TYPE", "DEFAULT", "MEANING (* may change when a run goes on)");
     for (int i = 0; psld_training_key_info(i, &key); i++) {
         char name[80];
@@ -43,7 +43,7 @@ int train_print_keys(int json)
     return EXIT_DONE;
 }
 
-static void print_name(void *user, const char *name, const char *path)
+static void key_print_name(void *user, const char *name, const char *path)
 {
     (void)user, (void)path;
     if (strncmp(name, "sweeps/", 7) != 0) puts(name);
@@ -64,5 +64,5 @@ void train_complete(const char *word)
         for (int p = 0; names_preset(p); p++) printf("process=%s\n", names_preset(p));
     }
     for (int i = 0; !equals && names_toy(i); i++) printf("toy:%s\n", names_toy(i));
-    if (!equals) cli_each_config(print_name, NULL);
+    if (!equals) cli_each_config(key_print_name, NULL);
 }

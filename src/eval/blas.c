@@ -18,7 +18,7 @@ static char problem[256]; /* "": it is loaded */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int roomy; /* threads that there was room for: OpenBLAS keeps what it has */
 
-static void load(void)
+static void load_blas(void)
 {
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
     static const struct {
@@ -43,7 +43,7 @@ static void load(void)
 }
 
 /* Whether so many threads would find room, the one that asks included. */
-static int has_room(int threads)
+static int has_address_space(int threads)
 {
     if (threads <= atomic_load(&roomy)) return 1;
     size_t size = (size_t)(threads - atomic_load(&roomy)) * ROOM_OF_THREAD;
@@ -54,7 +54,7 @@ static int has_room(int threads)
 }
 
 /* Threads that there will be: ours, and those that loading starts unless the environment says how many. */
-static int threads_to_come(void)
+static int blas_thread_count(void)
 {
     long processors = getenv("OPENBLAS_NUM_THREADS") || atomic_load(&roomy) ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
     return processors > psld_threads_get() ? (int)processors : psld_threads_get();
@@ -62,12 +62,12 @@ static int threads_to_come(void)
 
 psld_status psld_blas_open(const psld_blas **opened)
 {
-    int threads = threads_to_come();
+    int threads = blas_thread_count();
     *opened = NULL;
-    if (!has_room(threads))
+    if (!has_address_space(threads))
         return psld_fail(PSLD_NO_MEMORY, "evaluation with %d threads needs %zu MB of address space; take fewer threads",
                          threads, (size_t)threads * (ROOM_OF_THREAD >> 20));
-    pthread_once(&once, load);
+    pthread_once(&once, load_blas);
     if (*problem)
         return psld_fail(PSLD_IO, "evaluation needs OpenBLAS (Debian's libopenblas0), which cannot be loaded: %s",
                          problem);

@@ -22,7 +22,7 @@ struct psld_classifier_features {
     float times[BATCH];
 };
 
-static psld_status make_plan(psld_classifier_features *f)
+static psld_status make_feature_plan(psld_classifier_features *f)
 {
     psld_network_config config = f->model->network->config;
     psld_id encoded;
@@ -42,7 +42,7 @@ static psld_status make_plan(psld_classifier_features *f)
     return PSLD_OK;
 }
 
-static psld_status fill(psld_classifier_features *f, const char *path)
+static psld_status fill_inputs(psld_classifier_features *f, const char *path)
 {
     PSLD_TRY(psld_model_open(path, NULL, &f->model));
     if (f->model->kind != PSLD_CLASSIFIER)
@@ -53,7 +53,7 @@ static psld_status fill(psld_classifier_features *f, const char *path)
                            (size_t)config->image_size * (size_t)config->image_size * sizeof *f->states);
     if (!f->states) return PSLD_NO_MEMORY;
     for (int i = 0; i < BATCH; i++) f->times[i] = SMALLEST_TIME;
-    return make_plan(f);
+    return make_feature_plan(f);
 }
 
 psld_status psld_classifier_features_open(const char *path, psld_classifier_features **features)
@@ -61,7 +61,7 @@ psld_status psld_classifier_features_open(const char *path, psld_classifier_feat
     *features = NULL;
     psld_classifier_features *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    psld_status status = fill(made, path);
+    psld_status status = fill_inputs(made, path);
     if (status != PSLD_OK)
         psld_classifier_features_free(made);
     else

@@ -122,7 +122,7 @@ static psld_status prepare_reading(reading *w)
 }
 
 /* Numbers of a feature of the set. */
-static size_t width_of(const psld_set *set, const psld_features *features)
+static size_t feature_width(const psld_set *set, const psld_features *features)
 {
     return set->kind == PSLD_SET_IMAGES ? psld_features_dim(features) : set->size;
 }
@@ -138,7 +138,7 @@ static psld_status create_scores(reading *w, size_t splits)
 static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *track,
                              summary *s)
 {
-    reading w = {.set = set, .features = features, .dim = width_of(set, features), .summary = s, .tracker = track};
+    reading w = {.set = set, .features = features, .dim = feature_width(set, features), .summary = s, .tracker = track};
     const size_t shape[2] = {(size_t)set->count, w.dim};
     psld_status status = PSLD_OK;
     w.classes = features && set->kind == PSLD_SET_IMAGES ? psld_features_classes(features) : 0;
@@ -193,14 +193,14 @@ static psld_status check_pair(const psld_set *a, const psld_set *b, const psld_f
             PSLD_BAD_INPUT,
             "images of different sizes: %s has %zu x %zu x %zu, %s %zu x %zu x %zu (channels, height, width)", a->name,
             a->shape[0], a->shape[1], a->shape[2], b->name, b->shape[0], b->shape[1], b->shape[2]);
-    size_t width_a = width_of(a, features), width_b = width_of(b, features);
+    size_t width_a = feature_width(a, features), width_b = feature_width(b, features);
     if (width_a == width_b) return PSLD_OK;
     return psld_fail(PSLD_BAD_INPUT, "features of different width: %s has %zu numbers, %s %zu", a->name, width_a,
                      b->name, width_b);
 }
 
-static psld_status check(const psld_set *a, const psld_set *b, const psld_features *features,
-                         const psld_compare_options *o)
+static psld_status check_comparison(const psld_set *a, const psld_set *b, const psld_features *features,
+                                    const psld_compare_options *o)
 {
     unsigned pairs = o->metrics & psld_metrics_that(psld_metric_needs_pair);
     if (!o->metrics) return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected at least one");
@@ -218,7 +218,7 @@ static psld_status check(const psld_set *a, const psld_set *b, const psld_featur
 
 /* ---- Metrics ----------------------------------------------------------------------------------------------------- */
 
-static psld_status sliced(const summary *a, const summary *b, const psld_compare_options *o, double *distance)
+static psld_status sliced_metric(const summary *a, const summary *b, const psld_compare_options *o, double *distance)
 {
     psld_array *x = NULL, *y = NULL;
     psld_status status = psld_array_convert(a->rows, PSLD_F64, &x);
@@ -231,8 +231,8 @@ static psld_status sliced(const summary *a, const summary *b, const psld_compare
     return status;
 }
 
-static psld_status measure(const psld_set *sets[2], const summary *of, const psld_compare_options *o,
-                           psld_comparison *c)
+static psld_status measure_metrics(const psld_set *sets[2], const summary *of, const psld_compare_options *o,
+                                   psld_comparison *c)
 {
     const psld_statistics *moments[2];
     for (int i = 0; i < 2; i++)
@@ -245,7 +245,7 @@ static psld_status measure(const psld_set *sets[2], const summary *of, const psl
     if (o->metrics & PSLD_KID) PSLD_TRY(psld_kid(of[0].rows, of[1].rows, &o->kid, &c->kid, &c->kid_deviation));
     if (o->metrics & PSLD_PRECISION_RECALL)
         PSLD_TRY(psld_precision_recall(of[0].rows, of[1].rows, o->neighbours, &c->precision, &c->recall));
-    return o->metrics & PSLD_SLICED ? sliced(&of[0], &of[1], o, &c->sliced) : PSLD_OK;
+    return o->metrics & PSLD_SLICED ? sliced_metric(&of[0], &of[1], o, &c->sliced) : PSLD_OK;
 }
 
 psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
@@ -255,7 +255,7 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
     summary of[2] = {{0}, {0}};
     tracker track = {.progress = options->progress, .user = options->progress_user};
     memset(comparison, 0, sizeof *comparison);
-    PSLD_TRY(check(generated, real, features, options));
+    PSLD_TRY(check_comparison(generated, real, features, options));
     for (int i = 0; i < 2 && sets[i]; i++) track.total += 1000 * sets[i]->count;
     psld_status status = PSLD_OK;
     for (int i = 0; i < 2 && sets[i] && status == PSLD_OK; i++) {
@@ -264,8 +264,8 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
         if (!metrics || sets[i]->kind == PSLD_SET_STATISTICS) continue;
         status = summarise(sets[i], features, metrics, options->splits, &track, &of[i]);
     }
-    comparison->dim = width_of(generated, features);
-    if (status == PSLD_OK) status = measure((const psld_set *[2]){generated, real}, of, options, comparison);
+    comparison->dim = feature_width(generated, features);
+    if (status == PSLD_OK) status = measure_metrics((const psld_set *[2]){generated, real}, of, options, comparison);
     free_summary(&of[0]);
     free_summary(&of[1]);
     return status;
@@ -274,8 +274,8 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
 /* ---- Features and statistics of one set -------------------------------------------------------------------------- */
 
 /* What one metric needs, of one set; on failure nothing is left. */
-static psld_status gather(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress,
-                          void *user, summary *s)
+static psld_status summarise_one_set(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress,
+                                     void *user, summary *s)
 {
     tracker track = {.progress = progress, .user = user, .total = 1000 * set->count};
     *s = (summary){0};
@@ -293,7 +293,7 @@ psld_status psld_set_features(psld_set *set, psld_features *features, psld_progr
                               psld_array **rows)
 {
     summary s;
-    psld_status status = gather(set, features, PSLD_KID, progress, user, &s);
+    psld_status status = summarise_one_set(set, features, PSLD_KID, progress, user, &s);
     *rows = s.rows;
     return status;
 }
@@ -304,7 +304,7 @@ psld_status psld_set_statistics(psld_set *set, psld_features *features, psld_pro
     summary s;
     *statistics = NULL;
     PSLD_TRY(check_count(set, "a covariance", 2));
-    psld_status status = gather(set, features, PSLD_FRECHET, progress, user, &s);
+    psld_status status = summarise_one_set(set, features, PSLD_FRECHET, progress, user, &s);
     *statistics = s.statistics;
     return status;
 }

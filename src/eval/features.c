@@ -21,7 +21,7 @@ struct psld_features {
 
 /* Weights with a configuration of ours are a classifier, and so is the folder of a run; all others, files that cannot be
  * read among them, are left to the FID network to judge. */
-static psld_status look_for_configuration(const char *path, int *found)
+static psld_status find_configuration(const char *path, int *found)
 {
     psld_tensors *tensors;
     struct stat about;
@@ -37,7 +37,7 @@ static psld_status look_for_configuration(const char *path, int *found)
 static psld_status open_weights(psld_features *made, const char *weights)
 {
     int ours;
-    PSLD_TRY(look_for_configuration(weights, &ours));
+    PSLD_TRY(find_configuration(weights, &ours));
     snprintf(made->name, sizeof made->name, ours ? "classifier %.200s (not FID)" : "FID Inception-v3", weights);
     return ours ? psld_classifier_features_open(weights, &made->classifier)
                 : psld_inception_open(weights, psld_backend_fastest(), &made->inception);

@@ -8,26 +8,26 @@
 enum { PATH_SIZE = 4096 };
 
 /* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+static uint64_t identity_mix(uint64_t hash, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
     return hash;
 }
 
-static uint64_t mix_text(uint64_t hash, const char *text)
+static uint64_t identity_mix_text(uint64_t hash, const char *text)
 {
-    return mix(hash, text, strlen(text) + 1);
+    return identity_mix(hash, text, strlen(text) + 1);
 }
 
-static uint64_t mix_file(uint64_t hash, const struct stat *about)
+static uint64_t identity_mix_file(uint64_t hash, const struct stat *about)
 {
     const int64_t numbers[] = {about->st_size, about->st_mtim.tv_sec, about->st_mtim.tv_nsec};
-    return mix(hash, numbers, sizeof numbers);
+    return identity_mix(hash, numbers, sizeof numbers);
 }
 
 /* Names in a folder count: they decide classes and order. */
-static psld_status mix_folder(const char *path, uint64_t *hash)
+static psld_status identity_mix_folder(const char *path, uint64_t *hash)
 {
     psld_files *files;
     char inside[PATH_SIZE];
@@ -35,8 +35,8 @@ static psld_status mix_folder(const char *path, uint64_t *hash)
     PSLD_TRY(psld_files_open(path, 0, NULL, &files));
     for (size_t i = 0; i < psld_files_count(files); i++) {
         psld_file_origin(files, i, inside, sizeof inside);
-        *hash = mix_text(*hash, psld_files_name(files, i));
-        if (stat(inside, &about) == 0) *hash = mix_file(*hash, &about);
+        *hash = identity_mix_text(*hash, psld_files_name(files, i));
+        if (stat(inside, &about) == 0) *hash = identity_mix_file(*hash, &about);
     }
     psld_files_free(files);
     return PSLD_OK;
@@ -47,10 +47,10 @@ psld_status psld_path_identity(const char *path, uint64_t *identity)
     struct stat about;
     *identity = 0xcbf29ce484222325u;
     if (stat(path, &about) != 0)
-        *identity = mix_text(*identity, path);
+        *identity = identity_mix_text(*identity, path);
     else if (S_ISDIR(about.st_mode))
-        return mix_folder(path, identity);
+        return identity_mix_folder(path, identity);
     else
-        *identity = mix_file(*identity, &about);
+        *identity = identity_mix_file(*identity, &about);
     return PSLD_OK;
 }

@@ -27,7 +27,7 @@ static void assign_splits(psld_logit_sums *score, const uint32_t *order)
     }
 }
 
-static psld_status allocate(psld_logit_sums *score, int shuffle)
+static psld_status allocate_splits(psld_logit_sums *score, int shuffle)
 {
     score->split_of = psld_alloc(score->count, sizeof *score->split_of);
     score->p = score->split_of ? psld_alloc(score->splits * score->classes, sizeof *score->p) : NULL;
@@ -55,7 +55,7 @@ psld_status psld_logit_sums_create(size_t count, size_t classes, size_t splits, 
     psld_logit_sums *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     *made = (psld_logit_sums){.count = count, .classes = classes, .splits = splits};
-    psld_status status = allocate(made, shuffle);
+    psld_status status = allocate_splits(made, shuffle);
     if (status != PSLD_OK)
         psld_logit_sums_free(made);
     else
@@ -73,7 +73,7 @@ void psld_logit_sums_free(psld_logit_sums *score)
     psld_release(score);
 }
 
-static psld_status add_row(psld_logit_sums *score, const float *logits)
+static psld_status add_logits(psld_logit_sums *score, const float *logits)
 {
     size_t split = score->split_of[score->arrived];
     double largest = -INFINITY, sum = 0, information = 0;
@@ -96,7 +96,7 @@ static psld_status add_row(psld_logit_sums *score, const float *logits)
 psld_status psld_logit_sums_add(psld_logit_sums *score, size_t n, const float *logits)
 {
     assert(score->arrived + n <= score->count);
-    for (size_t i = 0; i < n; i++) PSLD_TRY(add_row(score, logits + i * score->classes));
+    for (size_t i = 0; i < n; i++) PSLD_TRY(add_logits(score, logits + i * score->classes));
     return PSLD_OK;
 }
 

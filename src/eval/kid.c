@@ -17,7 +17,7 @@ typedef struct discrepancy {
     psld_mersenne mersenne; /* draws all subsets in a row */
 } discrepancy;
 
-static void choose(discrepancy *d, const psld_array *from, double *rows)
+static void choose_subset(discrepancy *d, const psld_array *from, double *rows)
 {
     psld_mersenne_permutation(&d->mersenne, from->shape[0], d->order);
     psld_rows_get(from, d->order, 0, d->size, rows);
@@ -37,7 +37,7 @@ static psld_status kernel_sum(discrepancy *d, const double *a, const double *b, 
     return PSLD_OK;
 }
 
-static psld_status measure(discrepancy *d, double *value)
+static psld_status measure_subset(discrepancy *d, double *value)
 {
     double n = (double)d->size, within_x, within_y, between;
     PSLD_TRY(kernel_sum(d, d->x, d->x, 1, &within_x));
@@ -47,14 +47,14 @@ static psld_status measure(discrepancy *d, double *value)
     return PSLD_OK;
 }
 
-static psld_status walk_subsets(discrepancy *d, const psld_array *a, const psld_array *b,
-                                const psld_kid_options *options, double *values)
+static psld_status measure_subsets(discrepancy *d, const psld_array *a, const psld_array *b,
+                                   const psld_kid_options *options, double *values)
 {
     psld_mersenne_seed(&d->mersenne, options->seed);
     for (size_t s = 0; s < options->subsets; s++) {
-        choose(d, a, d->x);
-        choose(d, b, d->y);
-        PSLD_TRY(measure(d, &values[s]));
+        choose_subset(d, a, d->x);
+        choose_subset(d, b, d->y);
+        PSLD_TRY(measure_subset(d, &values[s]));
     }
     return PSLD_OK;
 }
@@ -80,7 +80,7 @@ psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_op
     d.y = d.x ? psld_alloc(d.size, d.dim * sizeof *d.y) : NULL;
     d.products = d.y ? psld_alloc(d.size, d.size * sizeof *d.products) : NULL;
     d.order = d.products ? psld_alloc(more, sizeof *d.order) : NULL;
-    psld_status status = d.order ? walk_subsets(&d, a, b, options, values) : PSLD_NO_MEMORY;
+    psld_status status = d.order ? measure_subsets(&d, a, b, options, values) : PSLD_NO_MEMORY;
     if (status == PSLD_OK) {
         double sum = 0, square = 0, count = (double)options->subsets;
         for (size_t s = 0; s < options->subsets; s++) sum += values[s];

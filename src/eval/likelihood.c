@@ -86,7 +86,7 @@ static void fill_row(const flow *f, const row *r, size_t at)
 }
 
 /* What a row adds to the trace of E J; the first of a sample also gives the slope of its state. */
-static void take_row(const flow *f, const row *r, size_t at, double *slope)
+static void add_row_result(const flow *f, const row *r, size_t at, double *slope)
 {
     const double *grad = f->grad + at * f->k * f->dim, *eps = f->eps + at * f->predicted * f->dim,
                  *z = f->z + at * f->k * f->dim;
@@ -108,7 +108,7 @@ static void take_row(const flow *f, const row *r, size_t at, double *slope)
 }
 
 /* Row number `index` of all, which lie sample after sample; `group`: that of the row before it, or 0. */
-static row row_at(const flow *f, size_t index, size_t group)
+static row row_of_index(const flow *f, size_t index, size_t group)
 {
     size_t packed = index / f->probes;
     while (packed >= f->groups[group].packed + f->groups[group].count) group++;
@@ -117,23 +117,23 @@ static row row_at(const flow *f, size_t index, size_t group)
 }
 
 /* Rows first ... first + n - 1 in one call of the source. */
-static psld_status take_rows(const flow *f, size_t first, size_t n, double *slopes)
+static psld_status evaluate_rows(const flow *f, size_t first, size_t n, double *slopes)
 {
     row r = {0};
     for (size_t i = 0; i < n; i++) {
-        r = row_at(f, first + i, r.group);
+        r = row_of_index(f, first + i, r.group);
         fill_row(f, &r, i);
     }
     PSLD_TRY(psld_source_gradient(f->source, n, f->dim, f->z, f->t, f->weight, f->eps, f->grad));
     r.group = 0;
     for (size_t i = 0; i < n; i++) {
-        r = row_at(f, first + i, r.group);
-        take_row(f, &r, i, slopes + r.sample * f->width);
+        r = row_of_index(f, first + i, r.group);
+        add_row_result(f, &r, i, slopes + r.sample * f->width);
     }
     return PSLD_OK;
 }
 
-static psld_status evaluate(void *user, size_t count, const psld_dp_group *groups, double *states, double *slopes)
+static psld_status flow_slope(void *user, size_t count, const psld_dp_group *groups, double *states, double *slopes)
 {
     flow *f = user;
     size_t rows = 0;
@@ -146,18 +146,18 @@ static psld_status evaluate(void *user, size_t count, const psld_dp_group *group
         rows += g->count * f->probes;
     }
     for (size_t first = 0; first < rows; first += f->rows)
-        PSLD_TRY(take_rows(f, first, rows - first < f->rows ? rows - first : f->rows, slopes));
+        PSLD_TRY(evaluate_rows(f, first, rows - first < f->rows ? rows - first : f->rows, slopes));
     return PSLD_OK;
 }
 
-static psld_status report(void *user, double fraction)
+static psld_status report_likelihood(void *user, double fraction)
 {
     const flow *f = user;
     uint64_t here = (uint64_t)(1000 * fraction * (double)f->count);
     return psld_progress(f->options->progress, f->options->progress_user, 1000 * f->done + here, 1000 * f->total);
 }
 
-static psld_status solve(flow *f)
+static psld_status solve_flow(flow *f)
 {
     psld_dp problem = {.name = "likelihood",
                        .from = f->options->eps,
@@ -168,8 +168,8 @@ static psld_status solve(flow *f)
                        .group = f->options->ode_group,
                        .y = f->y,
                        .work = f->work,
-                       .slopes = evaluate,
-                       .report = report,
+                       .slopes = flow_slope,
+                       .report = report_likelihood,
                        .user = f};
     return psld_dp_solve(&problem, &f->evaluations);
 }
@@ -221,7 +221,7 @@ static psld_status run_batch(flow *f, uint64_t first, size_t count, const double
     f->count = count;
     for (size_t i = 0; i < count; i++) log_p[i] = -start_sample(f, i, x + i * f->dim);
     for (size_t i = 0; f->signs && i < count; i++) draw_signs(f, i);
-    PSLD_TRY(solve(f));
+    PSLD_TRY(solve_flow(f));
     for (size_t i = 0; i < count; i++) {
         const double *y = f->y + i * f->width;
         log_p[i] += log_prior(f, y) + y[f->width - 1];
@@ -234,7 +234,7 @@ static psld_status run_batch(flow *f, uint64_t first, size_t count, const double
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 /* `rows` is what was asked for, but no more than a batch has: nothing is computed of numbers that may be of any size. */
-static psld_status allocate(flow *f, size_t batch)
+static psld_status allocate_batch(flow *f, size_t batch)
 {
     size_t state = f->k * f->dim, noisy = f->predicted * f->dim, of_signs = f->exact ? 0 : f->probes * noisy;
     size_t sample = (1 + PSLD_DP_WORK) * f->width + of_signs, call = 2 * state + 1 + 2 * noisy;
@@ -252,7 +252,7 @@ static psld_status allocate(flow *f, size_t batch)
     return PSLD_OK;
 }
 
-static void release(flow *f)
+static void release_batch(flow *f)
 {
     psld_release(f->y);
     psld_release(f->z);
@@ -267,7 +267,8 @@ void psld_likelihood_defaults(psld_likelihood_options *options)
         .tolerance = 1e-5, .eps = 1e-5, .exact = -1, .probes = 1, .ode_group = 16, .batch = 1024};
 }
 
-static psld_status check(const psld_recipe *recipe, const psld_source *source, const psld_likelihood_options *options)
+static psld_status check_likelihood(const psld_recipe *recipe, const psld_source *source,
+                                    const psld_likelihood_options *options)
 {
     if (!(options->tolerance > 0 && options->tolerance < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in (0, 1), found %g", options->tolerance);
@@ -299,7 +300,7 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     psld_likelihood_options defaults;
     psld_likelihood_defaults(&defaults);
     if (!options) options = &defaults;
-    PSLD_TRY(check(recipe, source, options));
+    PSLD_TRY(check_likelihood(recipe, source, options));
     PSLD_TRY(psld_check_doubles("likelihood", count, (size_t)recipe->spec.k, dim));
     flow f = {.recipe = recipe, .source = source, .options = options, .dim = dim, .total = count};
     f.k = (size_t)recipe->spec.k;
@@ -308,13 +309,13 @@ psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, cons
     f.exact = psld_likelihood_is_exact(recipe, options, dim);
     f.probes = f.exact ? f.predicted * dim : options->probes;
     size_t batch = psld_batch_size(count, options->batch / f.probes, options->ode_group);
-    psld_status status = allocate(&f, batch);
+    psld_status status = allocate_batch(&f, batch);
     for (size_t done = 0; status == PSLD_OK && done < count; done += f.count) {
         status = run_batch(&f, first + done, count - done < batch ? count - done : batch, x + done * dim, log_p + done);
         f.done += f.count;
     }
     uint64_t groups = psld_dp_groups(count, options->ode_group);
     if (nfe) *nfe = groups ? (f.evaluations + groups - 1) / groups : 0;
-    release(&f);
+    release_batch(&f);
     return status;
 }

@@ -8,14 +8,14 @@
 
 /* ---- Threads of OpenBLAS: ours while a call runs, whatever they were before and after ------------------------------ */
 
-static int take_threads(const psld_blas *blas)
+static int set_blas_threads(const psld_blas *blas)
 {
     int before = blas->get_threads();
     blas->set_threads(psld_threads_get());
     return before;
 }
 
-static int as_int(size_t n)
+static int blas_int(size_t n)
 {
     assert(n <= INT_MAX);
     return (int)n;
@@ -27,8 +27,8 @@ psld_status psld_linear_scatter(size_t dim, size_t rows, const double *x, double
 {
     const psld_blas *blas;
     PSLD_TRY(psld_blas_open(&blas));
-    int d = as_int(dim), before = take_threads(blas);
-    blas->dsyrk(PSLD_BLAS_ROWS, PSLD_BLAS_UPPER, PSLD_BLAS_TRANSPOSED, d, as_int(rows), 1, x, d, 1, s, d);
+    int d = blas_int(dim), before = set_blas_threads(blas);
+    blas->dsyrk(PSLD_BLAS_ROWS, PSLD_BLAS_UPPER, PSLD_BLAS_TRANSPOSED, d, blas_int(rows), 1, x, d, 1, s, d);
     blas->set_threads(before);
     for (size_t i = 0; i < dim; i++)
         for (size_t j = 0; j < i; j++) s[i * dim + j] = s[j * dim + i];
@@ -39,9 +39,9 @@ psld_status psld_linear_products(size_t dim, size_t n, const double *a, size_t m
 {
     const psld_blas *blas;
     PSLD_TRY(psld_blas_open(&blas));
-    int d = as_int(dim), before = take_threads(blas);
-    blas->dgemm(PSLD_BLAS_ROWS, PSLD_BLAS_AS_IS, PSLD_BLAS_TRANSPOSED, as_int(n), as_int(m), d, 1, a, d, b, d, 0, c,
-                as_int(m));
+    int d = blas_int(dim), before = set_blas_threads(blas);
+    blas->dgemm(PSLD_BLAS_ROWS, PSLD_BLAS_AS_IS, PSLD_BLAS_TRANSPOSED, blas_int(n), blas_int(m), d, 1, a, d, b, d, 0, c,
+                blas_int(m));
     blas->set_threads(before);
     return PSLD_OK;
 }
@@ -58,7 +58,7 @@ psld_status psld_linear_eigen(size_t dim, double *a, double *values)
 {
     const psld_blas *blas;
     const int ask = -1;
-    int n = as_int(dim), work_size, i_size = 0, info = 0;
+    int n = blas_int(dim), work_size, i_size = 0, info = 0;
     double size = 0;
     PSLD_TRY(psld_blas_open(&blas));
     blas->dsyevd("V", "U", &n, a, &n, values, &size, &ask, &i_size, &ask, &info, 1, 1);
@@ -69,7 +69,7 @@ psld_status psld_linear_eigen(size_t dim, double *a, double *values)
         return PSLD_NO_MEMORY;
     }
     work_size = (int)size;
-    int before = take_threads(blas);
+    int before = set_blas_threads(blas);
     blas->dsyevd("V", "U", &n, a, &n, values, work, &work_size, i_work, &i_size, &info, 1, 1);
     blas->set_threads(before);
     psld_release(i_work);
@@ -82,7 +82,7 @@ psld_status psld_linear_nuclear_norm(size_t rows, size_t columns, double *a, dou
     const psld_blas *blas;
     size_t least = rows < columns ? rows : columns;
     const int ask = -1, one = 1;
-    int m = as_int(columns), n = as_int(rows), work_size, info = 0; /* column by column it is the transpose */
+    int m = blas_int(columns), n = blas_int(rows), work_size, info = 0; /* column by column it is the transpose */
     double size = 0, none = 0;
     *sum = 0;
     if (least == 0) return PSLD_OK;
@@ -96,7 +96,7 @@ psld_status psld_linear_nuclear_norm(size_t rows, size_t columns, double *a, dou
     }
     double *values = work + (size_t)size;
     work_size = (int)size;
-    int before = take_threads(blas);
+    int before = set_blas_threads(blas);
     blas->dgesdd("N", &m, &n, a, &m, values, &none, &one, &none, &one, work, &work_size, i_work, &info, 1);
     blas->set_threads(before);
     for (size_t i = least; i-- > 0;) *sum += values[i]; /* small ones first */

@@ -12,7 +12,7 @@ void psld_mersenne_seed(psld_mersenne *state, uint32_t seed)
     state->next = PSLD_MERSENNE_WORDS;
 }
 
-static void make_words(psld_mersenne *state)
+static void refill_words(psld_mersenne *state)
 {
     uint32_t *word = state->word;
     for (int i = 0; i < PSLD_MERSENNE_WORDS; i++) {
@@ -25,7 +25,7 @@ static void make_words(psld_mersenne *state)
 
 uint32_t psld_mersenne_next(psld_mersenne *state)
 {
-    if (state->next == PSLD_MERSENNE_WORDS) make_words(state);
+    if (state->next == PSLD_MERSENNE_WORDS) refill_words(state);
     uint32_t y = state->word[state->next++];
     y ^= y >> 11;
     y ^= y << 7 & UINT32_C(0x9d2c5680);

@@ -43,15 +43,15 @@ typedef struct share {
     uint64_t first, n, total;
 } share;
 
-static int report_share(void *user, uint64_t done, uint64_t total)
+static int report_nll_share(void *user, uint64_t done, uint64_t total)
 {
     const share *s = user;
     return s->options->progress(s->options->progress_user, 1000 * s->first + s->n * 1000 * done / (total ? total : 1),
                                 1000 * s->total);
 }
 
-static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_options *options, size_t piece,
-                        double *memory, totals *t)
+static psld_status sum_over_set(psld_model *model, psld_set *set, const psld_likelihood_options *options, size_t piece,
+                                double *memory, totals *t)
 {
     size_t dim = set->size;
     double *x = memory, *log_p = x + piece * dim;
@@ -61,7 +61,7 @@ static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_
         share part = {options, first, n, set->count};
         psld_likelihood_options now = *options;
         uint64_t nfe;
-        if (options->progress) now.progress = report_share, now.progress_user = &part;
+        if (options->progress) now.progress = report_nll_share, now.progress_user = &part;
         PSLD_TRY(read_points(set, first, n, options->seed, room, x));
         PSLD_TRY(psld_likelihood(psld_model_recipe(model), psld_model_unguided_source(model), &now, first, n, dim, x,
                                  log_p, &nfe));
@@ -75,7 +75,7 @@ static psld_status walk(psld_model *model, psld_set *set, const psld_likelihood_
     return PSLD_OK;
 }
 
-static psld_status check(const psld_model *model, const psld_set *set)
+static psld_status check_nll(const psld_model *model, const psld_set *set)
 {
     size_t shape[PSLD_MAX_RANK], dim = 1;
     if (psld_model_kind_of(model) == PSLD_CLASSIFIER)
@@ -99,12 +99,12 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     psld_likelihood_defaults(&defaults);
     if (!options) options = &defaults;
     memset(nll, 0, sizeof *nll);
-    PSLD_TRY(check(model, set));
+    PSLD_TRY(check_nll(model, set));
     size_t piece = psld_batch_size((size_t)set->count, PIECE, options->ode_group);
     double *memory = psld_alloc(piece, (2 * set->size + 1) * sizeof *memory);
     if (!memory) return PSLD_NO_MEMORY;
     totals t = {0};
-    psld_status status = walk(model, set, options, piece, memory, &t);
+    psld_status status = sum_over_set(model, set, options, piece, memory, &t);
     psld_release(memory);
     if (status != PSLD_OK) return status;
     const psld_recipe *recipe = psld_model_recipe(model);

@@ -58,7 +58,7 @@ static psld_status search_set(search *s, psld_set *real, psld_progress_fn progre
 }
 
 /* Rows of COLUMNS: real, generated, nearest, and again. Real ones are spread over the set. */
-static psld_status lay_out(const search *s, psld_set *real, const psld_array *page)
+static psld_status lay_out_page(const search *s, psld_set *real, const psld_array *page)
 {
     uint8_t *to = page->data;
     for (size_t i = 0; i < s->count; i++) {
@@ -88,7 +88,7 @@ psld_status psld_compare_page(psld_set *generated, psld_set *real, size_t count,
     for (size_t i = 0; status == PSLD_OK && i < count; i++) s.best[i] = UINT64_MAX;
     if (status == PSLD_OK) status = psld_set_read_images(generated, 0, count, drawn);
     if (status == PSLD_OK) status = search_set(&s, real, progress, user);
-    if (status == PSLD_OK) status = lay_out(&s, real, page);
+    if (status == PSLD_OK) status = lay_out_page(&s, real, page);
     if (status == PSLD_OK) status = psld_image_grid(page, COLUMNS, path);
     psld_array_free(page);
     psld_release(s.best);

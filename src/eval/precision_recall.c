@@ -43,7 +43,8 @@ static double squared_norm(size_t dim, const double *x, const double *y)
 }
 
 /* Fills b->distance for a block of points of `from`, in b->x already, and one of `to`. */
-static psld_status measure(blocks *b, const set *from, size_t first, size_t n, const set *to, size_t second, size_t m)
+static psld_status measure_distances(blocks *b, const set *from, size_t first, size_t n, const set *to, size_t second,
+                                     size_t m)
 {
     psld_rows_get(to->rows, NULL, second, m, b->y);
     PSLD_TRY(psld_linear_products(b->dim, n, b->x, m, b->y, b->distance));
@@ -76,7 +77,7 @@ static psld_status find_radii(blocks *b, const set *s, size_t k)
             for (size_t j = 0; j < k; j++) nearest[i][j] = INFINITY;
         for (size_t second = 0; second < s->count; second += BLOCK_ROWS) {
             size_t m = block_count(s->count, second);
-            PSLD_TRY(measure(b, s, first, n, s, second, m));
+            PSLD_TRY(measure_distances(b, s, first, n, s, second, m));
             for (size_t i = 0; i < n; i++)
                 for (size_t j = 0; j < m; j++)
                     if (first + i != second + j) keep_smallest(nearest[i], k, b->distance[i * m + j]);
@@ -96,7 +97,7 @@ static psld_status share_inside(blocks *b, const set *points, const set *manifol
         psld_rows_get(points->rows, NULL, first, n, b->x);
         for (size_t second = 0; second < manifold->count; second += BLOCK_ROWS) {
             size_t m = block_count(manifold->count, second);
-            PSLD_TRY(measure(b, points, first, n, manifold, second, m));
+            PSLD_TRY(measure_distances(b, points, first, n, manifold, second, m));
             for (size_t i = 0; i < n; i++)
                 for (size_t j = 0; j < m && !found[i]; j++)
                     found[i] = b->distance[i * m + j] <= manifold->radii[second + j];
@@ -107,7 +108,7 @@ static psld_status share_inside(blocks *b, const set *points, const set *manifol
     return PSLD_OK;
 }
 
-static psld_status prepare(blocks *b, set *s, const psld_array *rows)
+static psld_status prepare_points(blocks *b, set *s, const psld_array *rows)
 {
     s->rows = rows;
     s->count = rows->shape[0];
@@ -135,8 +136,8 @@ psld_status psld_precision_recall(const psld_array *generated, const psld_array 
     b.x = room;
     b.y = room ? b.x + BLOCK_ROWS * b.dim : NULL;
     b.distance = room ? b.y + BLOCK_ROWS * b.dim : NULL;
-    if (status == PSLD_OK) status = prepare(&b, &of_generated, generated);
-    if (status == PSLD_OK) status = prepare(&b, &of_real, real);
+    if (status == PSLD_OK) status = prepare_points(&b, &of_generated, generated);
+    if (status == PSLD_OK) status = prepare_points(&b, &of_real, real);
     if (status == PSLD_OK) status = find_radii(&b, &of_real, neighbours);
     if (status == PSLD_OK) status = find_radii(&b, &of_generated, neighbours);
     if (status == PSLD_OK) status = share_inside(&b, &of_generated, &of_real, precision);

@@ -14,7 +14,7 @@ enum { ENDLESS_COUNT = 10000, DRAW_AT_ONCE = 64 };
 
 #define ENDLESS (UINT64_C(1) << 31)
 
-static size_t product(const size_t *shape, int rank)
+static size_t shape_product(const size_t *shape, int rank)
 {
     size_t size = 1;
     for (int i = 0; i < rank; i++) size *= shape[i];
@@ -23,7 +23,7 @@ static size_t product(const size_t *shape, int rank)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-static psld_status open_data(const char *path, uint64_t limit, psld_set *set)
+static psld_status open_data_set(const char *path, uint64_t limit, psld_set *set)
 {
     psld_data_options options = set->asked;
     options.strict = 1;
@@ -31,7 +31,7 @@ static psld_status open_data(const char *path, uint64_t limit, psld_set *set)
     set->kind = psld_data_is_image(set->data) ? PSLD_SET_IMAGES : PSLD_SET_ROWS;
     set->count = psld_data_count(set->data);
     set->rank = psld_data_shape(set->data, set->shape);
-    set->size = product(set->shape, set->rank);
+    set->size = shape_product(set->shape, set->rank);
     if (set->kind == PSLD_SET_ROWS) { /* whatever an item's shape is */
         set->rank = 1;
         set->shape[0] = set->size;
@@ -41,7 +41,7 @@ static psld_status open_data(const char *path, uint64_t limit, psld_set *set)
 }
 
 /* Rows, whatever follows the first dimension. */
-static psld_status take_rows(psld_array *loaded, psld_set *set)
+static psld_status use_rows(psld_array *loaded, psld_set *set)
 {
     psld_status status = loaded->rank >= 2 ? psld_array_convert(loaded, PSLD_F32, &set->rows)
                                            : psld_fail(PSLD_BAD_INPUT, "%s: expected features [n, d]", set->name);
@@ -49,7 +49,7 @@ static psld_status take_rows(psld_array *loaded, psld_set *set)
         set->kind = PSLD_SET_ROWS;
         set->count = loaded->shape[0];
         set->rank = 1;
-        set->size = set->shape[0] = product(loaded->shape + 1, loaded->rank - 1);
+        set->size = set->shape[0] = shape_product(loaded->shape + 1, loaded->rank - 1);
         if (set->count && set->size == 0) status = psld_fail(PSLD_BAD_INPUT, "%s: rows without numbers", set->name);
     }
     psld_array_free(loaded);
@@ -74,7 +74,7 @@ static psld_status open_npz(const char *path, uint64_t limit, psld_set *set)
 {
     int statistics;
     PSLD_TRY(is_statistics(path, &statistics));
-    if (!statistics) return open_data(path, limit, set);
+    if (!statistics) return open_data_set(path, limit, set);
     set->kind = PSLD_SET_STATISTICS;
     PSLD_TRY(psld_statistics_load(path, &set->statistics));
     set->size = psld_statistics_dim(set->statistics);
@@ -86,10 +86,10 @@ static psld_status open_any(const char *path, uint64_t limit, psld_set *set)
     set->name = psld_copy_text(path);
     if (!set->name) return PSLD_NO_MEMORY;
     if (psld_text_ends_in(path, ".npz")) return open_npz(path, limit, set);
-    return open_data(path, limit, set);
+    return open_data_set(path, limit, set);
 }
 
-static psld_status make_named(const char *name, psld_set **set)
+static psld_status make_named_set(const char *name, psld_set **set)
 {
     *set = psld_alloc(1, sizeof **set);
     if (!*set) return PSLD_NO_MEMORY;
@@ -102,12 +102,12 @@ static psld_status make_named(const char *name, psld_set **set)
 
 psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set)
 {
-    psld_status status = make_named(name, set);
+    psld_status status = make_named_set(name, set);
     if (status != PSLD_OK) {
         psld_array_free(rows);
         return status;
     }
-    status = take_rows(rows, *set);
+    status = use_rows(rows, *set);
     if (status == PSLD_OK) return PSLD_OK;
     psld_set_free(*set);
     *set = NULL;
@@ -116,7 +116,7 @@ psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set)
 
 psld_status psld_set_of_statistics(psld_statistics *statistics, const char *name, psld_set **set)
 {
-    psld_status status = make_named(name, set);
+    psld_status status = make_named_set(name, set);
     if (status != PSLD_OK) {
         psld_statistics_free(statistics);
         return status;
@@ -169,7 +169,7 @@ psld_status psld_set_model(psld_model *model, const psld_sample_options *options
     made->floor = floor;
     made->count = count;
     made->rank = psld_model_shape(model, made->shape);
-    made->size = product(made->shape, made->rank);
+    made->size = shape_product(made->shape, made->rank);
     made->kind = made->rank == 3 ? PSLD_SET_IMAGES : PSLD_SET_ROWS;
     made->name = psld_copy_text("samples");
     int images = made->kind == PSLD_SET_IMAGES;
@@ -268,7 +268,7 @@ static psld_status draw_until(psld_set *set, uint64_t end)
 
 enum { READ_AT_ONCE = 256 };
 
-static psld_status read_data(psld_set *set, uint64_t first, size_t n, uint8_t *pixels, float *rows)
+static psld_status read_items(psld_set *set, uint64_t first, size_t n, uint8_t *pixels, float *rows)
 {
     uint64_t index[READ_AT_ONCE];
     for (size_t done = 0; done < n; done += READ_AT_ONCE) {
@@ -283,7 +283,7 @@ static psld_status read_data(psld_set *set, uint64_t first, size_t n, uint8_t *p
 
 psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_t *pixels)
 {
-    if (set->data) return read_data(set, first, n, pixels, NULL);
+    if (set->data) return read_items(set, first, n, pixels, NULL);
     PSLD_TRY(draw_until(set, first + n));
     memcpy(pixels, set->images + first * set->size, n * set->size);
     return PSLD_OK;
@@ -291,7 +291,7 @@ psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_
 
 psld_status psld_set_read_rows(psld_set *set, uint64_t first, size_t n, float *rows)
 {
-    if (set->data) return read_data(set, first, n, NULL, rows);
+    if (set->data) return read_items(set, first, n, NULL, rows);
     if (set->model) PSLD_TRY(draw_until(set, first + n));
     const float *from = set->model ? set->points : set->rows->data;
     memcpy(rows, from + first * set->size, n * set->size * sizeof *rows);

@@ -32,7 +32,7 @@ static psld_status hide_part(psld_set *set, const char *hide)
 /* ---- Masks ------------------------------------------------------------------------------------------------------- */
 
 /* Of digits every stroke hides, however faint, as in the paper's experiment; of pictures what is nearer to white. */
-static psld_status take_masks(psld_set *set, psld_set *masks)
+static psld_status use_masks(psld_set *set, psld_set *masks)
 {
     if (masks->kind != PSLD_SET_IMAGES || !masks->data)
         return psld_fail(PSLD_BAD_INPUT, "%s: expected pictures as masks", masks->name);
@@ -45,7 +45,7 @@ static psld_status take_masks(psld_set *set, psld_set *masks)
 }
 
 /* One mask, brought to the size of the images by the nearest pixel. */
-static void put_mask(const psld_set *set, const uint8_t *mask, unsigned char *visible)
+static void fit_mask(const psld_set *set, const uint8_t *mask, unsigned char *visible)
 {
     size_t height = set->shape[1], width = set->shape[2], rows = set->masks->shape[1], columns = set->masks->shape[2];
     size_t planes = set->masks->shape[0], plane = rows * columns;
@@ -68,7 +68,7 @@ static psld_status show_masks(psld_set *set, size_t n)
     if (!masks) return PSLD_NO_MEMORY;
     psld_status status = psld_set_read_images(set->masks, different == n ? set->drawn : 0, different, masks);
     for (size_t i = 0; status == PSLD_OK && i < n; i++)
-        put_mask(set, masks + (different == n ? i : 0) * size, set->visible + i * set->size);
+        fit_mask(set, masks + (different == n ? i : 0) * size, set->visible + i * set->size);
     psld_release(masks);
     return status;
 }
@@ -88,7 +88,7 @@ static psld_status make_inpainted(psld_set *set, psld_set *images, const psld_hi
     set->visible = psld_alloc(psld_set_batch(set), set->size);
     set->x = set->visible ? psld_alloc(psld_set_batch(set) * set->size, sizeof *set->x) : NULL;
     if (!set->x) return PSLD_NO_MEMORY;
-    return hiding->masks ? take_masks(set, hiding->masks) : hide_part(set, hiding->part);
+    return hiding->masks ? use_masks(set, hiding->masks) : hide_part(set, hiding->part);
 }
 
 psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,

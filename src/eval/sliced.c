@@ -17,7 +17,7 @@ typedef struct slices {
     double *distances; /* [directions] */
 } slices;
 
-static int compare(const void *x, const void *y)
+static int compare_doubles(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
@@ -43,7 +43,7 @@ static void project(size_t dim, const double *direction, size_t n, const double 
         out[i] = 0;
         for (size_t j = 0; j < dim; j++) out[i] += direction[j] * points[i * dim + j];
     }
-    qsort(out, n, sizeof *out, compare);
+    qsort(out, n, sizeof *out, compare_doubles);
 }
 
 static void measure_slices(void *context, size_t begin, size_t end)

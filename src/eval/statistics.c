@@ -65,24 +65,24 @@ uint64_t psld_statistics_count(const psld_statistics *statistics)
     return statistics->count + statistics->waiting;
 }
 
-static int is_finished(const psld_statistics *statistics)
+static int is_statistics_finished(const psld_statistics *statistics)
 {
     return statistics->block == NULL;
 }
 
 const double *psld_statistics_mean(const psld_statistics *statistics)
 {
-    return is_finished(statistics) ? statistics->mean : NULL;
+    return is_statistics_finished(statistics) ? statistics->mean : NULL;
 }
 
 const double *psld_statistics_cov(const psld_statistics *statistics)
 {
-    return is_finished(statistics) ? statistics->cov : NULL;
+    return is_statistics_finished(statistics) ? statistics->cov : NULL;
 }
 
 psld_status psld_statistics_check(const psld_statistics *statistics)
 {
-    if (is_finished(statistics)) return PSLD_OK;
+    if (is_statistics_finished(statistics)) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "statistics: expected finished ones, found %llu rows that more may follow",
                      (unsigned long long)psld_statistics_count(statistics));
 }
@@ -100,7 +100,7 @@ static void centre_block(psld_statistics *s, double *mean)
         for (size_t j = 0; j < s->dim; j++) s->block[i * s->dim + j] -= mean[j];
 }
 
-static psld_status take_block(psld_statistics *s)
+static psld_status join_block(psld_statistics *s)
 {
     if (s->waiting == 0) return PSLD_OK;
     double *apart = psld_alloc(s->dim, sizeof *apart), before = (double)s->count, now = (double)s->waiting;
@@ -125,7 +125,7 @@ static psld_status take_block(psld_statistics *s)
 psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const float *features)
 {
     size_t dim = statistics->dim;
-    if (is_finished(statistics))
+    if (is_statistics_finished(statistics))
         return psld_fail(PSLD_BAD_ARGUMENT, "statistics: finished, and cannot take %zu more rows", n);
     for (size_t i = 0; i < n; i++) {
         double *row = statistics->block + statistics->waiting * dim;
@@ -135,7 +135,7 @@ psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const flo
                 return psld_fail(PSLD_BAD_INPUT, "features: number %zu of row %llu is not finite", j,
                                  (unsigned long long)psld_statistics_count(statistics));
         }
-        if (++statistics->waiting == BLOCK) PSLD_TRY(take_block(statistics));
+        if (++statistics->waiting == BLOCK) PSLD_TRY(join_block(statistics));
     }
     return PSLD_OK;
 }
@@ -143,10 +143,10 @@ psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const flo
 psld_status psld_statistics_finish(psld_statistics *statistics)
 {
     uint64_t count = psld_statistics_count(statistics);
-    if (is_finished(statistics)) return PSLD_OK;
+    if (is_statistics_finished(statistics)) return PSLD_OK;
     if (count < 2)
         return psld_fail(PSLD_BAD_INPUT, "a covariance needs at least 2 images, found %llu", (unsigned long long)count);
-    PSLD_TRY(take_block(statistics));
+    PSLD_TRY(join_block(statistics));
     for (size_t i = 0; i < statistics->dim * statistics->dim; i++) statistics->cov[i] /= (double)(count - 1);
     psld_release(statistics->block);
     statistics->block = NULL;
@@ -155,7 +155,7 @@ psld_status psld_statistics_finish(psld_statistics *statistics)
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 
-static psld_status read_numbers(psld_npz *npz, const char *name, psld_array **numbers)
+static psld_status read_statistics_numbers(psld_npz *npz, const char *name, psld_array **numbers)
 {
     psld_array *stored;
     PSLD_TRY(psld_npz_read(npz, name, &stored));
@@ -183,7 +183,7 @@ static psld_status check_symmetric(size_t dim, const double *cov)
     return PSLD_OK;
 }
 
-static psld_status take_arrays(const psld_array *mu, const psld_array *sigma, psld_statistics **statistics)
+static psld_status use_statistics_arrays(const psld_array *mu, const psld_array *sigma, psld_statistics **statistics)
 {
     if (mu->rank != 1) return psld_fail(PSLD_BAD_INPUT, "mu: expected a vector, found %d dimensions", mu->rank);
     size_t dim = mu->shape[0];
@@ -204,9 +204,9 @@ psld_status psld_statistics_load(const char *path, psld_statistics **statistics)
     psld_array *mu = NULL, *sigma = NULL;
     *statistics = NULL;
     PSLD_TRY(psld_npz_open(path, &npz));
-    psld_status status = read_numbers(npz, "mu", &mu);
-    if (status == PSLD_OK) status = read_numbers(npz, "sigma", &sigma);
-    if (status == PSLD_OK) status = take_arrays(mu, sigma, statistics);
+    psld_status status = read_statistics_numbers(npz, "mu", &mu);
+    if (status == PSLD_OK) status = read_statistics_numbers(npz, "sigma", &sigma);
+    if (status == PSLD_OK) status = use_statistics_arrays(mu, sigma, statistics);
     if (status != PSLD_OK && status != PSLD_NO_MEMORY && !strstr(psld_error_text(), path))
         psld_fail_in(status, "%s", path);
     psld_array_free(mu);

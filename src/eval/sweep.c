@@ -97,7 +97,7 @@ static psld_status read_texts(const psld_node *node, const char *fallback, texts
     return check_different(node, list);
 }
 
-static psld_status read_number(const psld_node *node, double least, double most, int whole, numbers *list)
+static psld_status read_sweep_number(const psld_node *node, double least, double most, int whole, numbers *list)
 {
     double value;
     PSLD_TRY(psld_node_number(node, &value));
@@ -110,14 +110,14 @@ static psld_status read_number(const psld_node *node, double least, double most,
     return PSLD_OK;
 }
 
-static psld_status read_list(const psld_node *node, double least, double most, int whole, numbers *list)
+static psld_status read_sweep_numbers(const psld_node *node, double least, double most, int whole, numbers *list)
 {
     list->count = 0;
     if (!node) return PSLD_OK;
-    if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) return read_number(node, least, most, whole, list);
+    if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) return read_sweep_number(node, least, most, whole, list);
     size_t count = psld_node_size(node);
     if (count == 0 || count > MAX_LIST) return psld_node_fail(node, "expected a list of 1 to %d numbers", MAX_LIST);
-    for (size_t i = 0; i < count; i++) PSLD_TRY(read_number(psld_node_at(node, i), least, most, whole, list));
+    for (size_t i = 0; i < count; i++) PSLD_TRY(read_sweep_number(psld_node_at(node, i), least, most, whole, list));
     return PSLD_OK;
 }
 
@@ -192,9 +192,9 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
     PSLD_TRY(read_texts(psld_node_get(root, "processes"), NULL, &s->processes));
     PSLD_TRY(read_texts(psld_node_get(root, "samplers"), "em", &s->samplers));
     PSLD_TRY(read_texts(psld_node_get(root, "grids"), NULL, &s->grids));
-    PSLD_TRY(read_list(psld_node_get(root, "nfe"), 1, 1e6, 1, &s->nfe));
-    PSLD_TRY(read_list(psld_node_get(root, "tolerances"), 1e-12, 0.5, 0, &s->tolerances));
-    PSLD_TRY(read_list(psld_node_get(root, "seeds"), 0, 9e15, 1, &s->seeds));
+    PSLD_TRY(read_sweep_numbers(psld_node_get(root, "nfe"), 1, 1e6, 1, &s->nfe));
+    PSLD_TRY(read_sweep_numbers(psld_node_get(root, "tolerances"), 1e-12, 0.5, 0, &s->tolerances));
+    PSLD_TRY(read_sweep_numbers(psld_node_get(root, "seeds"), 0, 9e15, 1, &s->seeds));
     PSLD_TRY(read_text(root, "name", s->path, &s->name));
     PSLD_TRY(read_text(root, "data", NULL, &s->data));
     PSLD_TRY(read_text(root, "weights", NULL, &s->weights));
@@ -309,7 +309,7 @@ static int differ_by_seed_alone(const psld_sweep *s, size_t i, size_t j)
 
 /* Before anything is computed: whether every cell can be, and what models, data and weights are. Results are kept by what
  * these are, since their names stay the same when a model is trained on or a file is edited. */
-static psld_status look_ahead(psld_sweep *s)
+static psld_status check_all_cells(psld_sweep *s)
 {
     if (s->data) PSLD_TRY(psld_path_identity(s->data, &s->data_identity));
     if (s->weights) PSLD_TRY(psld_path_identity(s->weights, &s->weights_identity));
@@ -337,7 +337,7 @@ static psld_status open_sweep(const char *path, const char *const *overrides, si
     s->fingerprint = s->model_of ? psld_alloc(s->cell_count, sizeof *s->fingerprint) : NULL;
     if (!s->fingerprint) return PSLD_NO_MEMORY;
     PSLD_TRY(add_cells(s, s->cells));
-    return look_ahead(s);
+    return check_all_cells(s);
 }
 
 psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count, psld_sweep **sweep)
@@ -451,7 +451,7 @@ static psld_status exact_draws(const psld_model *model, size_t count, psld_array
 }
 
 /* The data become features, or moments where they are enough. */
-static psld_status reduce(psld_sweep *s, psld_set *data, psld_progress_fn progress, void *user)
+static psld_status reduce_data(psld_sweep *s, psld_set *data, psld_progress_fn progress, void *user)
 {
     unsigned rows_needed = s->metrics & psld_metrics_that(psld_metric_needs_rows);
     if (rows_needed) {
@@ -464,7 +464,7 @@ static psld_status reduce(psld_sweep *s, psld_set *data, psld_progress_fn progre
     return psld_set_of_statistics(statistics, s->data, &s->real);
 }
 
-static psld_status open_set(const psld_sweep *s, const char *path, psld_set **set)
+static psld_status open_image_set(const psld_sweep *s, const char *path, psld_set **set)
 {
     psld_data_options options;
     psld_data_defaults(&options);
@@ -474,23 +474,23 @@ static psld_status open_set(const psld_sweep *s, const char *path, psld_set **se
     return psld_set_open_as(path, 0, &options, set);
 }
 
-static psld_status open_data(psld_sweep *s, psld_progress_fn progress, void *user)
+static psld_status open_sweep_data(psld_sweep *s, psld_progress_fn progress, void *user)
 {
     psld_set *data;
     psld_array *rows;
     if (s->weights && !s->features) PSLD_TRY(psld_features_open(s->weights, &s->features));
-    if (s->inpaint_images && !s->known) PSLD_TRY(open_set(s, s->inpaint_images, &s->known));
+    if (s->inpaint_images && !s->known) PSLD_TRY(open_image_set(s, s->inpaint_images, &s->known));
     if (s->masks_path && !s->masks) PSLD_TRY(psld_set_open(s->masks_path, 0, &s->masks));
     if (!s->data) {
         PSLD_TRY(exact_draws(s->model, 4 * (size_t)s->number, &rows));
         return psld_set_of_rows(rows, "exact draws", &s->real);
     }
-    PSLD_TRY(open_set(s, s->data, &data));
+    PSLD_TRY(open_image_set(s, s->data, &data));
     if (data->kind == PSLD_SET_STATISTICS) {
         s->real = data;
         return PSLD_OK;
     }
-    psld_status status = reduce(s, data, progress, user);
+    psld_status status = reduce_data(s, data, progress, user);
     psld_set_free(data);
     return status;
 }
@@ -516,7 +516,7 @@ psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn pro
     if (sweep->model_fingerprint != sweep->fingerprint[index])
         return psld_fail(PSLD_BAD_INPUT, "%s: has changed since the sweep began",
                          sweep->models.text[sweep->model_of[index]]);
-    if (!sweep->real) PSLD_TRY(open_data(sweep, progress, user));
+    if (!sweep->real) PSLD_TRY(open_sweep_data(sweep, progress, user));
     double began = psld_seconds();
     PSLD_TRY(make_samples(sweep, index, &samples));
     psld_compare_defaults(&options);

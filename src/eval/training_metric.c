@@ -70,7 +70,7 @@ static psld_status find_points(const psld_array *x, size_t *dim, double **points
     return PSLD_OK;
 }
 
-static psld_status refer(void *state, const psld_array *data)
+static psld_status set_reference(void *state, const psld_array *data)
 {
     distance *d = state;
     if (d->features) return find_statistics(d->features, data, &d->real);
@@ -78,7 +78,7 @@ static psld_status refer(void *state, const psld_array *data)
     return find_points(data, &d->dim, &d->points);
 }
 
-static psld_status measure(void *state, const psld_array *samples, double *found)
+static psld_status measure_samples(void *state, const psld_array *samples, double *found)
 {
     const distance *d = state;
     psld_status status;
@@ -99,6 +99,6 @@ static psld_status measure(void *state, const psld_array *samples, double *found
 
 const psld_training_metric *psld_training_distance(void)
 {
-    static const psld_training_metric metric = {open_distance, refer, measure, close_distance};
+    static const psld_training_metric metric = {open_distance, set_reference, measure_samples, close_distance};
     return &metric;
 }

@@ -30,7 +30,7 @@ static void contribute(sweep *s, psld_id id, psld_id d)
     s->d[id] = s->d[id] == PSLD_NONE ? d : psld_nn_sum(s->graph, s->d[id], d, 1);
 }
 
-static psld_status visit(sweep *s, psld_id id)
+static psld_status visit_node(sweep *s, psld_id id)
 {
     psld_graph_node node = s->graph->nodes[id];
     const psld_op_rule *rule = psld_op_rule_of(node.op);
@@ -53,13 +53,13 @@ static psld_status visit(sweep *s, psld_id id)
 }
 
 /* A copy, where two results would be one node: each may be asked to lie in a place of its own. */
-static psld_id copy(psld_graph *graph, psld_id x)
+static psld_id copy_node(psld_graph *graph, psld_id x)
 {
     psld_attributes by_one = {.scale = {1}};
     return psld_graph_add(graph, PSLD_OP_SCALE, 1, &x, &by_one, NULL);
 }
 
-static void collect(sweep *s, psld_id seed, const psld_id *by, size_t count, psld_id *gradient)
+static void collect_gradients(sweep *s, psld_id seed, const psld_id *by, size_t count, psld_id *gradient)
 {
     for (size_t i = 0; i < count && s->graph->status == PSLD_OK; i++) {
         int taken = s->d[by[i]] == seed;
@@ -68,7 +68,7 @@ static void collect(sweep *s, psld_id seed, const psld_id *by, size_t count, psl
         if (gradient[i] == PSLD_NONE)
             gradient[i] = psld_nn_fill(s->graph, psld_graph_shape(s->graph, by[i]), 0);
         else if (taken)
-            gradient[i] = copy(s->graph, gradient[i]);
+            gradient[i] = copy_node(s->graph, gradient[i]);
     }
 }
 
@@ -86,10 +86,10 @@ psld_status psld_gradient(psld_graph *graph, psld_id output, psld_id seed, const
         mark_needed(&s, by, count);
         s.d[output] = seed;
         for (psld_id id = output; id >= 0 && status == PSLD_OK; id--)
-            if (s.d[id] != PSLD_NONE) status = visit(&s, id);
+            if (s.d[id] != PSLD_NONE) status = visit_node(&s, id);
     }
     if (status == PSLD_OK) {
-        collect(&s, seed, by, count, gradient);
+        collect_gradients(&s, seed, by, count, gradient);
         status = graph->status;
     }
     psld_release(s.needed);

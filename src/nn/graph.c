@@ -52,7 +52,7 @@ psld_shape psld_graph_shape(const psld_graph *graph, psld_id id)
     return graph->nodes[id].shape;
 }
 
-static psld_status check_size(psld_shape s)
+static psld_status check_tensor_size(psld_shape s)
 {
     int side[4] = {s.n > 0 ? s.n : 1, s.c, s.h, s.w};
     size_t count = 1;
@@ -65,10 +65,10 @@ static psld_status check_size(psld_shape s)
     return PSLD_OK;
 }
 
-static psld_status append(psld_graph *graph, const psld_graph_node *node)
+static psld_status append_node(psld_graph *graph, const psld_graph_node *node)
 {
     void *nodes = graph->nodes;
-    PSLD_TRY(check_size(node->shape));
+    PSLD_TRY(check_tensor_size(node->shape));
     if (graph->count >= MAX_NODES) return psld_fail(PSLD_BAD_ARGUMENT, "network: more than %d operations", MAX_NODES);
     PSLD_TRY(psld_grow(&nodes, &graph->capacity, graph->count + 1, sizeof *graph->nodes));
     graph->nodes = nodes;
@@ -90,7 +90,7 @@ psld_id psld_graph_add(psld_graph *graph, psld_op op, int inputs, const psld_id 
     if (attributes) node.attributes = *attributes;
     if (shape) node.shape = *shape;
     psld_status status = rule->shape(graph, &node);
-    if (status == PSLD_OK) status = append(graph, &node);
+    if (status == PSLD_OK) status = append_node(graph, &node);
     return status == PSLD_OK ? (psld_id)graph->count - 1 : psld_graph_fail(graph, status);
 }
 
@@ -98,7 +98,7 @@ psld_id psld_graph_input(psld_graph *graph, int c, int h, int w)
 {
     psld_graph_node node = {.op = PSLD_OP_INPUT, .shape = {0, c, h, w}, .parameter = PSLD_NONE};
     if (graph->status != PSLD_OK) return PSLD_NONE;
-    psld_status status = append(graph, &node);
+    psld_status status = append_node(graph, &node);
     return status == PSLD_OK ? (psld_id)graph->count - 1 : psld_graph_fail(graph, status);
 }
 
@@ -120,7 +120,7 @@ static psld_status make_parameter(const char *name, int rank, const int *shape, 
     p->trained = 1;
     for (int i = 0; i < rank; i++) p->shape[i] = side[rank == 1 ? 1 : i] = shape[i];
     *node = (psld_graph_node){.op = PSLD_OP_PARAMETER, .shape = {side[0], side[1], side[2], side[3]}};
-    PSLD_TRY(check_size(node->shape));
+    PSLD_TRY(check_tensor_size(node->shape));
     p->count = psld_shape_count(node->shape);
     return PSLD_OK;
 }
@@ -143,7 +143,7 @@ static psld_status add_parameter(psld_graph *graph, psld_parameter *p, psld_grap
     PSLD_TRY(psld_grow(&list, &graph->parameter_capacity, graph->parameter_count + 1, sizeof *graph->parameters));
     graph->parameters = list;
     node->parameter = (int)graph->parameter_count;
-    PSLD_TRY(append(graph, node));
+    PSLD_TRY(append_node(graph, node));
     p->id = (psld_id)graph->count - 1;
     p->offset = graph->parameter_elements;
     graph->parameter_elements += (p->count + PARAMETER_ALIGNMENT - 1) / PARAMETER_ALIGNMENT * PARAMETER_ALIGNMENT;

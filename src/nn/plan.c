@@ -76,7 +76,7 @@ static void find_lifetimes(maker *m)
 }
 
 /* Buffers and layouts of all nodes, without offsets in the arena. */
-static psld_status lay_out(maker *m)
+static psld_status lay_out_nodes(maker *m)
 {
     psld_plan *plan = m->plan;
     for (size_t i = 0; i < plan->node_count; i++) {
@@ -105,7 +105,7 @@ static psld_status lay_out(maker *m)
 }
 
 /* Whether what lies there changes only with the parameters. */
-static int lasts(const psld_location *place)
+static int is_kept(const psld_location *place)
 {
     return place->buffer == PSLD_IN_PARAMETERS || place->buffer == PSLD_IN_KEPT;
 }
@@ -116,7 +116,7 @@ static int is_constant(const maker *m, psld_id id)
     const psld_plan_node *work = &m->work[id];
     if (!work->live || work->pinned || !work->inputs || m->graph->nodes[id].shape.n == 0) return 0;
     for (int i = 0; i < work->inputs; i++)
-        if (work->from[i] != PSLD_NONE && !lasts(&m->plan->places[work->from[i]])) return 0;
+        if (work->from[i] != PSLD_NONE && !is_kept(&m->plan->places[work->from[i]])) return 0;
     return 1;
 }
 
@@ -227,7 +227,7 @@ static void make_extra(psld_plan *plan, int step, psld_step_memory *extra)
 static int keep_packed(psld_plan *plan, psld_step *step, size_t *left)
 {
     size_t bytes = step->packed.size * plan->element;
-    if (!bytes || bytes > *left || !lasts(&step->in[1])) return 0;
+    if (!bytes || bytes > *left || !is_kept(&step->in[1])) return 0;
     *left -= bytes;
     step->packed.region = PSLD_NONE;
     step->packed.offset = plan->kept;
@@ -267,13 +267,13 @@ static void set_offsets(psld_plan *plan)
 
 /* ---- Places in the arena ----------------------------------------------------------------------------------------- */
 
-static int together(const psld_region *a, const psld_region *b)
+static int alive_together(const psld_region *a, const psld_region *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
 /* Larger ones first; then by time, so that the order is one and the same everywhere. */
-static int by_size(const void *left, const void *right)
+static int compare_region_size(const void *left, const void *right)
 {
     const psld_region *const *a = left, *const *b = right;
     if ((*a)->size != (*b)->size) return (*a)->size < (*b)->size ? 1 : -1;
@@ -287,7 +287,7 @@ static size_t best_gap(psld_region *const *placed, size_t count, const psld_regi
     size_t end = 0, best = SIZE_MAX, best_gap_size = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         const psld_region *other = placed[i];
-        if (!together(region, other)) continue;
+        if (!alive_together(region, other)) continue;
         if (other->offset > end && other->offset - end >= region->size && other->offset - end < best_gap_size) {
             best = end;
             best_gap_size = other->offset - end;
@@ -304,7 +304,7 @@ static psld_status place_regions(psld_plan *plan)
     if (!order) return PSLD_NO_MEMORY;
     psld_region **placed = order + count;
     for (size_t i = 0; i < count; i++) order[i] = &plan->regions[i];
-    qsort(order, count, sizeof *order, by_size);
+    qsort(order, count, sizeof *order, compare_region_size);
     for (size_t i = 0; i < count; i++) {
         psld_region *region = order[i];
         region->offset = best_gap(placed, i, region);
@@ -337,7 +337,7 @@ static psld_status find_bound(psld_plan *plan)
 
 /* ---- Plans ------------------------------------------------------------------------------------------------------- */
 
-static psld_status allocate(maker *m)
+static psld_status allocate_plan(maker *m)
 {
     psld_plan *plan = m->plan;
     size_t nodes = plan->node_count;
@@ -352,13 +352,13 @@ static psld_status allocate(maker *m)
     return all ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-static psld_status make(maker *m, const psld_plan_options *options)
+static psld_status build_plan(maker *m, const psld_plan_options *options)
 {
     size_t left = options->store;
-    PSLD_TRY(allocate(m));
+    PSLD_TRY(allocate_plan(m));
     PSLD_TRY(make_work(m, options->passes));
     find_lifetimes(m);
-    PSLD_TRY(lay_out(m));
+    PSLD_TRY(lay_out_nodes(m));
     keep_constants(m, &left);
     make_regions(m);
     make_steps(m, &left);
@@ -381,7 +381,7 @@ psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *o
     made->node_count = graph->count;
     made->parameters = graph->parameter_elements;
     maker m = {.graph = graph, .outputs = outputs, .output_count = count, .plan = made};
-    psld_status status = make(&m, options);
+    psld_status status = build_plan(&m, options);
     psld_release(m.work);
     psld_release(m.step_of);
     psld_release(m.last);
@@ -432,7 +432,7 @@ psld_status psld_plan_check(const psld_plan *plan)
     for (size_t i = 0; i < plan->region_count; i++)
         for (size_t j = 0; j < i; j++) {
             const psld_region *a = &plan->regions[i], *b = &plan->regions[j];
-            if (together(a, b) && a->offset < b->offset + b->size && b->offset < a->offset + a->size)
+            if (alive_together(a, b) && a->offset < b->offset + b->size && b->offset < a->offset + a->size)
                 return psld_fail(PSLD_BAD_ARGUMENT, "plan: regions %zu and %zu overlap", j, i);
         }
     for (size_t i = 0; i < plan->step_count; i++) {

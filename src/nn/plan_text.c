@@ -30,9 +30,9 @@ typedef struct writer {
     psld_status status;
 } writer;
 
-static void put(writer *w, const char *format, ...) PSLD_PRINTF(2, 3);
+static void plan_print(writer *w, const char *format, ...) PSLD_PRINTF(2, 3);
 
-static void put(writer *w, const char *format, ...)
+static void plan_print(writer *w, const char *format, ...)
 {
     char line[256];
     va_list args;
@@ -48,7 +48,7 @@ static void put(writer *w, const char *format, ...)
     w->length += added;
 }
 
-static const char *shape_text(psld_shape s, char *text, size_t size)
+static const char *plan_shape_text(psld_shape s, char *text, size_t size)
 {
     if (s.n > 0)
         snprintf(text, size, "[%d][%d][%d][%d]", s.n, s.c, s.h, s.w);
@@ -57,52 +57,54 @@ static const char *shape_text(psld_shape s, char *text, size_t size)
     return text;
 }
 
-static void put_place(writer *w, const psld_plan *plan, const psld_location *place)
+static void print_plan_place(writer *w, const psld_plan *plan, const psld_location *place)
 {
     static const char *const buffers[] = {"arena", "parameters", "gradients", "kept"};
-    put(w, "%s+%zu", buffers[place->buffer], place->offset * plan->element);
+    plan_print(w, "%s+%zu", buffers[place->buffer], place->offset * plan->element);
 }
 
-static void put_finish(writer *w, const psld_step *step)
+static void print_plan_finish(writer *w, const psld_step *step)
 {
     static const char *const names[] = {"bias", "vector", "residual", "scale", "relu"};
     if (step->op != PSLD_OP_CONV && step->op != PSLD_OP_CONV_DX) return;
     for (int i = 0; i < 5; i++)
-        if (step->attributes.conv.finish >> i & 1) put(w, " +%s", names[i]);
+        if (step->attributes.conv.finish >> i & 1) plan_print(w, " +%s", names[i]);
 }
 
-static void put_step(writer *w, const psld_plan *plan, size_t i, const double *seconds, int n)
+static void print_plan_step(writer *w, const psld_plan *plan, size_t i, const double *seconds, int n)
 {
     const psld_step *step = &plan->steps[i];
     char shape[64];
-    put(w, "%5zu  %-18s %-22s %9.3f  ", i, step->kernel.name, shape_text(step->out.shape, shape, sizeof shape),
-        step_flops(step) * 1e-6);
-    if (seconds) put(w, "%9.3f %8.1f  ", seconds[i] * 1e3, step_flops(step) * n / fmax(seconds[i], 1e-12) * 1e-9);
-    put_place(w, plan, &step->out);
-    put(w, " <-");
+    plan_print(w, "%5zu  %-18s %-22s %9.3f  ", i, step->kernel.name,
+               plan_shape_text(step->out.shape, shape, sizeof shape), step_flops(step) * 1e-6);
+    if (seconds)
+        plan_print(w, "%9.3f %8.1f  ", seconds[i] * 1e3, step_flops(step) * n / fmax(seconds[i], 1e-12) * 1e-9);
+    print_plan_place(w, plan, &step->out);
+    plan_print(w, " <-");
     for (int j = 0; j < step->inputs; j++) {
         if (step->from[j] == PSLD_NONE) continue;
-        put(w, " ");
-        put_place(w, plan, &step->in[j]);
+        plan_print(w, " ");
+        print_plan_place(w, plan, &step->in[j]);
     }
-    put_finish(w, step);
-    if (step->scratch.size) put(w, " scratch %zu", step->scratch.size * plan->element);
+    print_plan_finish(w, step);
+    if (step->scratch.size) plan_print(w, " scratch %zu", step->scratch.size * plan->element);
     if (step->packed.size)
-        put(w, " packed %zu%s", step->packed.size * plan->element, step->packed.region == PSLD_NONE ? " kept" : "");
-    put(w, "\n");
+        plan_print(w, " packed %zu%s", step->packed.size * plan->element,
+                   step->packed.region == PSLD_NONE ? " kept" : "");
+    plan_print(w, "\n");
 }
 
 psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, char **text)
 {
     writer w = {0};
-    put(&w, "backend %s, batch %d, %zu steps, %.3f Gflop a sample\n", plan->backend->name, plan->batch,
-        plan->step_count, psld_plan_flops(plan, 1) * 1e-9);
-    put(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n",
-        (double)(plan->arena * plan->element) * 1e-6, (double)(plan->bound * plan->element) * 1e-6,
-        (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->kept * plan->element) * 1e-6);
-    put(&w, " step  kernel             result a sample           Mflop  %splace in bytes\n",
-        seconds ? "       ms   Gflop/s  " : "");
-    for (size_t i = 0; i < plan->step_count; i++) put_step(&w, plan, i, seconds, n);
+    plan_print(&w, "backend %s, batch %d, %zu steps, %.3f Gflop a sample\n", plan->backend->name, plan->batch,
+               plan->step_count, psld_plan_flops(plan, 1) * 1e-9);
+    plan_print(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n",
+               (double)(plan->arena * plan->element) * 1e-6, (double)(plan->bound * plan->element) * 1e-6,
+               (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->kept * plan->element) * 1e-6);
+    plan_print(&w, " step  kernel             result a sample           Mflop  %splace in bytes\n",
+               seconds ? "       ms   Gflop/s  " : "");
+    for (size_t i = 0; i < plan->step_count; i++) print_plan_step(&w, plan, i, seconds, n);
     if (w.status != PSLD_OK) {
         psld_release(w.text);
         w.text = NULL;
@@ -111,7 +113,7 @@ psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, 
     return w.status;
 }
 
-static int by_seconds(const void *a, const void *b)
+static int compare_seconds(const void *a, const void *b)
 {
     double x = ((const psld_kernel_time *)a)->seconds, y = ((const psld_kernel_time *)b)->seconds;
     return (x < y) - (x > y);
@@ -147,6 +149,6 @@ size_t psld_plan_kinds(const psld_plan *plan, const double *seconds, int n, size
         kinds[k].seconds += seconds[i] / n;
         kinds[k].flops += step_flops(&plan->steps[i]);
     }
-    qsort(kinds, count, sizeof *kinds, by_seconds);
+    qsort(kinds, count, sizeof *kinds, compare_seconds);
     return count;
 }

@@ -40,7 +40,7 @@ static void span_add(span *s, double t)
 }
 
 /* Whether a value is within bounds that were fixed; those left free hold everything. */
-static int within(const double *bound, double value)
+static int is_within_fixed(const double *bound, double value)
 {
     double lo = fmin(bound[0], bound[1]), hi = fmax(bound[0], bound[1]);
     if (!isfinite(bound[0]) || !isfinite(bound[1])) return 1;
@@ -48,18 +48,18 @@ static int within(const double *bound, double value)
 }
 
 /* What the points of a curve need: each must have a place on both axes, and one axis follows what the other shows. */
-static void add_series(const psld_panel *panel, const psld_mark *mark, span *xs, span *ys)
+static void range_add_series(const psld_panel *panel, const psld_mark *mark, span *xs, span *ys)
 {
     double tx = 0, ty = 0;
     for (size_t i = 0; i < mark->count; i++) {
         if (!to_t(panel->flags & PSLD_LOG_X, mark->x[i], &tx) || !to_t(panel->flags & PSLD_LOG_Y, mark->y[i], &ty))
             continue;
-        if (within(panel->range + 2, mark->y[i])) span_add(xs, tx);
-        if (within(panel->range, mark->x[i])) span_add(ys, ty);
+        if (is_within_fixed(panel->range + 2, mark->y[i])) span_add(xs, tx);
+        if (is_within_fixed(panel->range, mark->x[i])) span_add(ys, ty);
     }
 }
 
-static void add_density(const psld_panel *panel, const psld_mark *mark, span *xs, span *ys)
+static void range_add_density(const psld_panel *panel, const psld_mark *mark, span *xs, span *ys)
 {
     double t = 0;
     for (int i = 0; i < 2; i++) {
@@ -69,7 +69,7 @@ static void add_density(const psld_panel *panel, const psld_mark *mark, span *xs
 }
 
 /* A range of no width, or of rounding errors only, becomes one around its middle. */
-static void widen(psld_axis *axis)
+static void widen_range(psld_axis *axis)
 {
     double middle = axis->lo / 2 + axis->hi / 2, size = fmax(fabs(axis->lo), fabs(axis->hi));
     double least = fmax(narrowest, narrowest_part * (axis->log ? fmax(size, 1) : size));
@@ -80,7 +80,7 @@ static void widen(psld_axis *axis)
 }
 
 /* `data` get some air around them; a map fills the frame to its edge. */
-static void fit(psld_axis *axis, span data, span map, const double *bound, double padding)
+static void fit_range(psld_axis *axis, span data, span map, const double *bound, double padding)
 {
     double t = 0, air = data.lo <= data.hi ? padding * (data.hi - data.lo) : 0;
     int known[2] = {0, 0};
@@ -98,7 +98,7 @@ static void fit(psld_axis *axis, span data, span map, const double *bound, doubl
     /* Only one end is fixed, and no data are on its other side. */
     if (axis->lo > axis->hi && known[0]) axis->hi = axis->lo;
     if (axis->lo > axis->hi) axis->lo = axis->hi;
-    widen(axis);
+    widen_range(axis);
 }
 
 void psld_axes_fit(const psld_panel *panel, psld_axis *x, psld_axis *y)
@@ -110,12 +110,12 @@ void psld_axes_fit(const psld_panel *panel, psld_axis *x, psld_axis *y)
     y->log = (panel->flags & PSLD_LOG_Y) != 0;
     for (size_t i = 0; i < panel->count; i++) {
         if (panel->marks[i].kind == PSLD_MARK_DENSITY)
-            add_density(panel, &panel->marks[i], &map[0], &map[1]);
+            range_add_density(panel, &panel->marks[i], &map[0], &map[1]);
         else
-            add_series(panel, &panel->marks[i], &data[0], &data[1]);
+            range_add_series(panel, &panel->marks[i], &data[0], &data[1]);
     }
-    fit(x, data[0], map[0], panel->range, x_padding);
-    fit(y, data[1], map[1], panel->range + 2, y_padding);
+    fit_range(x, data[0], map[0], panel->range, x_padding);
+    fit_range(y, data[1], map[1], panel->range + 2, y_padding);
 }
 
 void psld_axis_stretch(psld_axis *axis, double width)
@@ -123,7 +123,7 @@ void psld_axis_stretch(psld_axis *axis, double width)
     double middle = axis->lo / 2 + axis->hi / 2;
     axis->lo = middle - width / 2;
     axis->hi = middle + width / 2;
-    widen(axis);
+    widen_range(axis);
 }
 
 void psld_axis_set(psld_axis *axis, double at_lo, double at_hi)

@@ -27,7 +27,7 @@ static void set_font(cairo_t *cr, double size, int bold)
 }
 
 /* Copies bytes up to `end`, as many as fit without splitting a character; returns their number. */
-static size_t take(const char *text, const char *end, char *piece, size_t room)
+static size_t copy_characters(const char *text, const char *end, char *piece, size_t room)
 {
     size_t n = (size_t)(end - text);
     if (n > room - 1)
@@ -46,7 +46,7 @@ static const char *part_end(const char *text, int script)
     return s;
 }
 
-static double walk_piece(cairo_t *cr, const char *piece, int show)
+static double show_text_part(cairo_t *cr, const char *piece, int show)
 {
     cairo_text_extents_t extents;
     cairo_text_extents(cr, piece, &extents);
@@ -55,7 +55,7 @@ static double walk_piece(cairo_t *cr, const char *piece, int show)
 }
 
 /* Advance of a text with scripts; shows it from the current point on, too, if told. */
-static double walk_text(cairo_t *cr, const char *text, double size, int bold, int show)
+static double show_text(cairo_t *cr, const char *text, double size, int bold, int show)
 {
     double advance = 0;
     while (*text) {
@@ -66,13 +66,13 @@ static double walk_text(cairo_t *cr, const char *text, double size, int bold, in
         set_font(cr, script ? 0.72 * size : size, bold);
         if (show) cairo_rel_move_to(cr, 0, shift);
         if (script && *text == '-') { /* an exponent: a minus sign is longer than a hyphen */
-            advance += walk_piece(cr, "\xe2\x88\x92", show);
+            advance += show_text_part(cr, "\xe2\x88\x92", show);
             text++;
         }
         while (text < end) {
             char piece[256];
-            text += take(text, end, piece, sizeof piece);
-            advance += walk_piece(cr, piece, show);
+            text += copy_characters(text, end, piece, sizeof piece);
+            advance += show_text_part(cr, piece, show);
         }
         if (show) cairo_rel_move_to(cr, 0, -shift);
         if (script) text++;
@@ -82,20 +82,20 @@ static double walk_text(cairo_t *cr, const char *text, double size, int bold, in
 
 static double text_width(cairo_t *cr, const char *text, double size)
 {
-    return walk_text(cr, text, size, 0, 0);
+    return show_text(cr, text, size, 0, 0);
 }
 
 /* Draws with its baseline at y; `align` 0, 0.5, 1 puts its left end, middle, right end at x. Shrinks to `room`. */
-static void put_text(cairo_t *cr, const char *text, double x, double y, double align, double size, int bold,
-                     double room)
+static void draw_text(cairo_t *cr, const char *text, double x, double y, double align, double size, int bold,
+                      double room)
 {
-    double width = walk_text(cr, text, size, bold, 0);
+    double width = show_text(cr, text, size, bold, 0);
     if (width > room) {
         size *= fmax(room / width, 0.5);
-        width = walk_text(cr, text, size, bold, 0);
+        width = show_text(cr, text, size, bold, 0);
     }
     cairo_move_to(cr, x - align * width, y);
-    walk_text(cr, text, size, bold, 1);
+    show_text(cr, text, size, bold, 1);
     cairo_new_path(cr);
 }
 
@@ -168,7 +168,7 @@ static void choose_y_ticks(cairo_t *cr, view *v)
 }
 
 /* Makes units equally long: first by a smaller frame, then, not to make it a sliver, by a larger range. */
-static void equalise(view *v)
+static void equalise_units(view *v)
 {
     double width = v->frame.x1 - v->frame.x0, height = v->frame.y1 - v->frame.y0;
     double unit = fmin(width / (v->x.hi - v->x.lo), height / (v->y.hi - v->y.lo));
@@ -192,7 +192,7 @@ static void make_view(cairo_t *cr, const psld_panel *panel, const psld_box *cell
     v->frame.y1 = fmax(floor(cell->y1 - m->bottom), v->frame.y0 + smallest_frame);
     psld_axes_fit(panel, &v->x, &v->y);
     /* A unit and a decade cannot be compared. */
-    if (panel->flags & PSLD_EQUAL_AXES && v->x.log == v->y.log) equalise(v);
+    if (panel->flags & PSLD_EQUAL_AXES && v->x.log == v->y.log) equalise_units(v);
     psld_axis_set(&v->x, v->frame.x0, v->frame.x1);
     psld_axis_set(&v->y, v->frame.y1, v->frame.y0);
     choose_y_ticks(cr, v);
@@ -211,7 +211,7 @@ static void begin_lines(cairo_t *cr, unsigned colour, double width)
 }
 
 /* The middle of the pixel of a .png: a line half a point wide becomes one pixel. */
-static double crisp(double at)
+static double to_pixel_middle(double at)
 {
     return floor(2 * at) / 2 + 0.25;
 }
@@ -228,11 +228,11 @@ static void draw_grid(cairo_t *cr, const view *v)
         if (v->panel->marks[i].kind == PSLD_MARK_DENSITY) return; /* the map would hide half of it */
     begin_lines(cr, grid_grey, 0.5);
     for (int i = 0; i < v->x_ticks.count; i++) {
-        double at = crisp(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at));
+        double at = to_pixel_middle(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at));
         if (v->x_ticks.tick[i].label[0]) add_line(cr, at, v->frame.y0, at, v->frame.y1);
     }
     for (int i = 0; i < v->y_ticks.count; i++) {
-        double at = crisp(psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at));
+        double at = to_pixel_middle(psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at));
         if (v->y_ticks.tick[i].label[0]) add_line(cr, v->frame.x0, at, v->frame.x1, at);
     }
     cairo_stroke(cr);
@@ -242,13 +242,14 @@ static void draw_frame(cairo_t *cr, const view *v)
 {
     const psld_box *f = &v->frame;
     begin_lines(cr, frame_grey, 0.5);
-    cairo_rectangle(cr, crisp(f->x0), crisp(f->y0), crisp(f->x1) - crisp(f->x0), crisp(f->y1) - crisp(f->y0));
+    cairo_rectangle(cr, to_pixel_middle(f->x0), to_pixel_middle(f->y0), to_pixel_middle(f->x1) - to_pixel_middle(f->x0),
+                    to_pixel_middle(f->y1) - to_pixel_middle(f->y0));
     for (int i = 0; i < v->x_ticks.count; i++) {
-        double at = crisp(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at));
+        double at = to_pixel_middle(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at));
         add_line(cr, at, f->y1, at, f->y1 + (v->x_ticks.tick[i].label[0] ? tick_length : minor_length));
     }
     for (int i = 0; i < v->y_ticks.count; i++) {
-        double at = crisp(psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at));
+        double at = to_pixel_middle(psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at));
         add_line(cr, f->x0, at, f->x0 - (v->y_ticks.tick[i].label[0] ? tick_length : minor_length), at);
     }
     cairo_stroke(cr);
@@ -262,14 +263,14 @@ static void draw_tick_labels(cairo_t *cr, const view *v)
     double below = f->y1 + tick_length + 3 + 2 * half_height(tick_size), left = f->x0 - tick_length - 3;
     psld_colour_set(cr, soft_ink, 1);
     for (int i = 0; i < v->x_ticks.count; i++)
-        put_text(cr, v->x_ticks.tick[i].label, psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at), below, 0.5,
-                 tick_size, 0, any_room);
+        draw_text(cr, v->x_ticks.tick[i].label, psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at), below, 0.5,
+                  tick_size, 0, any_room);
     for (int i = 0; i < v->y_ticks.count; i++)
-        put_text(cr, v->y_ticks.tick[i].label, left,
-                 psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at) + half_height(tick_size), 1, tick_size, 0,
-                 any_room);
-    put_text(cr, v->x_ticks.factor, f->x1, below + 1.45 * label_size, 1, tick_size, 0, any_room);
-    put_text(cr, v->y_ticks.factor, left, f->y0 - 7, 1, tick_size, 0, any_room);
+        draw_text(cr, v->y_ticks.tick[i].label, left,
+                  psld_axis_place_tick(&v->y, v->y_ticks.tick[i].at) + half_height(tick_size), 1, tick_size, 0,
+                  any_room);
+    draw_text(cr, v->x_ticks.factor, f->x1, below + 1.45 * label_size, 1, tick_size, 0, any_room);
+    draw_text(cr, v->y_ticks.factor, left, f->y0 - 7, 1, tick_size, 0, any_room);
 }
 
 /* `left` is the margin of the column: labels of y axes stand in line, unless that is far from the ticks. */
@@ -280,14 +281,14 @@ static void draw_titles(cairo_t *cr, const view *v, const psld_box *cell, double
     double middle = (f->y0 + f->y1) / 2, below = f->y1 + tick_length + 3 + 2 * half_height(tick_size);
     double beside = tick_length + 3 + v->label_width + 0.8 * label_size;
     psld_colour_set(cr, ink, 1);
-    if (panel->title) put_text(cr, panel->title, f->x0, f->y0 - 7, 0, title_size, 1, cell->x1 - f->x0 - 4);
+    if (panel->title) draw_text(cr, panel->title, f->x0, f->y0 - 7, 0, title_size, 1, cell->x1 - f->x0 - 4);
     double centre = (f->x0 + f->x1) / 2, room = 2 * fmin(centre - cell->x0, cell->x1 - centre) - 4;
-    if (panel->x_label) put_text(cr, panel->x_label, centre, below + 1.6 * label_size, 0.5, label_size, 0, room);
+    if (panel->x_label) draw_text(cr, panel->x_label, centre, below + 1.6 * label_size, 0.5, label_size, 0, room);
     if (!panel->y_label) return;
     cairo_save(cr);
     cairo_translate(cr, f->x0 - fmax(beside, fmin(left - gap - 0.8 * label_size, beside + 12)), middle);
     cairo_rotate(cr, -2 * atan(1));
-    put_text(cr, panel->y_label, 0, 0, 0.5, label_size, 0, cell->y1 - cell->y0 - gap);
+    draw_text(cr, panel->y_label, 0, 0, 0.5, label_size, 0, cell->y1 - cell->y0 - gap);
     cairo_restore(cr);
 }
 
@@ -380,7 +381,7 @@ static void draw_legend(cairo_t *cr, const view *v)
         double y = legend_pad - 1.5 + (line % l.rows + 0.5) * legend_line;
         psld_mark_sample(cr, mark, x, y, l.sample_width);
         psld_colour_set(cr, ink, 1);
-        put_text(cr, mark->label, x + l.sample_width + 5, y + half_height(tick_size), 0, tick_size, 0, any_room);
+        draw_text(cr, mark->label, x + l.sample_width + 5, y + half_height(tick_size), 0, tick_size, 0, any_room);
         line++;
     }
     cairo_restore(cr);
@@ -450,7 +451,7 @@ static void find_margins(cairo_t *cr, const psld_figure *figure, margins *m, vie
     }
 }
 
-static void set_up(cairo_t *cr)
+static void set_up_page(cairo_t *cr)
 {
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
@@ -476,11 +477,12 @@ psld_status psld_figure_draw(const psld_canvas *canvas, const psld_figure *figur
     margins *m = psld_alloc(longer, sizeof *m);
     view *v = psld_alloc(1, sizeof *v);
     if (!m || !v) PSLD_TRY_OR(end, PSLD_NO_MEMORY);
-    set_up(canvas->cr);
+    set_up_page(canvas->cr);
     psld_figure_size(figure, &width, &height);
     psld_colour_set(canvas->cr, ink, 1);
     if (figure->title)
-        put_text(canvas->cr, figure->title, width / 2, gap + page_title_size, 0.5, page_title_size, 1, width - 2 * gap);
+        draw_text(canvas->cr, figure->title, width / 2, gap + page_title_size, 0.5, page_title_size, 1,
+                  width - 2 * gap);
     find_margins(canvas->cr, figure, m, v);
     for (int i = 0; i < figure->rows * figure->columns && status == PSLD_OK; i++) {
         const margins *row = &m[i / figure->columns], *column = &m[i % figure->columns];

@@ -62,7 +62,7 @@ static void record_text(psld_figure *figure, char **slot, const char *text)
     if (!*slot) keep_failure(figure, PSLD_NO_MEMORY);
 }
 
-static psld_status check_size(int rows, int columns, double width, double height)
+static psld_status check_figure_size(int rows, int columns, double width, double height)
 {
     if (rows < 1 || columns < 1 || rows > MAX_PANELS_A_SIDE || columns > MAX_PANELS_A_SIDE)
         return psld_fail(PSLD_BAD_ARGUMENT, "figure of %d x %d panels: expected 1 to %d each way", rows, columns,
@@ -79,7 +79,7 @@ psld_figure *psld_figure_create(const char *title, int rows, int columns, double
 {
     psld_figure *figure = psld_alloc(1, sizeof *figure);
     if (!figure) return NULL;
-    keep_failure(figure, check_size(rows, columns, panel_width, panel_height));
+    keep_failure(figure, check_figure_size(rows, columns, panel_width, panel_height));
     if (figure->status != PSLD_OK) return figure;
     figure->panel_width = panel_width;
     figure->panel_height = panel_height;
@@ -134,7 +134,7 @@ psld_panel *psld_figure_panel(psld_figure *figure, int row, int column)
 }
 
 /* Whether there is a panel to record in. */
-static int begin(psld_panel *panel)
+static int begin_recording(psld_panel *panel)
 {
     if (!panel || panel->figure->status != PSLD_OK) return 0;
     panel->used = 1;
@@ -143,7 +143,7 @@ static int begin(psld_panel *panel)
 
 void psld_panel_frame(psld_panel *panel, const char *title, const char *x_label, const char *y_label, int flags)
 {
-    if (!begin(panel)) return;
+    if (!begin_recording(panel)) return;
     record_text(panel->figure, &panel->title, title);
     record_text(panel->figure, &panel->x_label, x_label);
     record_text(panel->figure, &panel->y_label, y_label);
@@ -152,7 +152,7 @@ void psld_panel_frame(psld_panel *panel, const char *title, const char *x_label,
 
 void psld_panel_range(psld_panel *panel, double x0, double x1, double y0, double y1)
 {
-    if (!begin(panel)) return;
+    if (!begin_recording(panel)) return;
     panel->range[0] = x0;
     panel->range[1] = x1;
     panel->range[2] = y0;
@@ -190,7 +190,7 @@ static void record_series(psld_panel *panel, psld_mark mark, const double *x, co
 void psld_panel_curve(psld_panel *panel, size_t count, const double *x, const double *y, int colour, psld_dash dash,
                       const char *label)
 {
-    if (!begin(panel)) return;
+    if (!begin_recording(panel)) return;
     psld_mark mark = {.kind = PSLD_MARK_CURVE, .count = count, .colour = colour, .dash = dash};
     record_series(panel, mark, x, y, label);
 }
@@ -198,7 +198,7 @@ void psld_panel_curve(psld_panel *panel, size_t count, const double *x, const do
 void psld_panel_points(psld_panel *panel, size_t count, const double *x, const double *y, int colour, double radius,
                        double opacity, const char *label)
 {
-    if (!begin(panel)) return;
+    if (!begin_recording(panel)) return;
     psld_mark mark = {.kind = PSLD_MARK_POINTS, .count = count, .colour = colour};
     /* fmin and fmax return the number when the other argument is NaN. */
     mark.radius = fmin(fmax(radius, 0.25), 50);
@@ -209,7 +209,7 @@ void psld_panel_points(psld_panel *panel, size_t count, const double *x, const d
 void psld_panel_density(psld_panel *panel, int nx, int ny, double x0, double x1, double y0, double y1,
                         const double *values)
 {
-    if (!begin(panel)) return;
+    if (!begin_recording(panel)) return;
     if (nx < 1 || ny < 1) {
         keep_failure(panel->figure, psld_fail(PSLD_BAD_ARGUMENT, "density map of %d x %d values", nx, ny));
         return;
@@ -233,14 +233,14 @@ void psld_panel_density(psld_panel *panel, int nx, int ny, double x0, double x1,
 
 /* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 
-static cairo_status_t receive(void *to, const unsigned char *data, unsigned size)
+static cairo_status_t receive_bytes(void *to, const unsigned char *data, unsigned size)
 {
     psld_bytes_put(to, data, size);
     return ((psld_bytes *)to)->status == PSLD_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
 
 /* The failure to report: one of ours hides behind cairo's "error while writing". */
-static psld_status judge(psld_status ours, const psld_bytes *out, cairo_status_t cairos)
+static psld_status render_status(psld_status ours, const psld_bytes *out, cairo_status_t cairos)
 {
     if (ours != PSLD_OK) return ours;
     if (out->status != PSLD_OK) return out->status;
@@ -269,9 +269,9 @@ static psld_status render_png(const psld_figure *figure, psld_bytes *out)
     cairo_status_t cairos = CAIRO_STATUS_SUCCESS;
     psld_status status = draw_on(surface, figure, png_scale, png_scale, &cairos);
     if (status == PSLD_OK && cairos == CAIRO_STATUS_SUCCESS)
-        cairos = cairo_surface_write_to_png_stream(surface, receive, out);
+        cairos = cairo_surface_write_to_png_stream(surface, receive_bytes, out);
     cairo_surface_destroy(surface);
-    return judge(status, out, cairos);
+    return render_status(status, out, cairos);
 }
 
 static psld_status render_svg(const psld_figure *figure, psld_bytes *out)
@@ -279,13 +279,13 @@ static psld_status render_svg(const psld_figure *figure, psld_bytes *out)
     double width = 0, height = 0;
     psld_bytes raw = {0};
     psld_figure_size(figure, &width, &height);
-    cairo_surface_t *surface = cairo_svg_surface_create_for_stream(receive, &raw, width, height);
+    cairo_surface_t *surface = cairo_svg_surface_create_for_stream(receive_bytes, &raw, width, height);
     cairo_status_t cairos = CAIRO_STATUS_SUCCESS;
     psld_status status = draw_on(surface, figure, 1, svg_pixels, &cairos);
     cairo_surface_finish(surface);
     if (cairos == CAIRO_STATUS_SUCCESS) cairos = cairo_surface_status(surface);
     cairo_surface_destroy(surface);
-    status = judge(status, &raw, cairos);
+    status = render_status(status, &raw, cairos);
     if (status == PSLD_OK) status = psld_svg_tidy(&raw, out);
     psld_release(raw.data);
     return status;

@@ -22,7 +22,7 @@ static const double tolerance = 0.05, column_width = 0.25; /* points */
 /* Okabe & Ito, "Color universal design" (2008), without yellow, which white swallows; purple a little darker. */
 static const unsigned palette[] = {0x0072b2, 0xd55e00, 0x009e73, 0xb9609a, 0xe69f00, 0x56b4e9, 0x8c8c8c, 0x222222};
 
-static unsigned colour_of(const psld_mark *mark)
+static unsigned mark_colour(const psld_mark *mark)
 {
     enum { SIZE = sizeof palette / sizeof *palette };
     int index = mark->colour % SIZE;
@@ -44,7 +44,7 @@ typedef struct point {
 } point;
 
 /* Narrows [*from, *to] to where start + part * change is in [lo, hi]: 0 when that is nowhere. */
-static int cut(double start, double change, double lo, double hi, double *from, double *to)
+static int cut_segment(double start, double change, double lo, double hi, double *from, double *to)
 {
     if (change == 0) return start >= lo && start <= hi;
     double a = (lo - start) / change, b = (hi - start) / change;
@@ -54,17 +54,18 @@ static int cut(double start, double change, double lo, double hi, double *from, 
 }
 
 /* The part of the segment a b that is in the box (Liang & Barsky): 0 when it is outside. */
-static int clip(const psld_box *box, point *a, point *b)
+static int clip_segment(const psld_box *box, point *a, point *b)
 {
     double from = 0, to = 1, dx = b->x - a->x, dy = b->y - a->y;
     point start = *a;
-    if (!cut(a->x, dx, box->x0, box->x1, &from, &to) || !cut(a->y, dy, box->y0, box->y1, &from, &to)) return 0;
+    if (!cut_segment(a->x, dx, box->x0, box->x1, &from, &to) || !cut_segment(a->y, dy, box->y0, box->y1, &from, &to))
+        return 0;
     if (from > 0) *a = (point){start.x + from * dx, start.y + from * dy};
     if (to < 1) *b = (point){start.x + to * dx, start.y + to * dy};
     return 1;
 }
 
-static int place(const psld_mark *mark, size_t i, const psld_axis *x, const psld_axis *y, point *at)
+static int page_position(const psld_mark *mark, size_t i, const psld_axis *x, const psld_axis *y, point *at)
 {
     return psld_axis_place(x, mark->x[i], &at->x) && psld_axis_place(y, mark->y[i], &at->y);
 }
@@ -108,7 +109,7 @@ static size_t straighten(point *p, size_t count)
 }
 
 /* Replaces many successive points of one column by at most four; returns how many are left. */
-static size_t squeeze(point *p, size_t count)
+static size_t squeeze_points(point *p, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0, next; i < count; i = next) {
@@ -134,7 +135,7 @@ static size_t squeeze(point *p, size_t count)
 static void add_run(cairo_t *cr, point *p, size_t count)
 {
     if (count == 0) return;
-    count = squeeze(p, straighten(p, count));
+    count = squeeze_points(p, straighten(p, count));
     cairo_move_to(cr, p[0].x, p[0].y);
     for (size_t i = 1; i < count; i++) cairo_line_to(cr, p[i].x, p[i].y);
 }
@@ -159,13 +160,13 @@ static psld_status draw_curve(cairo_t *cr, const psld_mark *mark, const psld_axi
     size_t length = 0;
     int connected = 0;
     for (size_t i = 0; i < mark->count; i++) {
-        if (!place(mark, i, x, y, &at)) {
+        if (!page_position(mark, i, x, y, &at)) {
             connected = 0;
             continue;
         }
         point a = connected ? last : at, b = at;
         last = at;
-        if (!clip(&box, &a, &b)) {
+        if (!clip_segment(&box, &a, &b)) {
             connected = 1;
             continue;
         }
@@ -180,7 +181,7 @@ static psld_status draw_curve(cairo_t *cr, const psld_mark *mark, const psld_axi
     }
     add_run(cr, run, length);
     set_dash(cr, mark->dash);
-    psld_colour_set(cr, colour_of(mark), 1);
+    psld_colour_set(cr, mark_colour(mark), 1);
     cairo_stroke(cr);
     psld_release(run);
     return PSLD_OK;
@@ -238,7 +239,7 @@ static void draw_layers(cairo_t *cr, const sheet *s, const psld_mark *mark)
     cairo_set_line_cap(cr, CAIRO_LINE_CAP_ROUND);
     cairo_set_dash(cr, NULL, 0, 0);
     cairo_set_line_width(cr, 2 * mark->radius);
-    psld_colour_set(cr, colour_of(mark), mark->opacity);
+    psld_colour_set(cr, mark_colour(mark), mark->opacity);
     for (int layer = 0; layer < s->layers; layer++) {
         int found = 0;
         for (size_t i = 0; i < s->count; i++) {
@@ -252,8 +253,8 @@ static void draw_layers(cairo_t *cr, const sheet *s, const psld_mark *mark)
     }
 }
 
-static psld_status draw_points(cairo_t *cr, const psld_mark *mark, const psld_axis *x, const psld_axis *y,
-                               const psld_box *frame)
+static psld_status draw_point_marks(cairo_t *cr, const psld_mark *mark, const psld_axis *x, const psld_axis *y,
+                                    const psld_box *frame)
 {
     psld_box box = larger(frame, mark->radius);
     double width = box.x1 - box.x0, height = box.y1 - box.y0;
@@ -268,7 +269,7 @@ static psld_status draw_points(cairo_t *cr, const psld_mark *mark, const psld_ax
     psld_status status = s.head && s.dots ? PSLD_OK : PSLD_NO_MEMORY;
     for (size_t i = 0; i < mark->count && status == PSLD_OK; i++) {
         point at = {0, 0};
-        if (!place(mark, i, x, y, &at)) continue;
+        if (!page_position(mark, i, x, y, &at)) continue;
         if (at.x < box.x0 || at.x > box.x1 || at.y < box.y0 || at.y > box.y1) continue;
         /* Eighths of a point are exact to the eye, and short in a file. */
         add_dot(&s, (point){round(8 * at.x) / 8, round(8 * at.y) / 8});
@@ -285,7 +286,7 @@ static psld_status draw_points(cairo_t *cr, const psld_mark *mark, const psld_ax
 static const unsigned blues[] = {0xffffff, 0xe3eef9, 0xc9dcf0, 0xa1cae3, 0x6daed5,
                                  0x4191c6, 0x2271b5, 0x0a549e, 0x08306b};
 
-static uint32_t blue(double value)
+static uint32_t blue_of_density(double value)
 {
     enum { LAST = sizeof blues / sizeof *blues - 1 };
     double at = fmin(fmax(value, 0), 1) * LAST;
@@ -346,7 +347,7 @@ static void fill_image(cairo_surface_t *image, const psld_mark *mark, const taps
                 for (int a = 0; a < 4; a++)
                     sum += rows[j].weight[b] * columns[i].weight[a] * values[columns[i].index[a]];
             }
-            row[i] = blue(sum);
+            row[i] = blue_of_density(sum);
         }
     }
     cairo_surface_mark_dirty(image);
@@ -403,7 +404,7 @@ psld_status psld_mark_draw(const psld_canvas *canvas, const psld_mark *mark, con
                            const psld_box *frame)
 {
     if (mark->kind == PSLD_MARK_CURVE) return draw_curve(canvas->cr, mark, x, y, frame);
-    if (mark->kind == PSLD_MARK_POINTS) return draw_points(canvas->cr, mark, x, y, frame);
+    if (mark->kind == PSLD_MARK_POINTS) return draw_point_marks(canvas->cr, mark, x, y, frame);
     return draw_density(canvas, mark, x, y, frame);
 }
 
@@ -433,10 +434,10 @@ double psld_mark_cover(const psld_mark *mark, const psld_axis *x, const psld_axi
     point last = {0, 0}, at = {0, 0};
     if (mark->kind == PSLD_MARK_DENSITY) return density_cover(mark, x, y, box);
     for (size_t i = 0; i < mark->count; i++) {
-        int here = place(mark, i, x, y, &at);
+        int here = page_position(mark, i, x, y, &at);
         int line = mark->kind == PSLD_MARK_CURVE && connected;
         point a = line ? last : at, b = at;
-        if (here && clip(box, &a, &b)) sum += line ? hypot(b.x - a.x, b.y - a.y) : 2 * mark->radius;
+        if (here && clip_segment(box, &a, &b)) sum += line ? hypot(b.x - a.x, b.y - a.y) : 2 * mark->radius;
         connected = here;
         last = at;
     }
@@ -451,14 +452,14 @@ void psld_mark_sample(cairo_t *cr, const psld_mark *mark, double x, double y, do
         double inset = mark->dash == PSLD_DASHED ? 0 : line_width / 2;
         cairo_move_to(cr, x + inset, y);
         cairo_line_to(cr, x + width - inset, y);
-        psld_colour_set(cr, colour_of(mark), 1);
+        psld_colour_set(cr, mark_colour(mark), 1);
     } else {
         cairo_set_dash(cr, NULL, 0, 0);
         cairo_set_line_cap(cr, CAIRO_LINE_CAP_ROUND);
         cairo_set_line_width(cr, 2 * fmin(fmax(mark->radius, 1.75), 3.5));
         cairo_move_to(cr, x + width / 2, y);
         cairo_line_to(cr, x + width / 2, y);
-        psld_colour_set(cr, colour_of(mark), fmax(mark->opacity, 0.7));
+        psld_colour_set(cr, mark_colour(mark), fmax(mark->opacity, 0.7));
     }
     cairo_stroke(cr);
 }

@@ -31,7 +31,7 @@ static void frame_of(const psld_mixture *mixture, const double *points, size_t c
     }
 }
 
-static psld_status add_density(psld_panel *panel, const psld_mixture *mixture, const double *centre, double half)
+static psld_status add_density_panel(psld_panel *panel, const psld_mixture *mixture, const double *centre, double half)
 {
     double *values = psld_alloc(CELLS * CELLS, sizeof *values);
     if (!values) return PSLD_NO_MEMORY;
@@ -72,7 +72,7 @@ psld_status psld_plot_points(const psld_mixture *mixture, const double *points, 
     psld_panel_frame(panel, title, NULL, NULL, PSLD_EQUAL_AXES);
     frame_of(mixture, points, count, centre, &half);
     psld_panel_range(panel, centre[0] - half, centre[0] + half, centre[1] - half, centre[1] + half);
-    psld_status status = mixture ? add_density(panel, mixture, centre, half) : PSLD_OK;
+    psld_status status = mixture ? add_density_panel(panel, mixture, centre, half) : PSLD_OK;
     if (status == PSLD_OK) status = add_points(panel, points, count);
     if (status == PSLD_OK) status = psld_figure_save(figure, path);
     psld_figure_free(figure);

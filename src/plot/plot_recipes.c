@@ -23,7 +23,7 @@ typedef struct recipe_page {
 enum { LABEL = PSLD_NAME_SIZE + 24 };
 
 /* Its name; of several with the same one, with a number in their order. */
-static const char *label_of(const recipe_page *page, size_t r, char label[LABEL])
+static const char *recipe_label(const recipe_page *page, size_t r, char label[LABEL])
 {
     const char *name = page->recipes[r]->spec.name;
     size_t same = 0, number = 0;
@@ -76,7 +76,7 @@ static psld_status effective_noise(const psld_recipe *recipe, double t, double *
     return psld_recipe_sigma(recipe, t, values);
 }
 
-static psld_status distance(const psld_recipe *recipe, double t, double *values)
+static psld_status recipe_distance(const psld_recipe *recipe, double t, double *values)
 {
     return psld_recipe_distance(recipe, t, values);
 }
@@ -99,7 +99,7 @@ static psld_status add_curves(const recipe_page *page, psld_panel *panel, const 
                              dotted ? PSLD_DOTTED
                              : c    ? PSLD_DASHED
                                     : PSLD_SOLID,
-                             c == 0 && labelled ? label_of(page, r, label) : NULL);
+                             c == 0 && labelled ? recipe_label(page, r, label) : NULL);
     }
     return PSLD_OK;
 }
@@ -112,7 +112,7 @@ static void add_spectrum(const recipe_page *page, psld_panel *panel)
         char label[LABEL];
         size_t k = (size_t)page->recipes[r]->spec.k;
         psld_matrix_eigenvalues((int)k, page->recipes[r]->drift, re, im);
-        psld_panel_points(panel, k, re, im, (int)r, 4, 0.8, label_of(page, r, label));
+        psld_panel_points(panel, k, re, im, (int)r, 4, 0.8, recipe_label(page, r, label));
     }
 }
 
@@ -134,7 +134,7 @@ static psld_status add_moments(const recipe_page *page)
     const double ends[2] = {0, 1}, limit[2] = {PSLD_DISTANCE_LIMIT, PSLD_DISTANCE_LIMIT};
     psld_panel_frame(panel, "distance from stationarity (dotted: enough)", "t", "nats a coordinate", PSLD_LOG_Y);
     psld_panel_curve(panel, 2, ends, limit, 6, PSLD_DOTTED, NULL);
-    PSLD_TRY(add_curves(page, panel, page->linear, distance, 0, 0, 0));
+    PSLD_TRY(add_curves(page, panel, page->linear, recipe_distance, 0, 0, 0));
 
     add_spectrum(page, psld_figure_panel(page->figure, 1, 0));
 

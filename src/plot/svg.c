@@ -24,18 +24,18 @@ void psld_bytes_put(psld_bytes *to, const void *data, size_t size)
     to->size += size;
 }
 
-static int is_digit(char c)
+static int is_svg_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static int is_name(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    return is_svg_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
 /* Whether what comes just before s, in a text that begins at `begin`, is `word`. */
-static int follows(const char *begin, const char *s, const char *word)
+static int is_preceded_by(const char *begin, const char *s, const char *word)
 {
     size_t length = strlen(word);
     return (size_t)(s - begin) >= length && memcmp(s - length, word, length) == 0;
@@ -82,7 +82,7 @@ static const char *put_path(const char *s, const char *end, psld_bytes *out)
     while (s < end && *s != '"') {
         if (*s++ != '.') continue;
         const char *digits = s;
-        while (s < end && is_digit(*s)) s++;
+        while (s < end && is_svg_digit(*s)) s++;
         const char *kept = s - digits > DECIMALS ? digits + DECIMALS : s;
         while (kept > digits && kept[-1] == '0') kept--;
         if (kept == digits) kept--; /* the point itself */
@@ -100,8 +100,9 @@ psld_status psld_svg_tidy(const psld_bytes *svg, psld_bytes *out)
     while (s < end && out->status == PSLD_OK) {
         char c = *s++;
         if (c != '"' && c != '#') continue;
-        int path = follows(begin, s, " d=\"");
-        if (!path && !follows(begin, s, " id=\"") && !follows(begin, s, "href=\"#") && !follows(begin, s, "url(#"))
+        int path = is_preceded_by(begin, s, " d=\"");
+        if (!path && !is_preceded_by(begin, s, " id=\"") && !is_preceded_by(begin, s, "href=\"#") &&
+            !is_preceded_by(begin, s, "url(#"))
             continue;
         psld_bytes_put(out, copied, (size_t)(s - copied));
         copied = s = path ? put_path(s, end, out) : put_name(s, end, &known, out);

@@ -42,7 +42,7 @@ static ptrdiff_t tap_count(const psld_conv_shape_avx2 *s)
 }
 
 /* Floats that hold `count` pointers or numbers, in whole cache lines. */
-static ptrdiff_t words(ptrdiff_t count)
+static ptrdiff_t pointer_floats(ptrdiff_t count)
 {
     _Static_assert(sizeof(ptrdiff_t) == 2 * sizeof(float) && sizeof(float *) == 2 * sizeof(float), "64-bit only");
     return psld_round16(2 * count);
@@ -60,7 +60,7 @@ static position position_of(const grid *g, ptrdiff_t pixel)
 }
 
 /* The next pixel: dividing takes longer than all else that is done for one. */
-static void advance(const grid *g, position *at)
+static void next_position(const grid *g, position *at)
 {
     if (++at->b < g->columns) return;
     at->b = 0;
@@ -149,7 +149,8 @@ static void pixels_task(void *context, int slot, ptrdiff_t task)
     const ptrdiff_t begin = task * BLOCK_PIXELS, end = psld_min(all, begin + BLOCK_PIXELS);
     const float **table = g->tables + slot * g->table_size;
     position at = position_of(g, begin);
-    for (ptrdiff_t p = 0; p < end - begin; p++, advance(g, &at)) point_pixel(g, &at, table + p / 6 * step + p % 6);
+    for (ptrdiff_t p = 0; p < end - begin; p++, next_position(g, &at))
+        point_pixel(g, &at, table + p / 6 * step + p % 6);
     for (ptrdiff_t panel = 0; 16 * panel < g->outputs; panel++)
         for (ptrdiff_t p = begin; p < end; p += 6)
             multiply_group(g, p, psld_min(6, end - p), table + (p - begin) / 6 * step, panel);
@@ -165,14 +166,14 @@ static void run_grid(grid *g, int slots)
 /* ---- Forward and data gradient ----------------------------------------------------------------------------------- */
 
 /* The scratch of a grid: zeros, then [TAP_NUMBERS][taps] numbers, then tables. Returns the numbers. */
-static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t channels, float *scratch)
+static ptrdiff_t *lay_out_grid(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t channels, float *scratch)
 {
     const ptrdiff_t taps = tap_count(s), width = psld_round16(channels);
     memset(scratch, 0, (size_t)width * sizeof *scratch);
     g->zeros = scratch;
     ptrdiff_t *numbers = (ptrdiff_t *)(void *)(scratch + width);
-    g->tables = (const float **)(void *)(scratch + width + words(TAP_NUMBERS * taps));
-    g->table_size = words(BLOCK_PIXELS * taps) / 2;
+    g->tables = (const float **)(void *)(scratch + width + pointer_floats(TAP_NUMBERS * taps));
+    g->table_size = pointer_floats(BLOCK_PIXELS * taps) / 2;
     g->taps.block_taps = taps;
     g->taps.channels = channels;
     return numbers;
@@ -181,8 +182,8 @@ static ptrdiff_t *lay_out(grid *g, const psld_conv_shape_avx2 *s, ptrdiff_t chan
 static ptrdiff_t grid_scratch(const psld_conv_shape_avx2 *s)
 {
     const ptrdiff_t taps = tap_count(s);
-    return psld_round16(psld_max(s->inputs, s->outputs)) + words(TAP_NUMBERS * taps) +
-           s->slots * words(BLOCK_PIXELS * taps);
+    return psld_round16(psld_max(s->inputs, s->outputs)) + pointer_floats(TAP_NUMBERS * taps) +
+           s->slots * pointer_floats(BLOCK_PIXELS * taps);
 }
 
 /* The taps ky, kx = first_ky, first_kx + multiples of step, with dy = (base_y +- ky) / divide and so on. */
@@ -219,7 +220,7 @@ void psld_conv_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels_av
     g.in = x, g.out = y, g.weights = weights, g.finish = finish;
     const tap_axis down = {0, 1, shape->kernel_height, -shape->pad_top, 1, 1};
     const tap_axis across = {0, 1, shape->kernel_width, -shape->pad_left, 1, 1};
-    list_taps(&g, lay_out(&g, shape, shape->inputs, scratch), shape->kernel_width, &down, &across);
+    list_taps(&g, lay_out_grid(&g, shape, shape->inputs, scratch), shape->kernel_width, &down, &across);
     run_grid(&g, shape->slots);
 }
 
@@ -237,7 +238,7 @@ void psld_conv_dx_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
     g.out_height = shape->height, g.out_width = shape->width, g.outputs = shape->inputs;
     g.in_height = shape->out_height, g.in_width = shape->out_width;
     g.in = dy, g.out = dx, g.weights = transposed, g.finish = finish;
-    ptrdiff_t *numbers = lay_out(&g, shape, shape->outputs, scratch);
+    ptrdiff_t *numbers = lay_out_grid(&g, shape, shape->outputs, scratch);
     for (ptrdiff_t ry = 0; ry < shape->stride_y; ry++)
         for (ptrdiff_t rx = 0; rx < shape->stride_x; rx++) {
             g.rows = phase_pixels(shape->height, shape->stride_y, shape->pad_top, ry, &g.first_y);
@@ -306,7 +307,7 @@ static void pack_task(void *context, int slot, ptrdiff_t task)
     const ptrdiff_t first = w->begin + task / (g->taps.taps + 1) * PACK_PIXELS;
     const ptrdiff_t last = psld_min(w->end, first + PACK_PIXELS);
     position at = position_of(g, first);
-    for (ptrdiff_t p = first; p < last; p++, advance(g, &at)) {
+    for (ptrdiff_t p = first; p < last; p++, next_position(g, &at)) {
         const ptrdiff_t place = (p - w->begin) * 16;
         if (tap == g->taps.taps)
             pack_pixel(w->dy.data + p * w->dy.stride, w->shape->outputs, w->dy_pack + place, strip);
@@ -315,7 +316,7 @@ static void pack_task(void *context, int slot, ptrdiff_t task)
     }
 }
 
-static void product_task(void *context, int slot, ptrdiff_t task)
+static void conv_product_task(void *context, int slot, ptrdiff_t task)
 {
     (void)slot;
     const weight_gradient *w = context;
@@ -344,7 +345,7 @@ void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
     g->in_height = shape->height, g->in_width = shape->width, g->in = x;
     const tap_axis down = {0, 1, shape->kernel_height, -shape->pad_top, 1, 1};
     const tap_axis across = {0, 1, shape->kernel_width, -shape->pad_left, 1, 1};
-    list_taps(g, lay_out(g, shape, shape->inputs, scratch), shape->kernel_width, &down, &across);
+    list_taps(g, lay_out_grid(g, shape, shape->inputs, scratch), shape->kernel_width, &down, &across);
     w.chunk = chunk_pixels(shape);
     w.in_blocks = (shape->inputs + 15) / 16;
     w.out_blocks = (shape->outputs + 15) / 16;
@@ -355,7 +356,7 @@ void psld_conv_dw_avx2_6x16(const psld_conv_shape_avx2 *shape, psld_const_pixels
         w.end = psld_min(pixels, w.begin + w.chunk);
         const ptrdiff_t parts = (w.end - w.begin + PACK_PIXELS - 1) / PACK_PIXELS;
         psld_parallel_tasks(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
-        psld_parallel_tasks(shape->slots, w.out_blocks * g->taps.taps, product_task, &w);
+        psld_parallel_tasks(shape->slots, w.out_blocks * g->taps.taps, conv_product_task, &w);
     }
 }
 

@@ -63,7 +63,7 @@ ptrdiff_t psld_conv_thin_scratch_avx2(const psld_conv_shape_avx2 *s)
 /* ---- Patches ----------------------------------------------------------------------------------------------------- */
 
 /* Where tap `k` of pixel `at` reads, in one direction; -1: outside. */
-static ptrdiff_t source(int adjoint, ptrdiff_t at, ptrdiff_t k, ptrdiff_t stride, ptrdiff_t pad, ptrdiff_t size)
+static ptrdiff_t thin_source(int adjoint, ptrdiff_t at, ptrdiff_t k, ptrdiff_t stride, ptrdiff_t pad, ptrdiff_t size)
 {
     const ptrdiff_t from = adjoint ? at - k + pad : at * stride + k - pad;
     return from >= 0 && from < size ? from : -1;
@@ -77,10 +77,10 @@ static void pack_row(const thin_gradient *g, ptrdiff_t row, ptrdiff_t begin, ptr
     for (ptrdiff_t p = begin, next = 0; p < end; p = next) {
         const ptrdiff_t line = p / g->width, first = p - line * g->width;
         next = psld_min(end, (line + 1) * g->width);
-        const ptrdiff_t y = source(g->adjoint, line % g->height, ky, s->stride_y, s->pad_top, g->thin_height);
+        const ptrdiff_t y = thin_source(g->adjoint, line % g->height, ky, s->stride_y, s->pad_top, g->thin_height);
         const ptrdiff_t from = (line / g->height * g->thin_height + y) * g->thin_width;
         for (ptrdiff_t b = first; b < first + next - p; b++, to += stride) {
-            const ptrdiff_t x = source(g->adjoint, b, kx, s->stride_x, s->pad_left, g->thin_width);
+            const ptrdiff_t x = thin_source(g->adjoint, b, kx, s->stride_x, s->pad_left, g->thin_width);
             *to = y < 0 || x < 0 ? 0 : g->from.data[(from + x) * g->from.stride + row % g->thin];
         }
     }
@@ -105,21 +105,21 @@ static void rows_task(void *context, int slot, ptrdiff_t task)
 }
 
 /* The place in blocks of weights of channel t of the thin side and `lane` of a block of the wide one. */
-static ptrdiff_t place_of(const thin_gradient *g, ptrdiff_t block, ptrdiff_t tap, ptrdiff_t t, ptrdiff_t lane)
+static ptrdiff_t thin_weight_offset(const thin_gradient *g, ptrdiff_t block, ptrdiff_t tap, ptrdiff_t t, ptrdiff_t lane)
 {
     const ptrdiff_t taps = g->shape->kernel_height * g->shape->kernel_width;
     return (block * taps + tap) * 256 + (g->adjoint ? lane * 16 + t : t * 16 + lane);
 }
 
 /* Between sums and dw: `out` writes dw, zeros where there are no channels. */
-static void exchange(const thin_gradient *g, int out, float *dw)
+static void exchange_sums(const thin_gradient *g, int out, float *dw)
 {
     for (ptrdiff_t block = 0; block < g->blocks; block++)
         for (ptrdiff_t tap = 0; tap < g->rows / g->thin; tap++)
             for (ptrdiff_t t = 0; t < 16; t++)
                 for (ptrdiff_t lane = 0; lane < 16; lane++) {
                     float *sum = g->sums + (block * g->rows + tap * g->thin + t) * 16 + lane;
-                    float *to = dw + place_of(g, block, tap, t, lane);
+                    float *to = dw + thin_weight_offset(g, block, tap, t, lane);
                     if (out)
                         *to = t < g->thin ? *sum : 0;
                     else if (t < g->thin)
@@ -134,9 +134,9 @@ void psld_conv_thin_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels
     g.from = g.adjoint ? dy : x, g.wide = g.adjoint ? x : dy;
     g.sums = scratch, g.patches = scratch + g.blocks * g.rows * 16;
     g.accumulate = accumulate;
-    if (accumulate) exchange(&g, 0, dw);
+    if (accumulate) exchange_sums(&g, 0, dw);
     psld_parallel_tasks(shape->slots, g.groups, rows_task, &g);
-    exchange(&g, 1, dw);
+    exchange_sums(&g, 1, dw);
 }
 
 #endif

@@ -151,7 +151,7 @@ static void unblock_range(void *context, size_t begin, size_t end)
         psld_conv_write_block_avx2(b->shape, b->from + n * size, n / in_blocks, n % in_blocks, b->to);
 }
 
-static size_t count_blocks(const psld_conv_shape_avx2 *s)
+static size_t count_weight_blocks(const psld_conv_shape_avx2 *s)
 {
     return (size_t)((s->outputs + 15) / 16 * ((s->inputs + 15) / 16));
 }
@@ -159,13 +159,13 @@ static size_t count_blocks(const psld_conv_shape_avx2 *s)
 void psld_conv_block_avx2(const psld_conv_shape_avx2 *shape, const float *logical, float *weights)
 {
     blocking b = {shape, logical, weights};
-    psld_parallel(count_blocks(shape), 16, block_range, &b);
+    psld_parallel(count_weight_blocks(shape), 16, block_range, &b);
 }
 
 void psld_conv_unblock_avx2(const psld_conv_shape_avx2 *shape, const float *weights, float *logical)
 {
     blocking b = {shape, weights, logical};
-    psld_parallel(count_blocks(shape), 16, unblock_range, &b);
+    psld_parallel(count_weight_blocks(shape), 16, unblock_range, &b);
 }
 
 #endif

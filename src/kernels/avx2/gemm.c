@@ -223,7 +223,7 @@ typedef struct {
     int bias_in_tile; /* one bias for all images, and nothing is computed between the product and the bias */
 } product;
 
-static void product_task(void *context, int slot, ptrdiff_t task)
+static void gemm_product_task(void *context, int slot, ptrdiff_t task)
 {
     (void)slot;
     const product *p = context;
@@ -255,7 +255,7 @@ void psld_gemm_avx2_6x16(const psld_gemm_avx2 *gemm)
     const ptrdiff_t blocks = (gemm->rows + p.block_rows - 1) / p.block_rows;
     p.groups = psld_max(1, psld_min(p.panels, (2 * gemm->slots + blocks - 1) / blocks));
     if (gemm->slots == 1) p.groups = 1;
-    if (blocks > 0 && p.panels > 0) psld_parallel_tasks(gemm->slots, blocks * p.groups, product_task, &p);
+    if (blocks > 0 && p.panels > 0) psld_parallel_tasks(gemm->slots, blocks * p.groups, gemm_product_task, &p);
 }
 
 void psld_gemm_pack_avx2(ptrdiff_t k, ptrdiff_t columns, const float *b, ptrdiff_t ldb, float *panels,

@@ -85,7 +85,7 @@ typedef struct {
     float fa, fb;
 } elementwise;
 
-static void affine_range(void *context, size_t begin, size_t end)
+static void affine_pixel_range(void *context, size_t begin, size_t end)
 {
     const elementwise *e = context;
     for (ptrdiff_t p = (ptrdiff_t)begin, stop = (ptrdiff_t)end, next = 0; p < stop; p = next) {
@@ -101,7 +101,7 @@ void psld_affine_avx2(const psld_fill_avx2 *fill, ptrdiff_t images, ptrdiff_t pi
 {
     elementwise e = {.fill = fill, .pixels = pixels, .channels = channels};
     e.a = x, e.a_stride = x_stride, e.y = y, e.y_stride = y_stride;
-    psld_parallel((size_t)(images * pixels), grain_pixels(channels), affine_range, &e);
+    psld_parallel((size_t)(images * pixels), grain_pixels(channels), affine_pixel_range, &e);
 }
 
 static void silu_range(void *context, size_t begin, size_t end)
@@ -139,7 +139,7 @@ void psld_silu_dx_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *x, ptr
     psld_parallel((size_t)pixels, grain_pixels(channels), silu_dx_range, &e);
 }
 
-static void add_range(void *context, size_t begin, size_t end)
+static void add_pixel_range(void *context, size_t begin, size_t end)
 {
     const elementwise *e = context;
     const ptrdiff_t width = psld_round8(e->channels);
@@ -157,7 +157,7 @@ void psld_add_avx2(ptrdiff_t pixels, ptrdiff_t channels, const float *a, ptrdiff
 {
     elementwise e = {.channels = channels, .a = a, .a_stride = a_stride, .fa = fa};
     e.b = b, e.b_stride = b_stride, e.fb = fb, e.y = y, e.y_stride = y_stride;
-    psld_parallel((size_t)pixels, grain_pixels(channels), add_range, &e);
+    psld_parallel((size_t)pixels, grain_pixels(channels), add_pixel_range, &e);
 }
 
 /* ---- Sums -------------------------------------------------------------------------------------------------------- */

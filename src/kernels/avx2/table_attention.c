@@ -49,7 +49,7 @@ static part part_of(const psld_call *call, size_t task)
 }
 
 /* Rows of the result from rows of in[0], `k` numbers long, and panels for all its columns. */
-static void multiply(const psld_call *call, part p, ptrdiff_t k, const float *panels, ptrdiff_t panel_stride)
+static void multiply_panels(const psld_call *call, part p, ptrdiff_t k, const float *panels, ptrdiff_t panel_stride)
 {
     const psld_operand *a = &call->in[0], *out = &call->out;
     const psld_finish_avx2 finish = {.scale = (float)call->attributes->scale.by};
@@ -80,7 +80,7 @@ static size_t scratch_scores(const psld_call *call)
     return most_tasks(call) * (size_t)scores_panels(call) * sizeof(float);
 }
 
-static void run_scores(const psld_call *call, size_t begin, size_t end)
+static void avx2_scores(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *keys = &call->in[1];
     ptrdiff_t width = keys->shape.c, columns = call->out.shape.c, stride = 16 * psld_round16(width);
@@ -89,7 +89,7 @@ static void run_scores(const psld_call *call, size_t begin, size_t end)
         float *panels = (float *)call->scratch + (ptrdiff_t)task * scores_panels(call);
         if (p.count <= 0) continue;
         psld_gemm_pack_transposed_avx2(width, columns, image_of(keys, p.image), (ptrdiff_t)keys->pixel, panels, stride);
-        multiply(call, p, width, panels, stride);
+        multiply_panels(call, p, width, panels, stride);
     }
 }
 
@@ -105,7 +105,7 @@ static size_t scratch_apply(const psld_call *call)
     return most_tasks(call) * (size_t)apply_panels(call) * sizeof(float);
 }
 
-static void run_apply(const psld_call *call, size_t begin, size_t end)
+static void avx2_apply(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *values = &call->in[1];
     ptrdiff_t length = call->in[0].shape.c, stride = 16 * psld_round16(length);
@@ -115,7 +115,7 @@ static void run_apply(const psld_call *call, size_t begin, size_t end)
         if (p.count <= 0) continue;
         psld_gemm_pack_avx2(length, call->out.shape.c, image_of(values, p.image), (ptrdiff_t)values->pixel, panels,
                             stride);
-        multiply(call, p, length, panels, stride);
+        multiply_panels(call, p, length, panels, stride);
     }
 }
 
@@ -132,7 +132,7 @@ static size_t scratch_apply_t(const psld_call *call)
     return most_tasks(call) * (size_t)apply_t_strips(call) * sizeof(float);
 }
 
-static void run_apply_t(const psld_call *call, size_t begin, size_t end)
+static void avx2_apply_t(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *weights = &call->in[0], *y = &call->in[1], *out = &call->out;
     const ptrdiff_t lanes = psld_round8(out->shape.c), length = area_of(weights), stride = 16 * length;
@@ -158,12 +158,12 @@ static void run_apply_t(const psld_call *call, size_t begin, size_t end)
 
 /* ---- Softmax ----------------------------------------------------------------------------------------------------- */
 
-static size_t tasks_of_lines(const psld_call *call)
+static size_t tasks_softmax(const psld_call *call)
 {
     return (size_t)call->out.shape.n * (size_t)call->out.shape.h;
 }
 
-static void run_softmax(const psld_call *call, size_t begin, size_t end)
+static void avx2_softmax(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *s = &call->in[0], *p = &call->out;
     ptrdiff_t columns = p->shape.c, padded = psld_round8(columns), width = p->shape.w;
@@ -179,13 +179,13 @@ static void run_softmax(const psld_call *call, size_t begin, size_t end)
 void psld_table_attention_avx2(psld_op_kernel *kernel)
 {
     kernel[PSLD_OP_SCORES] =
-        (psld_op_kernel){.name = "avx2_scores", .tasks = tasks_of_rows, .run = run_scores, .scratch = scratch_scores};
+        (psld_op_kernel){.name = "avx2_scores", .tasks = tasks_of_rows, .run = avx2_scores, .scratch = scratch_scores};
     kernel[PSLD_OP_APPLY] =
-        (psld_op_kernel){.name = "avx2_apply", .tasks = tasks_of_rows, .run = run_apply, .scratch = scratch_apply};
+        (psld_op_kernel){.name = "avx2_apply", .tasks = tasks_of_rows, .run = avx2_apply, .scratch = scratch_apply};
     kernel[PSLD_OP_APPLY_T] = (psld_op_kernel){
-        .name = "avx2_apply_t", .tasks = tasks_of_rows, .run = run_apply_t, .scratch = scratch_apply_t};
+        .name = "avx2_apply_t", .tasks = tasks_of_rows, .run = avx2_apply_t, .scratch = scratch_apply_t};
     kernel[PSLD_OP_SOFTMAX] =
-        (psld_op_kernel){.name = "avx2_softmax", .tasks = tasks_of_lines, .run = run_softmax, .in_place = 1};
+        (psld_op_kernel){.name = "avx2_softmax", .tasks = tasks_softmax, .run = avx2_softmax, .in_place = 1};
 }
 
 #endif

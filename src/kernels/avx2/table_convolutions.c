@@ -62,7 +62,7 @@ static psld_pixels_avx2 writing(const psld_operand *o)
 
 /* ---- Weights ----------------------------------------------------------------------------------------------------- */
 
-static ptrdiff_t block_place(const psld_conv_shape_avx2 *s, ptrdiff_t output, ptrdiff_t input)
+static ptrdiff_t block_offset(const psld_conv_shape_avx2 *s, ptrdiff_t output, ptrdiff_t input)
 {
     ptrdiff_t in_blocks = (s->inputs + 15) / 16;
     return (output / 16 * in_blocks + input / 16) * s->kernel_height * s->kernel_width * 256 + input % 16 * 16 +
@@ -89,7 +89,7 @@ static void block_transposed(const psld_conv_shape_avx2 *s, const float *logical
     for (ptrdiff_t i = 0; i < s->inputs; i++)
         for (ptrdiff_t o = 0; o < s->outputs; o++)
             for (ptrdiff_t tap = 0; tap < taps; tap++)
-                blocks[block_place(s, o, i) + tap * 256] = logical[(i * s->outputs + o) * taps + tap];
+                blocks[block_offset(s, o, i) + tap * 256] = logical[(i * s->outputs + o) * taps + tap];
 }
 
 static void unblock_transposed(const psld_conv_shape_avx2 *s, const float *blocks, float *logical)
@@ -104,7 +104,7 @@ static void unblock_transposed(const psld_conv_shape_avx2 *s, const float *block
     for (ptrdiff_t i = 0; i < s->inputs; i++)
         for (ptrdiff_t o = 0; o < s->outputs; o++)
             for (ptrdiff_t tap = 0; tap < taps; tap++)
-                logical[(i * s->outputs + o) * taps + tap] = blocks[block_place(s, o, i) + tap * 256];
+                logical[(i * s->outputs + o) * taps + tap] = blocks[block_offset(s, o, i) + tap * 256];
 }
 
 static void block_weights(const psld_call *call, const psld_conv_shape_avx2 *s, float *blocks)
@@ -186,8 +186,8 @@ static const psld_finish_avx2 *finish_for(const psld_call *call, float *table, p
     return finish;
 }
 
-static void run_product(const psld_call *call, const psld_conv_shape_avx2 *s, ptrdiff_t k,
-                        const psld_finish_avx2 *finish)
+static void avx2_product(const psld_call *call, const psld_conv_shape_avx2 *s, ptrdiff_t k,
+                         const psld_finish_avx2 *finish)
 {
     psld_gemm_avx2 gemm = {.rows = s->images * s->height * s->width,
                            .columns = call->out.shape.c,
@@ -211,7 +211,7 @@ static psld_conv_shape_avx2 forward_shape(const psld_call *call)
     return shape_between(call->attributes, &call->in[0], &call->out);
 }
 
-static size_t packed_conv(const psld_call *call)
+static size_t avx2_packed_conv(const psld_call *call)
 {
     psld_conv_shape_avx2 s = forward_shape(call);
     ptrdiff_t floats =
@@ -219,7 +219,7 @@ static size_t packed_conv(const psld_call *call)
     return (size_t)floats * sizeof(float);
 }
 
-static void pack_conv(const psld_call *call, size_t begin, size_t end)
+static void avx2_pack_conv(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = forward_shape(call);
     (void)begin, (void)end;
@@ -231,7 +231,7 @@ static void pack_conv(const psld_call *call, size_t begin, size_t end)
 }
 
 /* Scratch of a convolution of shape `s` that is run as Winograd's of shape `tiled`: the same, or its mirror. */
-static size_t scratch_of(const psld_call *call, const psld_conv_shape_avx2 *s, const psld_conv_shape_avx2 *tiled)
+static size_t conv_scratch(const psld_call *call, const psld_conv_shape_avx2 *s, const psld_conv_shape_avx2 *tiled)
 {
     algorithm how = algorithm_for(s);
     ptrdiff_t run = how == BY_WINOGRAD      ? psld_winograd_scratch_avx2(tiled)
@@ -245,15 +245,15 @@ typedef void (*indirect_fn)(const psld_conv_shape_avx2 *shape, psld_const_pixels
                             const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch);
 
 /* From in[0], with `k` channels, to the result. */
-static void run_shape(const psld_call *call, const psld_conv_shape_avx2 *s, const psld_conv_shape_avx2 *tiled,
-                      ptrdiff_t k, indirect_fn indirect)
+static void run_conv_shape(const psld_call *call, const psld_conv_shape_avx2 *s, const psld_conv_shape_avx2 *tiled,
+                           ptrdiff_t k, indirect_fn indirect)
 {
     psld_finish_avx2 room;
     float *scratch = (float *)call->scratch + psld_round16(table_size(call));
     const psld_finish_avx2 *finish = finish_for(call, call->scratch, &room);
     switch (algorithm_for(s)) {
     case BY_PRODUCT:
-        run_product(call, s, k, finish);
+        avx2_product(call, s, k, finish);
         break;
     case BY_WINOGRAD:
         if (call->packed)
@@ -277,14 +277,14 @@ static int in_time_conv(const psld_call *call)
 static size_t scratch_conv(const psld_call *call)
 {
     psld_conv_shape_avx2 s = forward_shape(call);
-    return scratch_of(call, &s, &s);
+    return conv_scratch(call, &s, &s);
 }
 
-static void run_conv(const psld_call *call, size_t begin, size_t end)
+static void avx2_conv(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = forward_shape(call);
     (void)begin, (void)end;
-    run_shape(call, &s, &s, s.inputs, psld_conv_avx2_6x16);
+    run_conv_shape(call, &s, &s, s.inputs, psld_conv_avx2_6x16);
 }
 
 /* ---- Data gradient ----------------------------------------------------------------------------------------------- */
@@ -295,7 +295,7 @@ static psld_conv_shape_avx2 adjoint_shape(const psld_call *call)
     return shape_between(call->attributes, &call->out, &call->in[0]);
 }
 
-static size_t packed_conv_dx(const psld_call *call)
+static size_t avx2_packed_conv_dx(const psld_call *call)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
     ptrdiff_t floats =
@@ -303,7 +303,7 @@ static size_t packed_conv_dx(const psld_call *call)
     return (size_t)floats * sizeof(float);
 }
 
-static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
+static void avx2_pack_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
     (void)begin, (void)end;
@@ -324,14 +324,14 @@ static int in_time_conv_dx(const psld_call *call)
 static size_t scratch_conv_dx(const psld_call *call)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
-    return scratch_of(call, &s, &mirror);
+    return conv_scratch(call, &s, &mirror);
 }
 
-static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
+static void avx2_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = adjoint_shape(call), mirror = psld_winograd_mirror_avx2(&s);
     (void)begin, (void)end;
-    run_shape(call, &s, &mirror, s.outputs, psld_conv_dx_avx2_6x16);
+    run_conv_shape(call, &s, &mirror, s.outputs, psld_conv_dx_avx2_6x16);
 }
 
 /* ---- Weight gradient --------------------------------------------------------------------------------------------- */
@@ -348,7 +348,7 @@ static size_t scratch_conv_dw(const psld_call *call)
     return (size_t)(psld_conv_weights_avx2(&s) + run) * sizeof(float);
 }
 
-static void run_conv_dw(const psld_call *call, size_t begin, size_t end)
+static void avx2_conv_dw(const psld_call *call, size_t begin, size_t end)
 {
     psld_conv_shape_avx2 s = weight_shape(call);
     int transposed = call->attributes->conv.transposed;
@@ -372,24 +372,24 @@ void psld_table_convolutions_avx2(psld_op_kernel *kernel)
         PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR | PSLD_FINISH_RESIDUAL | PSLD_FINISH_SCALE | PSLD_FINISH_RELU;
     kernel[PSLD_OP_CONV] = (psld_op_kernel){.name = "avx2_conv",
                                             .tasks = psld_table_one_task_avx2,
-                                            .run = run_conv,
+                                            .run = avx2_conv,
                                             .scratch = scratch_conv,
                                             .finish = all,
-                                            .packed = packed_conv,
+                                            .packed = avx2_packed_conv,
                                             .pack_tasks = psld_table_one_task_avx2,
-                                            .pack = pack_conv,
+                                            .pack = avx2_pack_conv,
                                             .in_time = in_time_conv};
     kernel[PSLD_OP_CONV_DX] = (psld_op_kernel){.name = "avx2_conv_dx",
                                                .tasks = psld_table_one_task_avx2,
-                                               .run = run_conv_dx,
+                                               .run = avx2_conv_dx,
                                                .scratch = scratch_conv_dx,
                                                .finish = all,
-                                               .packed = packed_conv_dx,
+                                               .packed = avx2_packed_conv_dx,
                                                .pack_tasks = psld_table_one_task_avx2,
-                                               .pack = pack_conv_dx,
+                                               .pack = avx2_pack_conv_dx,
                                                .in_time = in_time_conv_dx};
     kernel[PSLD_OP_CONV_DW] = (psld_op_kernel){
-        .name = "avx2_conv_dw", .tasks = psld_table_one_task_avx2, .run = run_conv_dw, .scratch = scratch_conv_dw};
+        .name = "avx2_conv_dw", .tasks = psld_table_one_task_avx2, .run = avx2_conv_dw, .scratch = scratch_conv_dw};
 }
 
 #endif

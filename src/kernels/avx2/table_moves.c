@@ -8,7 +8,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-static float *pixel_of(const psld_operand *o, ptrdiff_t n, ptrdiff_t y, ptrdiff_t x)
+static float *moved_pixel(const psld_operand *o, ptrdiff_t n, ptrdiff_t y, ptrdiff_t x)
 {
     return (float *)o->data + ((n * o->shape.h + y) * o->shape.w + x) * (ptrdiff_t)o->pixel;
 }
@@ -42,18 +42,18 @@ static void resample_pixel(const psld_operand *x, ptrdiff_t n, const reach *rows
         for (int i = 0; i < rows->count; i++)
             for (int j = 0; j < columns->count; j++)
                 sum = v8_fma(v8_set(rows->tap[i] * columns->tap[j]),
-                             v8_load(pixel_of(x, n, rows->source[i], columns->source[j]) + c), sum);
+                             v8_load(moved_pixel(x, n, rows->source[i], columns->source[j]) + c), sum);
         v8_store(out + c, sum);
     }
 }
 
-static size_t tasks_of_lines(const psld_call *call)
+static size_t tasks_of_moves(const psld_call *call)
 {
     return (size_t)call->out.shape.n * (size_t)call->out.shape.h;
 }
 
 /* Some columns at a time, which reach the same pixels in every line. */
-static void run_resample(const psld_call *call, size_t begin, size_t end)
+static void avx2_resample(const psld_call *call, size_t begin, size_t end)
 {
     enum { COLUMNS = 32 };
     psld_shape s = call->out.shape, in = call->in[0].shape;
@@ -66,7 +66,7 @@ static void run_resample(const psld_call *call, size_t begin, size_t end)
             ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h;
             reach rows = reach_of(call->attributes, (int)y, in.h);
             for (int i = 0; i < count; i++)
-                resample_pixel(&call->in[0], n, &rows, &columns[i], lanes, pixel_of(&call->out, n, y, first + i));
+                resample_pixel(&call->in[0], n, &rows, &columns[i], lanes, moved_pixel(&call->out, n, y, first + i));
         }
     }
 }
@@ -74,50 +74,50 @@ static void run_resample(const psld_call *call, size_t begin, size_t end)
 /* ---- Concatenation and slices ------------------------------------------------------------------------------------ */
 
 /* Zeros behind the channels of every pixel of a line. */
-static void clear_lanes(const psld_operand *o, float *line)
+static void clear_line_lanes(const psld_operand *o, float *line)
 {
     ptrdiff_t lanes = psld_round8(o->shape.c);
     for (ptrdiff_t x = 0; x < o->shape.w && lanes != o->shape.c; x++)
         for (ptrdiff_t c = o->shape.c; c < lanes; c++) line[x * (ptrdiff_t)o->pixel + c] = 0;
 }
 
-static void run_concat(const psld_call *call, size_t begin, size_t end)
+static void avx2_concat(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
     for (size_t task = begin; task < end; task++) {
         ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h, first = 0;
-        float *out = pixel_of(&call->out, n, y, 0);
+        float *out = moved_pixel(&call->out, n, y, 0);
         for (int i = 0; i < call->inputs; i++) {
             const psld_operand *in = &call->in[i];
-            const float *from = pixel_of(in, n, y, 0);
+            const float *from = moved_pixel(in, n, y, 0);
             for (ptrdiff_t x = 0; x < s.w; x++)
                 memcpy(out + x * (ptrdiff_t)call->out.pixel + first, from + x * (ptrdiff_t)in->pixel,
                        (size_t)in->shape.c * sizeof(float));
             first += in->shape.c;
         }
-        clear_lanes(&call->out, out);
+        clear_line_lanes(&call->out, out);
     }
 }
 
-static void run_slice(const psld_call *call, size_t begin, size_t end)
+static void avx2_slice(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
     const psld_operand *in = &call->in[0];
     for (size_t task = begin; task < end; task++) {
         ptrdiff_t n = (ptrdiff_t)task / s.h, y = (ptrdiff_t)task % s.h;
-        float *out = pixel_of(&call->out, n, y, 0);
-        const float *from = pixel_of(in, n, y, 0) + call->attributes->slice.first;
+        float *out = moved_pixel(&call->out, n, y, 0);
+        const float *from = moved_pixel(in, n, y, 0) + call->attributes->slice.first;
         for (ptrdiff_t x = 0; x < s.w; x++)
             memcpy(out + x * (ptrdiff_t)call->out.pixel, from + x * (ptrdiff_t)in->pixel, (size_t)s.c * sizeof(float));
-        clear_lanes(&call->out, out);
+        clear_line_lanes(&call->out, out);
     }
 }
 
 void psld_table_moves_avx2(psld_op_kernel *kernel)
 {
-    kernel[PSLD_OP_RESAMPLE] = (psld_op_kernel){.name = "avx2_resample", .tasks = tasks_of_lines, .run = run_resample};
-    kernel[PSLD_OP_CONCAT] = (psld_op_kernel){.name = "avx2_concat", .tasks = tasks_of_lines, .run = run_concat};
-    kernel[PSLD_OP_SLICE] = (psld_op_kernel){.name = "avx2_slice", .tasks = tasks_of_lines, .run = run_slice};
+    kernel[PSLD_OP_RESAMPLE] = (psld_op_kernel){.name = "avx2_resample", .tasks = tasks_of_moves, .run = avx2_resample};
+    kernel[PSLD_OP_CONCAT] = (psld_op_kernel){.name = "avx2_concat", .tasks = tasks_of_moves, .run = avx2_concat};
+    kernel[PSLD_OP_SLICE] = (psld_op_kernel){.name = "avx2_slice", .tasks = tasks_of_moves, .run = avx2_slice};
 }
 
 #endif

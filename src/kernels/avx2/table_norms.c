@@ -23,7 +23,7 @@ static psld_norm_avx2 norm_of(const psld_call *call)
                             .silu = call->attributes->norm.activation == PSLD_SILU};
 }
 
-static int is_fast(const psld_call *call)
+static int is_fast_norm(const psld_call *call)
 {
     return call->attributes->norm.activation == PSLD_SILU || call->attributes->norm.activation == PSLD_LINEAR;
 }
@@ -36,7 +36,7 @@ static size_t scratch_moments(const psld_call *call)
     return 2 * (size_t)(s.n * psld_round16(s.c)) * sizeof(float);
 }
 
-static void run_moments(const psld_call *call, size_t begin, size_t end)
+static void avx2_moments(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
     ptrdiff_t channels = x->shape.c, stride = psld_round16(channels), pixels = (ptrdiff_t)x->shape.h * x->shape.w;
@@ -110,12 +110,12 @@ static size_t scratch_normalise(const psld_call *call)
 
 static size_t tasks_normalise(const psld_call *call)
 {
-    return is_fast(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE].tasks(call);
+    return is_fast_norm(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE].tasks(call);
 }
 
-static void run_normalise(const psld_call *call, size_t begin, size_t end)
+static void avx2_normalise(const psld_call *call, size_t begin, size_t end)
 {
-    if (!is_fast(call)) {
+    if (!is_fast_norm(call)) {
         psld_backend_reference.kernel[PSLD_OP_NORMALISE].run(call, begin, end);
         return;
     }
@@ -142,13 +142,13 @@ static psld_norm_gradient_avx2 gradient_of(const psld_call *call, const tables *
 
 static size_t tasks_normalise_sums(const psld_call *call)
 {
-    return is_fast(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_SUMS].tasks(call);
+    return is_fast_norm(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_SUMS].tasks(call);
 }
 
 /* Sums are a tensor [n][2c] in plans, [image][2][stride] here. */
-static void run_normalise_sums(const psld_call *call, size_t begin, size_t end)
+static void avx2_normalise_sums(const psld_call *call, size_t begin, size_t end)
 {
-    if (!is_fast(call)) {
+    if (!is_fast_norm(call)) {
         psld_backend_reference.kernel[PSLD_OP_NORMALISE_SUMS].run(call, begin, end);
         return;
     }
@@ -173,12 +173,12 @@ static size_t scratch_normalise_dx(const psld_call *call)
 
 static size_t tasks_normalise_dx(const psld_call *call)
 {
-    return is_fast(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_DX].tasks(call);
+    return is_fast_norm(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_NORMALISE_DX].tasks(call);
 }
 
-static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
+static void avx2_normalise_dx(const psld_call *call, size_t begin, size_t end)
 {
-    if (!is_fast(call)) {
+    if (!is_fast_norm(call)) {
         psld_backend_reference.kernel[PSLD_OP_NORMALISE_DX].run(call, begin, end);
         return;
     }
@@ -196,20 +196,20 @@ static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
 void psld_table_norms_avx2(psld_op_kernel *kernel)
 {
     kernel[PSLD_OP_MOMENTS] = (psld_op_kernel){
-        .name = "avx2_moments", .tasks = psld_table_one_task_avx2, .run = run_moments, .scratch = scratch_moments};
+        .name = "avx2_moments", .tasks = psld_table_one_task_avx2, .run = avx2_moments, .scratch = scratch_moments};
     kernel[PSLD_OP_NORMALISE] = (psld_op_kernel){.name = "avx2_normalise",
                                                  .tasks = tasks_normalise,
-                                                 .run = run_normalise,
+                                                 .run = avx2_normalise,
                                                  .scratch = scratch_normalise,
                                                  .in_place = 1};
     kernel[PSLD_OP_NORMALISE_DX] = (psld_op_kernel){.name = "avx2_normalise_dx",
                                                     .tasks = tasks_normalise_dx,
-                                                    .run = run_normalise_dx,
+                                                    .run = avx2_normalise_dx,
                                                     .scratch = scratch_normalise_dx,
                                                     .in_place = 16};
     kernel[PSLD_OP_NORMALISE_SUMS] = (psld_op_kernel){.name = "avx2_normalise_sums",
                                                       .tasks = tasks_normalise_sums,
-                                                      .run = run_normalise_sums,
+                                                      .run = avx2_normalise_sums,
                                                       .scratch = scratch_normalise};
 }
 

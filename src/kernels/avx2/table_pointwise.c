@@ -12,7 +12,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-static ptrdiff_t pixels_of(const psld_operand *o)
+static ptrdiff_t pixel_count(const psld_operand *o)
 {
     return (ptrdiff_t)o->shape.n * o->shape.h * o->shape.w;
 }
@@ -33,7 +33,7 @@ static int is_silu(const psld_call *call)
     return call->out.pixel != 0 && call->attributes->activation.kind == PSLD_SILU;
 }
 
-static void run_sum(const psld_call *call, size_t begin, size_t end)
+static void avx2_sum(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *a = &call->in[0], *b = &call->in[1], *y = &call->out;
     float by = (float)call->attributes->scale.by;
@@ -41,39 +41,39 @@ static void run_sum(const psld_call *call, size_t begin, size_t end)
         psld_backend_reference.kernel[PSLD_OP_SUM].run(call, begin, end);
         return;
     }
-    psld_add_avx2(pixels_of(y), y->shape.c, a->data, stride_of(a), by, b->data, stride_of(b), by, y->data,
+    psld_add_avx2(pixel_count(y), y->shape.c, a->data, stride_of(a), by, b->data, stride_of(b), by, y->data,
                   stride_of(y));
 }
 
-static void run_scale(const psld_call *call, size_t begin, size_t end)
+static void avx2_scale(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *a = &call->in[0], *y = &call->out;
     if (!is_batched(call)) {
         psld_backend_reference.kernel[PSLD_OP_SCALE].run(call, begin, end);
         return;
     }
-    psld_add_avx2(pixels_of(y), y->shape.c, a->data, stride_of(a), (float)call->attributes->scale.by, NULL, 0, 0,
+    psld_add_avx2(pixel_count(y), y->shape.c, a->data, stride_of(a), (float)call->attributes->scale.by, NULL, 0, 0,
                   y->data, stride_of(y));
 }
 
-static void run_activate(const psld_call *call, size_t begin, size_t end)
+static void avx2_activate(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0], *y = &call->out;
     if (!is_silu(call)) {
         psld_backend_reference.kernel[PSLD_OP_ACTIVATE].run(call, begin, end);
         return;
     }
-    psld_silu_avx2(pixels_of(y), y->shape.c, x->data, stride_of(x), y->data, stride_of(y));
+    psld_silu_avx2(pixel_count(y), y->shape.c, x->data, stride_of(x), y->data, stride_of(y));
 }
 
-static void run_activate_dx(const psld_call *call, size_t begin, size_t end)
+static void avx2_activate_dx(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0], *dy = &call->in[1], *dx = &call->out;
     if (!is_silu(call)) {
         psld_backend_reference.kernel[PSLD_OP_ACTIVATE_DX].run(call, begin, end);
         return;
     }
-    psld_silu_dx_avx2(pixels_of(dx), dx->shape.c, x->data, stride_of(x), dy->data, stride_of(dy), dx->data,
+    psld_silu_dx_avx2(pixel_count(dx), dx->shape.c, x->data, stride_of(x), dy->data, stride_of(dy), dx->data,
                       stride_of(dx));
 }
 
@@ -112,7 +112,7 @@ static size_t tasks_dropout(const psld_call *call)
 }
 
 /* Elements whose number is at least `dropped` stay, times `kept`. Zero lanes stay zero whatever their number. */
-static void drop(ptrdiff_t count, const uint16_t *drawn, int dropped, float kept, const float *x, float *y)
+static void drop_elements(ptrdiff_t count, const uint16_t *drawn, int dropped, float kept, const float *x, float *y)
 {
     for (ptrdiff_t i = 0; i < count; i += 8) {
         const __m256i number = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(drawn + i)));
@@ -122,7 +122,7 @@ static void drop(ptrdiff_t count, const uint16_t *drawn, int dropped, float kept
 }
 
 /* A task is a line of an image; addresses of random numbers are those of the reference kernel. */
-static void run_dropout(const psld_call *call, size_t begin, size_t end)
+static void avx2_dropout(const psld_call *call, size_t begin, size_t end)
 {
     enum { PIECE = 512 };
     if (!is_dropping(call)) {
@@ -141,8 +141,8 @@ static void run_dropout(const psld_call *call, size_t begin, size_t end)
             const ptrdiff_t count = psld_round8(psld_min(PIECE, channels - c));
             psld_random_short(run->seed, PSLD_FOR_DROPOUT, run->first + (uint64_t)(p / area), address,
                               (uint64_t)(p % area * channels + c), (size_t)count, drawn);
-            drop(count, drawn, dropped, (float)(1 / (1 - rate)), (const float *)in->data + p * stride_of(in) + c,
-                 (float *)out->data + p * stride_of(out) + c);
+            drop_elements(count, drawn, dropped, (float)(1 / (1 - rate)),
+                          (const float *)in->data + p * stride_of(in) + c, (float *)out->data + p * stride_of(out) + c);
         }
 }
 
@@ -154,13 +154,13 @@ static size_t scratch_channel_sum(const psld_call *call)
 }
 
 /* Dense: over all samples. Batched: one sum a sample, whose lanes are written whole. */
-static void run_channel_sum(const psld_call *call, size_t begin, size_t end)
+static void avx2_channel_sum(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0], *y = &call->out;
     ptrdiff_t area = (ptrdiff_t)x->shape.h * x->shape.w;
     (void)begin, (void)end;
     if (y->pixel == 0) {
-        psld_sum_pixels_avx2(pixels_of(x), x->shape.c, x->data, stride_of(x), call->scratch, 0);
+        psld_sum_pixels_avx2(pixel_count(x), x->shape.c, x->data, stride_of(x), call->scratch, 0);
         memcpy(y->data, call->scratch, (size_t)x->shape.c * sizeof(float));
         return;
     }
@@ -171,18 +171,18 @@ static void run_channel_sum(const psld_call *call, size_t begin, size_t end)
 
 void psld_table_pointwise_avx2(psld_op_kernel *kernel)
 {
-    kernel[PSLD_OP_SUM] = (psld_op_kernel){.name = "avx2_sum", .tasks = tasks_sum, .run = run_sum, .in_place = 3};
+    kernel[PSLD_OP_SUM] = (psld_op_kernel){.name = "avx2_sum", .tasks = tasks_sum, .run = avx2_sum, .in_place = 3};
     kernel[PSLD_OP_SCALE] =
-        (psld_op_kernel){.name = "avx2_scale", .tasks = tasks_scale, .run = run_scale, .in_place = 1};
+        (psld_op_kernel){.name = "avx2_scale", .tasks = tasks_scale, .run = avx2_scale, .in_place = 1};
     kernel[PSLD_OP_ACTIVATE] =
-        (psld_op_kernel){.name = "avx2_activate", .tasks = tasks_activate, .run = run_activate, .in_place = 1};
-    kernel[PSLD_OP_ACTIVATE_DX] =
-        (psld_op_kernel){.name = "avx2_activate_dx", .tasks = tasks_activate_dx, .run = run_activate_dx, .in_place = 3};
+        (psld_op_kernel){.name = "avx2_activate", .tasks = tasks_activate, .run = avx2_activate, .in_place = 1};
+    kernel[PSLD_OP_ACTIVATE_DX] = (psld_op_kernel){
+        .name = "avx2_activate_dx", .tasks = tasks_activate_dx, .run = avx2_activate_dx, .in_place = 3};
     kernel[PSLD_OP_DROPOUT] =
-        (psld_op_kernel){.name = "avx2_dropout", .tasks = tasks_dropout, .run = run_dropout, .in_place = 1};
+        (psld_op_kernel){.name = "avx2_dropout", .tasks = tasks_dropout, .run = avx2_dropout, .in_place = 1};
     kernel[PSLD_OP_CHANNEL_SUM] = (psld_op_kernel){.name = "avx2_channel_sum",
                                                    .tasks = psld_table_one_task_avx2,
-                                                   .run = run_channel_sum,
+                                                   .run = avx2_channel_sum,
                                                    .scratch = scratch_channel_sum};
 }
 

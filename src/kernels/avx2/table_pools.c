@@ -5,12 +5,12 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-static float *pixel_of(const psld_operand *o, ptrdiff_t n, ptrdiff_t y, ptrdiff_t x)
+static float *pooled_pixel(const psld_operand *o, ptrdiff_t n, ptrdiff_t y, ptrdiff_t x)
 {
     return (float *)o->data + ((n * o->shape.h + y) * o->shape.w + x) * (ptrdiff_t)o->pixel;
 }
 
-static size_t tasks_of_lines(const psld_call *call)
+static size_t tasks_of_pools(const psld_call *call)
 {
     return (size_t)call->out.shape.n * (size_t)call->out.shape.h;
 }
@@ -28,30 +28,30 @@ static span span_of(const psld_attributes *a, int axis, ptrdiff_t j, ptrdiff_t s
     return (span){psld_max(0, begin), psld_min(size, begin + a->pool.kernel[axis])};
 }
 
-static void largest_of(const psld_operand *x, ptrdiff_t n, span rows, span columns, ptrdiff_t lanes, float *out)
+static void window_max(const psld_operand *x, ptrdiff_t n, span rows, span columns, ptrdiff_t lanes, float *out)
 {
     for (ptrdiff_t c = 0; c < lanes; c += 8) {
-        v8 largest = v8_load(pixel_of(x, n, rows.begin, columns.begin) + c);
+        v8 largest = v8_load(pooled_pixel(x, n, rows.begin, columns.begin) + c);
         for (ptrdiff_t y = rows.begin; y < rows.end; y++)
             for (ptrdiff_t column = columns.begin; column < columns.end; column++)
-                largest = _mm256_max_ps(largest, v8_load(pixel_of(x, n, y, column) + c));
+                largest = _mm256_max_ps(largest, v8_load(pooled_pixel(x, n, y, column) + c));
         v8_store(out + c, largest);
     }
 }
 
-static void mean_of(const psld_operand *x, ptrdiff_t n, span rows, span columns, ptrdiff_t lanes, float *out)
+static void window_mean(const psld_operand *x, ptrdiff_t n, span rows, span columns, ptrdiff_t lanes, float *out)
 {
     const v8 share = v8_set(1.0F / (float)((rows.end - rows.begin) * (columns.end - columns.begin)));
     for (ptrdiff_t c = 0; c < lanes; c += 8) {
         v8 sum = v8_zero();
         for (ptrdiff_t y = rows.begin; y < rows.end; y++)
             for (ptrdiff_t column = columns.begin; column < columns.end; column++)
-                sum = v8_add(sum, v8_load(pixel_of(x, n, y, column) + c));
+                sum = v8_add(sum, v8_load(pooled_pixel(x, n, y, column) + c));
         v8_store(out + c, v8_mul(sum, share));
     }
 }
 
-static void run_pool(const psld_call *call, size_t begin, size_t end)
+static void avx2_pool(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
     const psld_attributes *a = call->attributes;
@@ -61,8 +61,8 @@ static void run_pool(const psld_call *call, size_t begin, size_t end)
         ptrdiff_t n = task / s.h, y = task % s.h;
         span rows = span_of(a, 0, y, x->shape.h);
         for (ptrdiff_t column = 0; column < s.w; column++)
-            (a->pool.mean ? mean_of : largest_of)(x, n, rows, span_of(a, 1, column, x->shape.w), lanes,
-                                                  pixel_of(&call->out, n, y, column));
+            (a->pool.mean ? window_mean : window_max)(x, n, rows, span_of(a, 1, column, x->shape.w), lanes,
+                                                      pooled_pixel(&call->out, n, y, column));
     }
 }
 
@@ -81,13 +81,13 @@ static between between_of(ptrdiff_t j, ptrdiff_t in, ptrdiff_t out)
     return (between){first, psld_min(first + 1, in - 1), (float)(at - (double)first)};
 }
 
-static v8 mix(const float *a, const float *b, v8 share)
+static v8 mix_pixels(const float *a, const float *b, v8 share)
 {
     const v8 first = v8_load(a);
     return v8_fma(v8_sub(v8_load(b), first), share, first);
 }
 
-static void run_resize(const psld_call *call, size_t begin, size_t end)
+static void avx2_resize(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
     psld_shape s = call->out.shape;
@@ -95,14 +95,14 @@ static void run_resize(const psld_call *call, size_t begin, size_t end)
     for (ptrdiff_t task = (ptrdiff_t)begin; task < (ptrdiff_t)end; task++) {
         ptrdiff_t n = task / s.h, y = task % s.h;
         between rows = between_of(y, x->shape.h, s.h);
-        const float *upper = pixel_of(x, n, rows.first, 0), *lower = pixel_of(x, n, rows.second, 0);
+        const float *upper = pooled_pixel(x, n, rows.first, 0), *lower = pooled_pixel(x, n, rows.second, 0);
         for (ptrdiff_t column = 0; column < s.w; column++) {
             between columns = between_of(column, x->shape.w, s.w);
             ptrdiff_t left = columns.first * (ptrdiff_t)x->pixel, right = columns.second * (ptrdiff_t)x->pixel;
-            float *out = pixel_of(&call->out, n, y, column);
+            float *out = pooled_pixel(&call->out, n, y, column);
             for (ptrdiff_t c = 0; c < lanes; c += 8) {
-                const v8 share = v8_set(columns.share), above = mix(upper + left + c, upper + right + c, share);
-                const v8 below = mix(lower + left + c, lower + right + c, share);
+                const v8 share = v8_set(columns.share), above = mix_pixels(upper + left + c, upper + right + c, share);
+                const v8 below = mix_pixels(lower + left + c, lower + right + c, share);
                 v8_store(out + c, v8_fma(v8_sub(below, above), v8_set(rows.share), above));
             }
         }
@@ -111,8 +111,8 @@ static void run_resize(const psld_call *call, size_t begin, size_t end)
 
 void psld_table_pools_avx2(psld_op_kernel *kernel)
 {
-    kernel[PSLD_OP_POOL] = (psld_op_kernel){.name = "avx2_pool", .tasks = tasks_of_lines, .run = run_pool};
-    kernel[PSLD_OP_RESIZE] = (psld_op_kernel){.name = "avx2_resize", .tasks = tasks_of_lines, .run = run_resize};
+    kernel[PSLD_OP_POOL] = (psld_op_kernel){.name = "avx2_pool", .tasks = tasks_of_pools, .run = avx2_pool};
+    kernel[PSLD_OP_RESIZE] = (psld_op_kernel){.name = "avx2_resize", .tasks = tasks_of_pools, .run = avx2_resize};
 }
 
 #endif

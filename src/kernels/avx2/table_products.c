@@ -6,14 +6,14 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 
-static int is_fast(const psld_call *call)
+static int is_fast_product(const psld_call *call)
 {
     const int *transposed = call->attributes->product.transposed;
     return call->out.shape.c % 16 == 0 && !(transposed[0] && transposed[1]);
 }
 
 /* Numbers that an element of the result is a sum of. */
-static ptrdiff_t length_of(const psld_call *call)
+static ptrdiff_t inner_length(const psld_call *call)
 {
     psld_shape a = call->in[0].shape;
     return call->attributes->product.transposed[0] ? a.n : a.c;
@@ -21,24 +21,25 @@ static ptrdiff_t length_of(const psld_call *call)
 
 static size_t tasks_product(const psld_call *call)
 {
-    return is_fast(call) ? (size_t)call->out.shape.c / 16 : psld_backend_reference.kernel[PSLD_OP_PRODUCT].tasks(call);
+    return is_fast_product(call) ? (size_t)call->out.shape.c / 16
+                                 : psld_backend_reference.kernel[PSLD_OP_PRODUCT].tasks(call);
 }
 
 /* A panel of b for each task. */
 static size_t scratch_product(const psld_call *call)
 {
-    return (size_t)length_of(call) * (size_t)call->out.shape.c * sizeof(float);
+    return (size_t)inner_length(call) * (size_t)call->out.shape.c * sizeof(float);
 }
 
-static void run_product(const psld_call *call, size_t begin, size_t end)
+static void avx2_product(const psld_call *call, size_t begin, size_t end)
 {
-    if (!is_fast(call)) {
+    if (!is_fast_product(call)) {
         psld_backend_reference.kernel[PSLD_OP_PRODUCT].run(call, begin, end);
         return;
     }
     const int *transposed = call->attributes->product.transposed;
     const float *a = call->in[0].data, *b = call->in[1].data;
-    const ptrdiff_t rows = call->out.shape.n, columns = call->out.shape.c, k = length_of(call);
+    const ptrdiff_t rows = call->out.shape.n, columns = call->out.shape.c, k = inner_length(call);
     for (size_t task = begin; task < end; task++) {
         const ptrdiff_t first = 16 * (ptrdiff_t)task;
         float *out = (float *)call->out.data + first, *panel = (float *)call->scratch + first * k;
@@ -57,7 +58,7 @@ static void run_product(const psld_call *call, size_t begin, size_t end)
 void psld_table_products_avx2(psld_op_kernel *kernel)
 {
     kernel[PSLD_OP_PRODUCT] = (psld_op_kernel){
-        .name = "avx2_product", .tasks = tasks_product, .run = run_product, .scratch = scratch_product};
+        .name = "avx2_product", .tasks = tasks_product, .run = avx2_product, .scratch = scratch_product};
 }
 
 #endif

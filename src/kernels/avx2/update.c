@@ -34,7 +34,7 @@ static double sum_squares(const float *x, ptrdiff_t count)
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + rest;
 }
 
-static void square_range(void *context, size_t begin, size_t end)
+static void avx2_square_range(void *context, size_t begin, size_t end)
 {
     const square_job *job = context;
     for (ptrdiff_t chunk = (ptrdiff_t)begin; chunk < (ptrdiff_t)end; chunk++)
@@ -50,7 +50,7 @@ double psld_sum_squares_avx2(ptrdiff_t count, const float *x, double *scratch)
 {
     square_job job = {count, x, scratch};
     const ptrdiff_t chunks = psld_sum_squares_chunks_avx2(count);
-    psld_parallel((size_t)chunks, 4, square_range, &job);
+    psld_parallel((size_t)chunks, 4, avx2_square_range, &job);
     double sum = 0;
     for (ptrdiff_t i = 0; i < chunks; i++) sum += scratch[i];
     return sum;

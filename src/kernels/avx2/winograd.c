@@ -34,14 +34,14 @@ typedef struct {
     ptrdiff_t v_plane, m_plane, m_offset, rest_offset, slot_size; /* rest: V, or a panel of U */
 } convolution;
 
-static ptrdiff_t count_blocks(const winograd_tiles *tiles, ptrdiff_t block_tiles)
+static ptrdiff_t count_tile_blocks(const winograd_tiles *tiles, ptrdiff_t block_tiles)
 {
     const ptrdiff_t rows = psld_max(1, block_tiles / psld_max(1, tiles->across));
     return psld_max(1, (tiles->rows + rows - 1) / rows);
 }
 
 /* Schedule and layout of the scratch, whose size it returns. */
-static ptrdiff_t arrange(convolution *c, const psld_conv_shape_avx2 *shape, int in_time)
+static ptrdiff_t arrange_tiles(convolution *c, const psld_conv_shape_avx2 *shape, int in_time)
 {
     c->shape = shape;
     c->tiles = psld_winograd_tiles_avx2(shape);
@@ -49,7 +49,7 @@ static ptrdiff_t arrange(convolution *c, const psld_conv_shape_avx2 *shape, int 
     const ptrdiff_t slots = shape->slots, all = t->rows * t->across;
     c->panels = (shape->outputs + 15) / 16;
     c->shared = in_time || (slots > 1 && all < TILES_A_SLOT * slots);
-    c->blocks = count_blocks(t, c->shared ? PANEL_TILES : BLOCK_TILES);
+    c->blocks = count_tile_blocks(t, c->shared ? PANEL_TILES : BLOCK_TILES);
     /* Even shares: a multiple of the number of slots while blocks are few. */
     if (!c->shared && c->blocks < 4 * slots) c->blocks = (c->blocks + slots - 1) / slots * slots;
     c->blocks = psld_max(1, psld_min(c->blocks, t->rows));
@@ -70,7 +70,7 @@ static ptrdiff_t largest_scratch(const psld_conv_shape_avx2 *shape, int in_time)
     convolution c = {0};
     ptrdiff_t largest = 0;
     for (fewer.images = 1; fewer.images <= shape->images; fewer.images++)
-        largest = psld_max(largest, arrange(&c, &fewer, in_time));
+        largest = psld_max(largest, arrange_tiles(&c, &fewer, in_time));
     return largest;
 }
 
@@ -240,7 +240,7 @@ void psld_winograd_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_avx
                         const psld_finish_avx2 *finish, psld_pixels_avx2 y, float *scratch)
 {
     convolution c = {.x = x, .u = u, .finish = finish, .y = y, .scratch = scratch};
-    arrange(&c, shape, 0);
+    arrange_tiles(&c, shape, 0);
     if (c.shared)
         run_shared(&c);
     else
@@ -254,7 +254,7 @@ void psld_winograd_in_time_avx2(const psld_conv_shape_avx2 *shape, psld_const_pi
     convolution c = {.x = x, .weights = weights, .mirrored = mirrored, .finish = finish};
     c.y = y;
     c.scratch = scratch;
-    arrange(&c, shape, 1);
+    arrange_tiles(&c, shape, 1);
     run_shared(&c);
 }
 

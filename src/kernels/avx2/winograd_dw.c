@@ -30,7 +30,7 @@ typedef struct {
 } gradient;
 
 /* Returns the floats of scratch. */
-static ptrdiff_t arrange(gradient *g, const psld_conv_shape_avx2 *shape, float *scratch)
+static ptrdiff_t arrange_gradient(gradient *g, const psld_conv_shape_avx2 *shape, float *scratch)
 {
     g->shape = shape;
     g->tiles = psld_winograd_tiles_avx2(shape);
@@ -55,7 +55,7 @@ ptrdiff_t psld_winograd_dw_scratch_avx2(const psld_conv_shape_avx2 *shape)
 {
     gradient g = {0};
     _Alignas(64) float none[16]; /* an address to count from */
-    return arrange(&g, shape, none);
+    return arrange_gradient(&g, shape, none);
 }
 
 /* ---- V and Z ----------------------------------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ void psld_winograd_dw_avx2(const psld_conv_shape_avx2 *shape, psld_const_pixels_
                            float *dw, float *scratch)
 {
     gradient g = {.x = x, .dy = dy, .dw = dw};
-    arrange(&g, shape, scratch);
+    arrange_gradient(&g, shape, scratch);
     const ptrdiff_t blocks = g.in_blocks * g.out_blocks;
     for (g.begin = 0; g.begin < g.tiles.rows; g.begin = g.end) {
         g.end = psld_min(g.tiles.rows, g.begin + g.block_rows);

@@ -18,7 +18,7 @@ winograd_tiles psld_winograd_tiles_avx2(const psld_conv_shape_avx2 *shape)
     return tiles;
 }
 
-static void clear(float *from, ptrdiff_t count)
+static void clear_floats(float *from, ptrdiff_t count)
 {
     if (count > 0) memset(from, 0, (size_t)count * sizeof *from);
 }
@@ -29,14 +29,14 @@ static void fill_ring_row(const psld_conv_shape_avx2 *s, const winograd_tiles *t
 {
     const ptrdiff_t y = row - s->pad_top;
     if (y < 0 || y >= s->height) {
-        clear(to, t->columns * t->pixel);
+        clear_floats(to, t->columns * t->pixel);
         return;
     }
     const ptrdiff_t count = psld_min(s->width, t->columns - s->pad_left);
     float *first = to + s->pad_left * t->pixel, *rest = first + count * t->pixel;
-    clear(to, s->pad_left * t->pixel);
+    clear_floats(to, s->pad_left * t->pixel);
     psld_copy_avx2(count, s->inputs, x.data + (image * s->height + y) * s->width * x.stride, x.stride, first, t->pixel);
-    clear(rest, (t->columns - s->pad_left - count) * t->pixel);
+    clear_floats(rest, (t->columns - s->pad_left - count) * t->pixel);
     if (t->channels % 16)
         for (float *pixel = first; pixel < rest; pixel += t->pixel) v8_store(pixel + t->channels, v8_zero());
 }

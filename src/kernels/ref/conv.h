@@ -46,12 +46,12 @@ static size_t block_size(const psld_call *call)
     return (size_t)kernel[0] * (size_t)kernel[1] * (size_t)call->in[0].shape.c * CONV_BLOCK;
 }
 
-static size_t packed_conv(const psld_call *call)
+static size_t ref_packed_conv(const psld_call *call)
 {
     return tasks_conv(call) * block_size(call) * sizeof(double);
 }
 
-static conv_block block_of(const psld_call *call, size_t task)
+static conv_block conv_block_of(const psld_call *call, size_t task)
 {
     int first = (int)task * CONV_BLOCK, left = call->out.shape.c - first;
     const double *packed = (const double *)call->packed + task * block_size(call);
@@ -61,7 +61,7 @@ static conv_block block_of(const psld_call *call, size_t task)
 /* `step` and `sum_step`: from a channel of the result, a summed channel, to the next in the weights. */
 static void pack_block(const psld_call *call, size_t task, ptrdiff_t step, ptrdiff_t sum_step)
 {
-    conv_block block = block_of(call, task);
+    conv_block block = conv_block_of(call, task);
     const int *kernel = call->attributes->conv.kernel;
     const real *w = (const real *)call->in[1].data + block.first * step;
     double *packed = (double *)call->packed + task * block_size(call);
@@ -71,13 +71,13 @@ static void pack_block(const psld_call *call, size_t task, ptrdiff_t step, ptrdi
                 *packed++ = j < block.count ? (double)w[j * step + s * sum_step + tap] : 0;
 }
 
-static void pack_conv(const psld_call *call, size_t begin, size_t end)
+static void ref_pack_conv(const psld_call *call, size_t begin, size_t end)
 {
     weight_view v = weights_of(call->attributes, call->out.shape.c, call->in[0].shape.c);
     for (size_t task = begin; task < end; task++) pack_block(call, task, v.out, v.in);
 }
 
-static void pack_conv_dx(const psld_call *call, size_t begin, size_t end)
+static void ref_pack_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     weight_view v = weights_of(call->attributes, call->in[0].shape.c, call->out.shape.c);
     for (size_t task = begin; task < end; task++) pack_block(call, task, v.in, v.out);
@@ -97,7 +97,7 @@ static void add_tap(conv_block block, int tap, const real *pixel, double *sum)
 }
 
 /* Finishes the sums of one pixel and writes them. */
-static void put_block(const psld_call *call, conv_block block, double *sum, int n, int y, int x)
+static void finish_conv_pixel(const psld_call *call, conv_block block, double *sum, int n, int y, int x)
 {
     const psld_attributes *a = call->attributes;
     const real *bias = call->in[2].data, *vector = NULL, *residual = NULL;
@@ -114,7 +114,7 @@ static void put_block(const psld_call *call, conv_block block, double *sum, int 
         pixel[j] = (real)sum[j];
     }
     if (block.first + block.count == channels)
-        clear_lanes(pixel, block.count, (ptrdiff_t)psld_lanes(channels) - block.first);
+        ref_clear_lanes(pixel, block.count, (ptrdiff_t)psld_lanes(channels) - block.first);
 }
 
 static void conv_pixel(const psld_call *call, conv_block block, int n, int oy, int ox)
@@ -129,14 +129,14 @@ static void conv_pixel(const psld_call *call, conv_block block, int n, int oy, i
             if (left + kx >= 0 && left + kx < x->shape.w)
                 add_tap(block, ky * a->conv.kernel[1] + kx, pixel_at(x, n, top + ky, left + kx), sum);
     }
-    put_block(call, block, sum, n, oy, ox);
+    finish_conv_pixel(call, block, sum, n, oy, ox);
 }
 
-static void run_conv(const psld_call *call, size_t begin, size_t end)
+static void ref_conv(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
     for (size_t task = begin; task < end; task++) {
-        conv_block block = block_of(call, task);
+        conv_block block = conv_block_of(call, task);
         for (int line = 0; line < s.n * s.h; line++)
             for (int ox = 0; ox < s.w; ox++) conv_pixel(call, block, line / s.h, line % s.h, ox);
     }
@@ -162,14 +162,14 @@ static void conv_dx_pixel(const psld_call *call, conv_block block, int n, int iy
             if (ox >= 0) add_tap(block, ky * a->conv.kernel[1] + kx, pixel_at(dy, n, oy, ox), sum);
         }
     }
-    put_block(call, block, sum, n, iy, ix);
+    finish_conv_pixel(call, block, sum, n, iy, ix);
 }
 
-static void run_conv_dx(const psld_call *call, size_t begin, size_t end)
+static void ref_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
     for (size_t task = begin; task < end; task++) {
-        conv_block block = block_of(call, task);
+        conv_block block = conv_block_of(call, task);
         for (int line = 0; line < s.n * s.h; line++)
             for (int ix = 0; ix < s.w; ix++) conv_dx_pixel(call, block, line / s.h, line % s.h, ix);
     }
@@ -204,7 +204,7 @@ static void add_conv_dw(const psld_call *call, int n, int co, int ci, int ky, in
     memcpy(sum, local, sizeof local);
 }
 
-static void run_conv_dw(const psld_call *call, size_t begin, size_t end)
+static void ref_conv_dw(const psld_call *call, size_t begin, size_t end)
 {
     int in = call->in[0].shape.c, out = call->in[1].shape.c, samples = call->in[0].shape.n;
     weight_view v = weights_of(call->attributes, out, in);

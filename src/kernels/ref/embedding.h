@@ -6,7 +6,7 @@
 #include "kernels/ref/view.h"
 
 /* [sin(t f_0) ... sin(t f_{half-1}), cos ..., 0 if c is odd], f_i = 10000^(-i / (half - 1)) */
-static void run_positional(const psld_call *call, size_t begin, size_t end)
+static void ref_positional(const psld_call *call, size_t begin, size_t end)
 {
     int channels = call->out.shape.c, half = channels / 2;
     real rate = (real)(log(10000.0) / (half > 1 ? half - 1 : 1));
@@ -17,12 +17,12 @@ static void run_positional(const psld_call *call, size_t begin, size_t end)
             out[i] = (real)sin((double)angle);
             out[half + i] = (real)cos((double)angle);
         }
-        clear_lanes(out, 2 * half, (ptrdiff_t)psld_lanes(channels));
+        ref_clear_lanes(out, 2 * half, (ptrdiff_t)psld_lanes(channels));
     }
 }
 
 /* [sin(2 pi w_0 log t) ..., cos ...] */
-static void run_fourier(const psld_call *call, size_t begin, size_t end)
+static void ref_fourier(const psld_call *call, size_t begin, size_t end)
 {
     int half = call->out.shape.c / 2;
     const real *w = call->in[1].data;
@@ -33,7 +33,7 @@ static void run_fourier(const psld_call *call, size_t begin, size_t end)
             out[i] = (real)sin((double)angle);
             out[half + i] = (real)cos((double)angle);
         }
-        clear_lanes(out, 2 * half, (ptrdiff_t)psld_lanes(2 * half));
+        ref_clear_lanes(out, 2 * half, (ptrdiff_t)psld_lanes(2 * half));
     }
 }
 

@@ -4,10 +4,10 @@
 
 #include "kernels/ref/attention.h"
 
-static void put_number(const psld_operand *out, int n, double value)
+static void put_loss(const psld_operand *out, int n, double value)
 {
     real *y = pixel_at(out, n, 0, 0);
-    clear_lanes(y, 1, PSLD_LANES);
+    ref_clear_lanes(y, 1, PSLD_LANES);
     y[0] = (real)value;
 }
 
@@ -45,13 +45,13 @@ static double loss_weighed(const loss_work *w, int v)
 }
 
 /* mean |a - b|^power, or of the square by the metric */
-static void run_loss(const psld_call *call, size_t begin, size_t end)
+static void ref_loss(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->in[0].shape;
     for (int n = (int)begin; n < (int)end; n++) {
         loss_work w = loss_begin(call, n);
         double sum = 0;
-        for (int i = 0; i < pixels_of(s); i++) {
+        for (int i = 0; i < ref_pixels_of(s); i++) {
             const real *a = numbered_pixel(&call->in[0], n, i), *b = numbered_pixel(&call->in[1], n, i);
             for (int place = 0; place < w.each; place++) {
                 loss_look(&w, a, b, place);
@@ -59,14 +59,14 @@ static void run_loss(const psld_call *call, size_t begin, size_t end)
                     sum += w.power == 2 ? w.error[v] * loss_weighed(&w, v) : fabs(w.error[v]);
             }
         }
-        put_number(&call->out, n, sum / ((double)s.c * pixels_of(s)));
+        put_loss(&call->out, n, sum / ((double)s.c * ref_pixels_of(s)));
     }
 }
 
-static void run_loss_dx(const psld_call *call, size_t begin, size_t end)
+static void ref_loss_dx(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
-    size_t pixels = (size_t)pixels_of(s);
+    size_t pixels = (size_t)ref_pixels_of(s);
     for (size_t task = begin; task < end; task++) {
         int n = (int)(task / pixels), i = (int)(task % pixels);
         const real *a = numbered_pixel(&call->in[0], n, i), *b = numbered_pixel(&call->in[1], n, i);
@@ -81,7 +81,7 @@ static void run_loss_dx(const psld_call *call, size_t begin, size_t end)
                 out[v * w.each + place] = (real)(by * (w.power == 2 ? 2 * d : (d > 0) - (d < 0)));
             }
         }
-        clear_lanes(out, s.c, (ptrdiff_t)psld_lanes(s.c));
+        ref_clear_lanes(out, s.c, (ptrdiff_t)psld_lanes(s.c));
     }
 }
 
@@ -94,18 +94,18 @@ static double log_sum(const real *x, int count)
     return largest + log(sum);
 }
 
-static void run_entropy(const psld_call *call, size_t begin, size_t end)
+static void ref_entropy(const psld_call *call, size_t begin, size_t end)
 {
     int classes = call->in[0].shape.c;
     for (int n = (int)begin; n < (int)end; n++) {
         const real *x = pixel_at(&call->in[0], n, 0, 0);
         int label = (int)pixel_at(&call->in[1], n, 0, 0)[0];
         assert(label >= 0 && label < classes);
-        put_number(&call->out, n, log_sum(x, classes) - (double)x[label]);
+        put_loss(&call->out, n, log_sum(x, classes) - (double)x[label]);
     }
 }
 
-static void run_entropy_dx(const psld_call *call, size_t begin, size_t end)
+static void ref_entropy_dx(const psld_call *call, size_t begin, size_t end)
 {
     int classes = call->in[0].shape.c;
     for (int n = (int)begin; n < (int)end; n++) {
@@ -114,7 +114,7 @@ static void run_entropy_dx(const psld_call *call, size_t begin, size_t end)
         double dy = (double)pixel_at(&call->in[2], n, 0, 0)[0], all = log_sum(x, classes);
         real *out = pixel_at(&call->out, n, 0, 0);
         for (int c = 0; c < classes; c++) out[c] = (real)(dy * (exp((double)x[c] - all) - (c == label)));
-        clear_lanes(out, classes, (ptrdiff_t)psld_lanes(classes));
+        ref_clear_lanes(out, classes, (ptrdiff_t)psld_lanes(classes));
     }
 }
 

@@ -11,10 +11,10 @@
 #include "kernels/ref/pointwise.h"
 
 /* A task is a sample. Two passes: differences from the mean lose nothing where the mean is large. */
-static void run_moments(const psld_call *call, size_t begin, size_t end)
+static void ref_moments(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
-    int channels = x->shape.c, pixels = pixels_of(x->shape);
+    int channels = x->shape.c, pixels = ref_pixels_of(x->shape);
     for (int n = (int)begin; n < (int)end; n++) {
         const real *data = pixel_at(x, n, 0, 0);
         real *out = pixel_at(&call->out, n, 0, 0);
@@ -29,7 +29,7 @@ static void run_moments(const psld_call *call, size_t begin, size_t end)
             out[c] = (real)mean;
             out[channels + c] = (real)(square / pixels);
         }
-        clear_lanes(out, 2 * channels, (ptrdiff_t)psld_lanes(2 * channels));
+        ref_clear_lanes(out, 2 * channels, (ptrdiff_t)psld_lanes(2 * channels));
     }
 }
 
@@ -55,7 +55,7 @@ static size_t tasks_groups(const psld_call *call)
 }
 
 /* A task is a group of a sample; the last group of a pixel clears the lanes behind it. */
-static void run_normalise(const psld_call *call, size_t begin, size_t end)
+static void ref_normalise(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
     const real *weight = call->in[2].data, *bias = call->in[3].data;
@@ -63,14 +63,14 @@ static void run_normalise(const psld_call *call, size_t begin, size_t end)
     for (size_t task = begin; task < end; task++) {
         int n = (int)(task / (size_t)groups), group = (int)(task % (size_t)groups);
         group_moments g = group_of(call, n, group);
-        for (int i = 0; i < pixels_of(x->shape); i++) {
+        for (int i = 0; i < ref_pixels_of(x->shape); i++) {
             const real *from = pixel_at(x, n, 0, 0) + i * (ptrdiff_t)x->pixel;
             real *to = pixel_at(&call->out, n, 0, 0) + i * (ptrdiff_t)call->out.pixel;
             for (int c = g.first; c < g.first + g.count; c++) {
                 double u = ((double)from[c] - g.mean) * g.r * (double)weight[c] + (double)bias[c];
                 to[c] = (real)activate(call->attributes->norm.activation, u);
             }
-            if (group == groups - 1) clear_lanes(to, channels, (ptrdiff_t)psld_lanes(channels));
+            if (group == groups - 1) ref_clear_lanes(to, channels, (ptrdiff_t)psld_lanes(channels));
         }
     }
 }
@@ -87,7 +87,7 @@ static double norm_slope(const psld_call *call, group_moments g, int n, int i, i
 }
 
 /* A task is a sample. */
-static void run_normalise_sums(const psld_call *call, size_t begin, size_t end)
+static void ref_normalise_sums(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->in[0].shape;
     int groups = call->attributes->norm.groups;
@@ -96,7 +96,7 @@ static void run_normalise_sums(const psld_call *call, size_t begin, size_t end)
         for (int c = 0; c < s.c; c++) {
             group_moments g = group_of(call, n, c / (s.c / groups));
             double by_weight = 0, by_bias = 0, h = 0;
-            for (int i = 0; i < pixels_of(s); i++) {
+            for (int i = 0; i < ref_pixels_of(s); i++) {
                 double slope = norm_slope(call, g, n, i, c, &h);
                 by_weight += slope * h;
                 by_bias += slope;
@@ -104,15 +104,15 @@ static void run_normalise_sums(const psld_call *call, size_t begin, size_t end)
             out[c] = (real)by_weight;
             out[s.c + c] = (real)by_bias;
         }
-        clear_lanes(out, 2 * s.c, (ptrdiff_t)psld_lanes(2 * s.c));
+        ref_clear_lanes(out, 2 * s.c, (ptrdiff_t)psld_lanes(2 * s.c));
     }
 }
 
 /* A task is a group of a sample. Its means are made here, in double, not of the sums, which have been rounded: where
  * dx is a small difference of large numbers that would show. */
-static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
+static void ref_normalise_dx(const psld_call *call, size_t begin, size_t end)
 {
-    int groups = call->attributes->norm.groups, channels = call->out.shape.c, pixels = pixels_of(call->out.shape);
+    int groups = call->attributes->norm.groups, channels = call->out.shape.c, pixels = ref_pixels_of(call->out.shape);
     const real *weight = call->in[2].data;
     for (size_t task = begin; task < end; task++) {
         int n = (int)(task / (size_t)groups), group = (int)(task % (size_t)groups);
@@ -132,7 +132,7 @@ static void run_normalise_dx(const psld_call *call, size_t begin, size_t end)
                 double slope = norm_slope(call, g, n, i, c, &h) * (double)weight[c];
                 dx[c] = (real)(g.r * (slope - mean - h * mean_h));
             }
-            if (group == groups - 1) clear_lanes(dx, channels, (ptrdiff_t)psld_lanes(channels));
+            if (group == groups - 1) ref_clear_lanes(dx, channels, (ptrdiff_t)psld_lanes(channels));
         }
     }
 }

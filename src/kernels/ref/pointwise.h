@@ -41,7 +41,7 @@ static double activate_slope(psld_activation kind, double x)
     return 1;
 }
 
-static void run_activate(const psld_call *call, size_t begin, size_t end)
+static void ref_activate(const psld_call *call, size_t begin, size_t end)
 {
     row_view in = rows_of(&call->in[0]), out = rows_of(&call->out);
     for (size_t r = begin; r < end; r++) {
@@ -49,11 +49,11 @@ static void run_activate(const psld_call *call, size_t begin, size_t end)
         real *y = row_at(&call->out, out, r);
         for (ptrdiff_t i = 0; i < out.width; i++)
             y[i] = (real)activate(call->attributes->activation.kind, (double)x[i]);
-        clear_lanes(y, out.width, out.lanes);
+        ref_clear_lanes(y, out.width, out.lanes);
     }
 }
 
-static void run_activate_dx(const psld_call *call, size_t begin, size_t end)
+static void ref_activate_dx(const psld_call *call, size_t begin, size_t end)
 {
     row_view in = rows_of(&call->in[0]), above = rows_of(&call->in[1]), out = rows_of(&call->out);
     psld_activation kind = call->attributes->activation.kind;
@@ -61,11 +61,11 @@ static void run_activate_dx(const psld_call *call, size_t begin, size_t end)
         const real *x = row_at(&call->in[0], in, r), *dy = row_at(&call->in[1], above, r);
         real *dx = row_at(&call->out, out, r);
         for (ptrdiff_t i = 0; i < out.width; i++) dx[i] = (real)((double)dy[i] * activate_slope(kind, (double)x[i]));
-        clear_lanes(dx, out.width, out.lanes);
+        ref_clear_lanes(dx, out.width, out.lanes);
     }
 }
 
-static void run_sum(const psld_call *call, size_t begin, size_t end)
+static void ref_sum(const psld_call *call, size_t begin, size_t end)
 {
     row_view first = rows_of(&call->in[0]), second = rows_of(&call->in[1]), out = rows_of(&call->out);
     real by = (real)call->attributes->scale.by;
@@ -73,11 +73,11 @@ static void run_sum(const psld_call *call, size_t begin, size_t end)
         const real *a = row_at(&call->in[0], first, r), *b = row_at(&call->in[1], second, r);
         real *y = row_at(&call->out, out, r);
         for (ptrdiff_t i = 0; i < out.width; i++) y[i] = (a[i] + b[i]) * by;
-        clear_lanes(y, out.width, out.lanes);
+        ref_clear_lanes(y, out.width, out.lanes);
     }
 }
 
-static void run_scale(const psld_call *call, size_t begin, size_t end)
+static void ref_scale(const psld_call *call, size_t begin, size_t end)
 {
     row_view in = rows_of(&call->in[0]), out = rows_of(&call->out);
     real by = (real)call->attributes->scale.by;
@@ -85,22 +85,22 @@ static void run_scale(const psld_call *call, size_t begin, size_t end)
         const real *x = row_at(&call->in[0], in, r);
         real *y = row_at(&call->out, out, r);
         for (ptrdiff_t i = 0; i < out.width; i++) y[i] = x[i] * by;
-        clear_lanes(y, out.width, out.lanes);
+        ref_clear_lanes(y, out.width, out.lanes);
     }
 }
 
-static void run_fill(const psld_call *call, size_t begin, size_t end)
+static void ref_fill(const psld_call *call, size_t begin, size_t end)
 {
     row_view out = rows_of(&call->out);
     for (size_t r = begin; r < end; r++) {
         real *y = row_at(&call->out, out, r);
         for (ptrdiff_t i = 0; i < out.width; i++) y[i] = (real)call->attributes->fill.value;
-        clear_lanes(y, out.width, out.lanes);
+        ref_clear_lanes(y, out.width, out.lanes);
     }
 }
 
 /* Number `pixel c + channel` of (step and dropout, sample) says whether that element is kept: the rate is one in 65536 parts. */
-static void run_dropout(const psld_call *call, size_t begin, size_t end)
+static void ref_dropout(const psld_call *call, size_t begin, size_t end)
 {
     enum { PIECE = 256 };
     row_view in = rows_of(&call->in[0]), out = rows_of(&call->out);
@@ -109,7 +109,7 @@ static void run_dropout(const psld_call *call, size_t begin, size_t end)
     uint16_t drawn[PIECE];
     real kept = (real)(1 / (1 - rate));
     uint64_t address = call->run->step << 16 | (uint64_t)call->attributes->dropout.number;
-    size_t pixels = (size_t)pixels_of(call->out.shape);
+    size_t pixels = (size_t)ref_pixels_of(call->out.shape);
     for (size_t r = begin; r < end; r++) {
         const real *x = row_at(&call->in[0], in, r);
         real *y = row_at(&call->out, out, r);
@@ -126,7 +126,7 @@ static void run_dropout(const psld_call *call, size_t begin, size_t end)
                     y[i + j] = drawn[j] < dropped ? 0 : x[i + j] * kept;
             }
         }
-        clear_lanes(y, out.width, out.lanes);
+        ref_clear_lanes(y, out.width, out.lanes);
     }
 }
 

@@ -23,7 +23,7 @@ static real pool_value(const psld_call *call, int n, int oy, int ox, int c)
 }
 
 /* A task is a line of the output. */
-static void run_pool(const psld_call *call, size_t begin, size_t end)
+static void ref_pool(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
     for (size_t task = begin; task < end; task++) {
@@ -31,7 +31,7 @@ static void run_pool(const psld_call *call, size_t begin, size_t end)
         for (int ox = 0; ox < s.w; ox++) {
             real *y = pixel_at(&call->out, n, oy, ox);
             for (int c = 0; c < s.c; c++) y[c] = pool_value(call, n, oy, ox, c);
-            clear_lanes(y, s.c, (ptrdiff_t)psld_lanes(s.c));
+            ref_clear_lanes(y, s.c, (ptrdiff_t)psld_lanes(s.c));
         }
     }
 }

@@ -10,7 +10,7 @@ static double matrix_element(const psld_operand *o, int transposed, int row, int
     return (double)((const real *)o->data)[i * o->shape.c + j];
 }
 
-static void run_product(const psld_call *call, size_t begin, size_t end)
+static void ref_product(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *a = &call->in[0], *b = &call->in[1];
     const int *transposed = call->attributes->product.transposed;

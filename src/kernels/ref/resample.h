@@ -32,7 +32,7 @@ static double resample_value(const psld_call *call, int n, int oy, int ox, int c
 }
 
 /* A task is a line of the output. */
-static void run_resample(const psld_call *call, size_t begin, size_t end)
+static void ref_resample(const psld_call *call, size_t begin, size_t end)
 {
     psld_shape s = call->out.shape;
     for (size_t task = begin; task < end; task++) {
@@ -40,7 +40,7 @@ static void run_resample(const psld_call *call, size_t begin, size_t end)
         for (int ox = 0; ox < s.w; ox++) {
             real *y = pixel_at(&call->out, n, oy, ox);
             for (int c = 0; c < s.c; c++) y[c] = (real)resample_value(call, n, oy, ox, c);
-            clear_lanes(y, s.c, (ptrdiff_t)psld_lanes(s.c));
+            ref_clear_lanes(y, s.c, (ptrdiff_t)psld_lanes(s.c));
         }
     }
 }

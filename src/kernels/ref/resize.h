@@ -15,7 +15,7 @@ static double resize_source(int j, int in, int out, int source[2])
 }
 
 /* A task is a line of the output. */
-static void run_resize(const psld_call *call, size_t begin, size_t end)
+static void ref_resize(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
     psld_shape s = call->out.shape;
@@ -32,7 +32,7 @@ static void run_resize(const psld_call *call, size_t begin, size_t end)
                               (double)pixel_at(x, n, row[i], column[1])[c] * across;
                 y[c] = (real)(line[0] * (1 - down) + line[1] * down);
             }
-            clear_lanes(y, s.c, (ptrdiff_t)psld_lanes(s.c));
+            ref_clear_lanes(y, s.c, (ptrdiff_t)psld_lanes(s.c));
         }
     }
 }

@@ -14,7 +14,7 @@ static real *pixel_at(const psld_operand *o, int n, int y, int x)
     return (real *)o->data + (((ptrdiff_t)n * o->shape.h + y) * o->shape.w + x) * (ptrdiff_t)o->pixel;
 }
 
-static int pixels_of(psld_shape s)
+static int ref_pixels_of(psld_shape s)
 {
     return s.h * s.w;
 }
@@ -43,7 +43,7 @@ static real *row_at(const psld_operand *o, row_view rows, size_t row)
     return (real *)o->data + (ptrdiff_t)row * rows.stride;
 }
 
-static void clear_lanes(real *row, ptrdiff_t from, ptrdiff_t to)
+static void ref_clear_lanes(real *row, ptrdiff_t from, ptrdiff_t to)
 {
     for (ptrdiff_t i = from; i < to; i++) row[i] = 0;
 }

@@ -6,7 +6,8 @@
 
 #include "nn/ops.h"
 
-static psld_id product(psld_graph *graph, psld_op op, psld_id a, psld_id b, double by, const psld_shape *shape)
+static psld_id attention_product(psld_graph *graph, psld_op op, psld_id a, psld_id b, double by,
+                                 const psld_shape *shape)
 {
     psld_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
@@ -26,8 +27,8 @@ static void scores_gradient(psld_graph *graph, psld_id id, psld_id ds, const int
 {
     psld_graph_node node = graph->nodes[id];
     psld_shape k = psld_graph_shape(graph, node.in[1]);
-    if (want[0]) dx[0] = product(graph, PSLD_OP_APPLY, ds, node.in[1], node.attributes.scale.by, NULL);
-    if (want[1]) dx[1] = product(graph, PSLD_OP_APPLY_T, ds, node.in[0], node.attributes.scale.by, &k);
+    if (want[0]) dx[0] = attention_product(graph, PSLD_OP_APPLY, ds, node.in[1], node.attributes.scale.by, NULL);
+    if (want[1]) dx[1] = attention_product(graph, PSLD_OP_APPLY_T, ds, node.in[0], node.attributes.scale.by, &k);
 }
 
 static psld_status apply_shape(const psld_graph *graph, psld_graph_node *node)
@@ -43,8 +44,8 @@ static void apply_gradient(psld_graph *graph, psld_id id, psld_id dy, const int 
 {
     psld_graph_node node = graph->nodes[id];
     psld_shape v = psld_graph_shape(graph, node.in[1]);
-    if (want[0]) dx[0] = product(graph, PSLD_OP_SCORES, dy, node.in[1], node.attributes.scale.by, NULL);
-    if (want[1]) dx[1] = product(graph, PSLD_OP_APPLY_T, node.in[0], dy, node.attributes.scale.by, &v);
+    if (want[0]) dx[0] = attention_product(graph, PSLD_OP_SCORES, dy, node.in[1], node.attributes.scale.by, NULL);
+    if (want[1]) dx[1] = attention_product(graph, PSLD_OP_APPLY_T, node.in[0], dy, node.attributes.scale.by, &v);
 }
 
 /* h and w are given. */
@@ -61,8 +62,8 @@ static psld_status apply_t_shape(const psld_graph *graph, psld_graph_node *node)
 static void apply_t_gradient(psld_graph *graph, psld_id id, psld_id dz, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];
-    if (want[0]) dx[0] = product(graph, PSLD_OP_SCORES, node.in[1], dz, node.attributes.scale.by, NULL);
-    if (want[1]) dx[1] = product(graph, PSLD_OP_APPLY, node.in[0], dz, node.attributes.scale.by, NULL);
+    if (want[0]) dx[0] = attention_product(graph, PSLD_OP_SCORES, node.in[1], dz, node.attributes.scale.by, NULL);
+    if (want[1]) dx[1] = attention_product(graph, PSLD_OP_APPLY, node.in[0], dz, node.attributes.scale.by, NULL);
 }
 
 static void softmax_gradient(psld_graph *graph, psld_id id, psld_id dp, const int *want, psld_id *dx)
@@ -96,6 +97,6 @@ psld_id psld_nn_softmax(psld_graph *graph, psld_id x)
 psld_id psld_nn_attention(psld_graph *graph, psld_id q, psld_id k, psld_id v)
 {
     double by = 1 / sqrt((double)psld_graph_shape(graph, q).c);
-    psld_id p = psld_nn_softmax(graph, product(graph, PSLD_OP_SCORES, q, k, by, NULL));
-    return product(graph, PSLD_OP_APPLY, p, v, 1, NULL);
+    psld_id p = psld_nn_softmax(graph, attention_product(graph, PSLD_OP_SCORES, q, k, by, NULL));
+    return attention_product(graph, PSLD_OP_APPLY, p, v, 1, NULL);
 }

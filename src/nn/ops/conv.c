@@ -64,7 +64,7 @@ static psld_status conv_shape(const psld_graph *graph, psld_graph_node *node)
 }
 
 /* The size of dx is given: strides lose it. */
-static psld_status dx_shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status conv_dx_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape dy = psld_rule_in(graph, node, 0);
     int co, ci;
@@ -74,7 +74,7 @@ static psld_status dx_shape(const psld_graph *graph, psld_graph_node *node)
     return check_sizes(node, node->shape, dy);
 }
 
-static psld_status dw_shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status conv_dw_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0), dy = psld_rule_in(graph, node, 1);
     const psld_attributes *a = &node->attributes;
@@ -106,14 +106,14 @@ static void conv_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *
     if (want[1]) dx[1] = add_dw(graph, node.in[0], dy, &node.attributes);
 }
 
-static void dx_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+static void conv_dx_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];
     if (want[0]) dx[0] = add_conv(graph, dy, node.in[1], &node.attributes);
     if (want[1]) dx[1] = add_dw(graph, dy, node.in[0], &node.attributes);
 }
 
-static void dw_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+static void conv_dw_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];
     if (want[0]) dx[0] = add_dx(graph, node.in[1], dy, &node.attributes, psld_graph_shape(graph, node.in[0]));
@@ -130,22 +130,22 @@ static double conv_flops(const psld_shape *in, psld_shape out, const psld_attrib
     return product_flops(out, in[0].c, a);
 }
 
-static double dx_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
+static double conv_dx_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
 {
     return product_flops(in[0], out.c, a);
 }
 
-static double dw_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
+static double conv_dw_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
 {
     (void)out;
     return product_flops(in[1], in[0].c, a);
 }
 
 const psld_op_rule psld_rule_conv = {"conv", 2, 2, conv_shape, conv_gradient, conv_flops};
-const psld_op_rule psld_rule_conv_dx = {"conv_dx", 2, 2, dx_shape, dx_gradient, dx_flops};
-const psld_op_rule psld_rule_conv_dw = {"conv_dw", 2, 2, dw_shape, dw_gradient, dw_flops};
+const psld_op_rule psld_rule_conv_dx = {"conv_dx", 2, 2, conv_dx_shape, conv_dx_gradient, conv_dx_flops};
+const psld_op_rule psld_rule_conv_dw = {"conv_dw", 2, 2, conv_dw_shape, conv_dw_gradient, conv_dw_flops};
 
-static psld_attributes geometry(psld_shape weights, const int stride[2], const int pad[4])
+static psld_attributes conv_geometry(psld_shape weights, const int stride[2], const int pad[4])
 {
     psld_attributes a;
     memset(&a, 0, sizeof a);
@@ -158,7 +158,7 @@ static psld_attributes geometry(psld_shape weights, const int stride[2], const i
 
 psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4], int transposed)
 {
-    psld_attributes a = geometry(psld_graph_shape(graph, w), stride, pad);
+    psld_attributes a = conv_geometry(psld_graph_shape(graph, w), stride, pad);
     a.conv.transposed = transposed;
     return add_conv(graph, x, w, &a);
 }
@@ -166,7 +166,7 @@ psld_id psld_nn_conv(psld_graph *graph, psld_id x, psld_id w, const int stride[2
 psld_id psld_nn_conv_adjoint(psld_graph *graph, psld_id x, psld_id w, const int stride[2], const int pad[4],
                              const int size[2])
 {
-    psld_attributes a = geometry(psld_graph_shape(graph, w), stride, pad);
+    psld_attributes a = conv_geometry(psld_graph_shape(graph, w), stride, pad);
     return add_dx(graph, x, w, &a, (psld_shape){0, 1, size[0], size[1]});
 }
 

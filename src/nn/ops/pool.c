@@ -4,7 +4,7 @@
 
 #include "nn/ops.h"
 
-static psld_status shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status pool_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0);
     const psld_attributes *a = &node->attributes;
@@ -28,13 +28,13 @@ static psld_status shape(const psld_graph *graph, psld_graph_node *node)
     return PSLD_OK;
 }
 
-static double flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
+static double pool_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
 {
     (void)in;
     return (double)out.c * out.h * out.w * a->pool.kernel[0] * a->pool.kernel[1];
 }
 
-const psld_op_rule psld_rule_pool = {"pool", 1, 1, shape, NULL, flops};
+const psld_op_rule psld_rule_pool = {"pool", 1, 1, pool_shape, NULL, pool_flops};
 
 psld_id psld_nn_pool(psld_graph *graph, psld_id x, const int kernel[2], const int stride[2], const int pad[4], int mean)
 {

@@ -5,7 +5,7 @@
 
 #include "nn/ops.h"
 
-static psld_status shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status product_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape a = psld_rule_in(graph, node, 0), b = psld_rule_in(graph, node, 1);
     const int *transposed = node->attributes.product.transposed;
@@ -18,7 +18,7 @@ static psld_status shape(const psld_graph *graph, psld_graph_node *node)
 }
 
 /* The gradient by a factor that is transposed is the transpose of that by what it becomes. */
-static void gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+static void product_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];
     psld_id a = node.in[0], b = node.in[1];
@@ -27,7 +27,7 @@ static void gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want,
     if (want[1]) dx[1] = bt ? psld_nn_product(graph, dy, 1, a, at) : psld_nn_product(graph, a, !at, dy, 0);
 }
 
-const psld_op_rule psld_rule_product = {"product", 2, 2, shape, gradient, NULL};
+const psld_op_rule psld_rule_product = {"product", 2, 2, product_shape, product_gradient, NULL};
 
 psld_id psld_nn_product(psld_graph *graph, psld_id a, int a_transposed, psld_id b, int b_transposed)
 {

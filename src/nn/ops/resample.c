@@ -8,7 +8,7 @@
 #include "nn/ops.h"
 
 /* The size of the result is given. */
-static psld_status shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status resample_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0);
     const psld_attributes *a = &node->attributes;
@@ -19,7 +19,7 @@ static psld_status shape(const psld_graph *graph, psld_graph_node *node)
     return PSLD_OK;
 }
 
-static void gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+static void resample_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];
     psld_attributes a = node.attributes;
@@ -32,13 +32,13 @@ static void gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want,
                                  size);
 }
 
-static double flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
+static double resample_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
 {
     (void)in;
     return 2.0 * out.c * out.h * out.w * 2 * a->resample.taps / a->resample.up;
 }
 
-const psld_op_rule psld_rule_resample = {"resample", 1, 1, shape, gradient, flops};
+const psld_op_rule psld_rule_resample = {"resample", 1, 1, resample_shape, resample_gradient, resample_flops};
 
 psld_id psld_nn_resample(psld_graph *graph, psld_id x, int up, int down, int taps, const float *tap, int pad,
                          const int size[2])

@@ -2,7 +2,7 @@
 #include "nn/ops.h"
 
 /* All of the shape is given. */
-static psld_status shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status reshape_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0);
     node->shape.n = 0;
@@ -12,13 +12,13 @@ static psld_status shape(const psld_graph *graph, psld_graph_node *node)
     return PSLD_OK;
 }
 
-static void gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+static void reshape_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_shape x = psld_graph_shape(graph, graph->nodes[id].in[0]);
     if (want[0]) dx[0] = psld_nn_reshape(graph, dy, x.c, x.h, x.w);
 }
 
-const psld_op_rule psld_rule_reshape = {"reshape", 1, 1, shape, gradient, NULL};
+const psld_op_rule psld_rule_reshape = {"reshape", 1, 1, reshape_shape, reshape_gradient, NULL};
 
 psld_id psld_nn_reshape(psld_graph *graph, psld_id x, int c, int h, int w)
 {

@@ -3,7 +3,7 @@
 #include "nn/ops.h"
 
 /* The size of the result is given. */
-static psld_status shape(const psld_graph *graph, psld_graph_node *node)
+static psld_status resize_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0);
     if (x.n != 0) return psld_rule_fail(node, "expected one tensor for each sample");
@@ -12,13 +12,13 @@ static psld_status shape(const psld_graph *graph, psld_graph_node *node)
     return PSLD_OK;
 }
 
-static double flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
+static double resize_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
 {
     (void)in, (void)a;
     return 9.0 * out.c * out.h * out.w;
 }
 
-const psld_op_rule psld_rule_resize = {"resize", 1, 1, shape, NULL, flops};
+const psld_op_rule psld_rule_resize = {"resize", 1, 1, resize_shape, NULL, resize_flops};
 
 psld_id psld_nn_resize(psld_graph *graph, psld_id x, int height, int width)
 {
