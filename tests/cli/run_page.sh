@@ -21,7 +21,6 @@ names=$(grep -oE '(src|href)="[^"]+"' "$page" | cut -d '"' -f 2 | cut -d '?' -f 
 for name in $names; do [ -s "$run/$name" ] || fail "the page names $name, which is not there"; done
 
 check "tags are closed, the folder's name is text"
-
 if command -v python3 >/dev/null; then
     python3 -c "
 from html.parser import HTMLParser
