@@ -3,18 +3,15 @@
 #include <assert.h>
 
 #include "base/alloc.h"
-#include "model/networks/network.h"
+#include "model/networks/network_plan.h"
 #include "nn/exec.h"
-#include "nn/gradient.h"
 #include "nn/ops.h"
 
 struct psld_runner {
     const psld_network *network;
     unsigned want;
-    psld_graph *graph;
-    psld_id z, t, out;
-    psld_id seed, label, grad_z; /* PSLD_NONE: not there */
-    psld_plan *plan;
+    psld_network_plan network_plan;
+    psld_id seed, label; /* PSLD_NONE: not there */
     psld_exec *exec;
     void *gradients; /* [parameter_elements], backend's type */
     double *weights; /* a copy, for backends in double; NULL otherwise */
@@ -23,86 +20,40 @@ struct psld_runner {
 /* What is differentiated, and with which weights its elements are summed. */
 static psld_id add_objective(psld_runner *r)
 {
-    psld_graph *graph = r->graph;
-    psld_shape s = psld_graph_shape(graph, r->out);
+    psld_graph *graph = r->network_plan.graph;
+    psld_shape s = psld_graph_shape(graph, r->network_plan.out);
     if (!(r->want & PSLD_WANT_LOG_P)) {
         r->seed = psld_graph_input(graph, s.c, s.h, s.w);
-        return r->out;
+        return r->network_plan.out;
     }
     r->label = psld_graph_input(graph, 1, 1, 1);
-    psld_id entropy = psld_nn_entropy(graph, r->out, r->label);
+    psld_id entropy = psld_nn_entropy(graph, r->network_plan.out, r->label);
     r->seed = psld_nn_fill(graph, psld_graph_shape(graph, entropy), -1);
     return entropy;
 }
 
-/* Nodes to differentiate by: z first if wanted, then the trained parameters. */
-static size_t list_targets(const psld_runner *r, psld_id *by, int *parameter)
-{
-    size_t count = 0;
-    if (r->want & PSLD_WANT_GRADIENT_Z) {
-        parameter[count] = PSLD_NONE;
-        by[count++] = r->z;
-    }
-    for (size_t i = 0; (r->want & PSLD_WANT_GRADIENT_PARAMETERS) && i < r->graph->parameter_count; i++) {
-        if (!r->graph->parameters[i].trained) continue;
-        parameter[count] = (int)i;
-        by[count++] = r->graph->parameters[i].id;
-    }
-    return count;
-}
-
-static psld_status differentiate(psld_runner *r, psld_plan_output *outputs, size_t *output_count)
-{
-    size_t limit = r->graph->parameter_count + 1;
-    psld_id *by = psld_alloc(limit, sizeof *by), *gradient = psld_alloc(limit, sizeof *gradient);
-    int *parameter = psld_alloc(limit, sizeof *parameter);
-    psld_status status = by && gradient && parameter ? PSLD_OK : PSLD_NO_MEMORY;
-    if (status == PSLD_OK) {
-        psld_id objective = add_objective(r);
-        size_t count = list_targets(r, by, parameter);
-        status = psld_gradient(r->graph, objective, r->seed, by, count, gradient);
-        for (size_t i = 0; status == PSLD_OK && i < count; i++) {
-            if (by[i] == r->z) r->grad_z = gradient[i];
-            outputs[(*output_count)++] = (psld_plan_output){gradient[i], parameter[i]};
-        }
-    }
-    psld_release(by);
-    psld_release(gradient);
-    psld_release(parameter);
-    return status;
-}
-
 static psld_status make_plan(psld_runner *r, const psld_runner_options *options)
 {
-    psld_network_config config = r->network->config;
-    config.dropout = 0; /* nobody trains here */
-    PSLD_TRY(psld_graph_create(&r->graph));
-    r->z = psld_graph_input(r->graph, config.in_ch, config.image_size, config.image_size);
-    r->t = psld_graph_input(r->graph, 1, 1, 1);
-    PSLD_TRY(psld_network_build(&config, r->graph, r->z, r->t, &r->out));
-    psld_plan_output *outputs = psld_alloc(r->graph->parameter_count + 2, sizeof *outputs);
-    if (!outputs) return PSLD_NO_MEMORY;
-    size_t count = 0;
-    outputs[count++] = (psld_plan_output){r->out, PSLD_NONE};
-    psld_status status = r->want ? differentiate(r, outputs, &count) : PSLD_OK;
-    psld_plan_options how = {options->backend, options->batch, PSLD_PASS_ALL, options->store};
-    if (status == PSLD_OK) status = psld_plan_create(r->graph, &how, outputs, count, &r->plan);
-    psld_release(outputs);
-    return status;
+    psld_network_plan_options how = {
+        .backend = options->backend, .batch = options->batch, .store = options->store, .want = r->want};
+    PSLD_TRY(psld_network_plan_begin(&r->network->config, 0, &r->network_plan));
+    if (r->want) how.objective = add_objective(r);
+    how.weight = r->seed;
+    return psld_network_plan_finish(&r->network_plan, &how);
 }
 
 static psld_status make_memory(psld_runner *r, int poison)
 {
     void *weights = r->network->weights;
-    if (r->plan->backend->type == PSLD_F64) {
-        weights = r->weights = psld_alloc(r->plan->parameters, sizeof *r->weights);
+    if (r->network_plan.plan->backend->type == PSLD_F64) {
+        weights = r->weights = psld_alloc(r->network_plan.plan->parameters, sizeof *r->weights);
         if (!weights) return PSLD_NO_MEMORY;
     }
     if (r->want & PSLD_WANT_GRADIENT_PARAMETERS) {
-        r->gradients = psld_alloc(r->plan->parameters, r->plan->element);
+        r->gradients = psld_alloc(r->network_plan.plan->parameters, r->network_plan.plan->element);
         if (!r->gradients) return PSLD_NO_MEMORY;
     }
-    PSLD_TRY(psld_exec_create(r->plan, weights, r->gradients, poison, &r->exec));
+    PSLD_TRY(psld_exec_create(r->network_plan.plan, weights, r->gradients, poison, &r->exec));
     if (!r->weights) psld_exec_spread(r->exec, (const void *const *)r->network->at);
     return PSLD_OK;
 }
@@ -114,7 +65,7 @@ psld_status psld_runner_open(const psld_network *network, const psld_runner_opti
     if (!r) return PSLD_NO_MEMORY;
     r->network = network;
     r->want = options->want;
-    r->seed = r->label = r->grad_z = PSLD_NONE;
+    r->seed = r->label = PSLD_NONE;
     psld_status status = make_plan(r, options);
     if (status == PSLD_OK) status = make_memory(r, options->poison);
     if (status != PSLD_OK) {
@@ -125,19 +76,11 @@ psld_status psld_runner_open(const psld_network *network, const psld_runner_opti
     return PSLD_OK;
 }
 
-psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
-                               int poison, psld_runner **runner)
-{
-    psld_runner_options options = {.backend = backend, .batch = batch, .want = want, .poison = poison};
-    return psld_runner_open(network, &options, runner);
-}
-
 void psld_runner_free(psld_runner *runner)
 {
     if (!runner) return;
     psld_exec_free(runner->exec);
-    psld_plan_free(runner->plan);
-    psld_graph_free(runner->graph);
+    psld_network_plan_clear(&runner->network_plan);
     psld_release(runner->gradients);
     psld_release(runner->weights);
     psld_release(runner);
@@ -158,13 +101,14 @@ static void *result_row(void *array, psld_type type, size_t row, psld_shape s)
 static void give(psld_runner *r, psld_id id, size_t first, int n, psld_type type, const void *array)
 {
     if (id != PSLD_NONE && array)
-        psld_exec_set(r->exec, id, n, type, row_of(array, type, first, psld_graph_shape(r->graph, id)));
+        psld_exec_set(r->exec, id, n, type, row_of(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
 }
 
 static void take(psld_runner *r, psld_id id, size_t first, int n, psld_type type, void *array)
 {
     if (id != PSLD_NONE && array)
-        psld_exec_get(r->exec, id, n, type, result_row(array, type, first, psld_graph_shape(r->graph, id)));
+        psld_exec_get(r->exec, id, n, type,
+                      result_row(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
 }
 
 static psld_status check_labels(const psld_runner *r, size_t n, const psld_runner_data *data)
@@ -181,8 +125,8 @@ static psld_status check_labels(const psld_runner *r, size_t n, const psld_runne
 
 static void widen_weights(psld_runner *r)
 {
-    for (size_t i = 0; i < r->graph->parameter_count; i++) {
-        const psld_parameter *p = &r->graph->parameters[i];
+    for (size_t i = 0; i < r->network_plan.graph->parameter_count; i++) {
+        const psld_parameter *p = &r->network_plan.graph->parameters[i];
         for (size_t j = 0; j < p->count; j++) r->weights[p->offset + j] = (double)r->network->at[i][j];
     }
 }
@@ -190,19 +134,19 @@ static void widen_weights(psld_runner *r)
 psld_status psld_runner_run(psld_runner *r, size_t n, const psld_runner_data *data)
 {
     psld_run run = {0};
-    size_t batch = (size_t)r->plan->batch;
+    size_t batch = (size_t)r->network_plan.plan->batch;
     assert(n <= batch || !r->gradients);
     PSLD_TRY(check_labels(r, n, data));
     if (r->weights) widen_weights(r);
     for (size_t first = 0; first < n; first += batch) {
         int count = (int)(n - first < batch ? n - first : batch);
-        give(r, r->z, first, count, data->type, data->z);
-        give(r, r->t, first, count, data->type, data->t);
+        give(r, r->network_plan.z, first, count, data->type, data->z);
+        give(r, r->network_plan.t, first, count, data->type, data->t);
         give(r, r->label, first, count, data->type, data->label);
         if (r->label == PSLD_NONE) give(r, r->seed, first, count, data->type, data->grad_out);
         psld_exec_run(r->exec, count, &run);
-        take(r, r->out, first, count, data->type, data->out);
-        take(r, r->grad_z, first, count, data->type, data->grad_z);
+        take(r, r->network_plan.out, first, count, data->type, data->out);
+        take(r, r->network_plan.grad_z, first, count, data->type, data->grad_z);
     }
     return PSLD_OK;
 }
@@ -229,5 +173,5 @@ size_t psld_runner_faults(const psld_runner *runner)
 
 const struct psld_plan *psld_runner_plan(const psld_runner *runner)
 {
-    return runner->plan;
+    return runner->network_plan.plan;
 }

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/threads.h"
 #include "kernels/adam.h"
+#include "model/networks/network_plan.h"
 #include "nn/exec.h"
-#include "nn/gradient.h"
 #include "nn/ops.h"
 
 /* Parameters that are trained and lie side by side. */
@@ -26,11 +26,10 @@ typedef struct bucket {
 struct psld_trainer {
     psld_trainer_options options;
     psld_network *network;
-    psld_graph *graph;
-    psld_id z, t, target, metric, out, loss;
+    psld_network_plan network_plan;
+    const psld_plan *plan; /* of it */
+    psld_id target, metric, loss;
     psld_id loss_weight; /* what the loss of each sample counts in the sum */
-    psld_id augment;     /* PSLD_NONE: the network is not told */
-    psld_plan *plan;
     psld_exec *exec;
     float *gradients, *m, *v; /* [parameter_elements] each */
     float *sum;               /* of the gradients of micro-batches; NULL: there is one per step */
@@ -64,59 +63,42 @@ void psld_trainer_defaults(psld_trainer_options *options)
 
 static void add_loss(psld_trainer *r)
 {
-    psld_shape s = psld_graph_shape(r->graph, r->out);
+    psld_graph *graph = r->network_plan.graph;
+    psld_id out = r->network_plan.out;
+    psld_shape s = psld_graph_shape(graph, out);
     r->metric = PSLD_NONE;
     if (r->options.entropy) {
-        r->target = psld_graph_input(r->graph, 1, 1, 1);
-        r->loss = psld_nn_entropy(r->graph, r->out, r->target);
+        r->target = psld_graph_input(graph, 1, 1, 1);
+        r->loss = psld_nn_entropy(graph, out, r->target);
     } else {
         int variables = r->options.metric;
-        r->target = psld_graph_input(r->graph, s.c, s.h, s.w);
-        if (variables) r->metric = psld_graph_input(r->graph, variables * variables, 1, 1);
-        r->loss = psld_nn_loss(r->graph, r->out, r->target, r->metric, r->options.power);
+        r->target = psld_graph_input(graph, s.c, s.h, s.w);
+        if (variables) r->metric = psld_graph_input(graph, variables * variables, 1, 1);
+        r->loss = psld_nn_loss(graph, out, r->target, r->metric, r->options.power);
     }
-    r->loss_weight = psld_graph_input(r->graph, 1, 1, 1);
+    r->loss_weight = psld_graph_input(graph, 1, 1, 1);
 }
 
 /* The network's graph with a loss behind it, differentiated by all that is trained. */
 static psld_status make_plan(psld_trainer *r)
 {
-    psld_shape in = psld_graph_shape(r->network->graph, r->network->z);
-    PSLD_TRY(psld_graph_create(&r->graph));
-    r->z = psld_graph_input(r->graph, in.c, in.h, in.w);
-    r->t = psld_graph_input(r->graph, 1, 1, 1);
-    r->augment = PSLD_NONE;
-    if (r->network->config.augment) r->augment = psld_graph_input(r->graph, PSLD_AUGMENT_INPUTS, 1, 1);
-    PSLD_TRY(psld_network_build_augmented(&r->network->config, r->graph, r->z, r->t, r->augment, &r->out));
+    PSLD_TRY(psld_network_plan_begin(&r->network->config, 1, &r->network_plan));
     add_loss(r);
-    PSLD_TRY(psld_graph_status(r->graph));
-    size_t limit = r->graph->parameter_count, count = 0;
-    psld_id *by = psld_alloc(limit, sizeof *by), *gradient = psld_alloc(limit, sizeof *gradient);
-    psld_plan_output *outputs = psld_alloc(limit + 2, sizeof *outputs);
-    psld_status status = by && gradient && outputs ? PSLD_OK : PSLD_NO_MEMORY;
-    for (size_t i = 0; status == PSLD_OK && i < limit; i++) {
-        if (!r->graph->parameters[i].trained) continue;
-        by[count] = r->graph->parameters[i].id;
-        outputs[count++].gradient_of = (int)i;
-    }
-    if (status == PSLD_OK) status = psld_gradient(r->graph, r->loss, r->loss_weight, by, count, gradient);
-    if (status == PSLD_OK) {
-        for (size_t i = 0; i < count; i++) outputs[i].id = gradient[i];
-        outputs[count] = (psld_plan_output){r->loss, PSLD_NONE};
-        outputs[count + 1] = (psld_plan_output){r->out, PSLD_NONE};
-        psld_plan_options plan = {r->options.backend, r->options.batch, PSLD_PASS_ALL, 0};
-        status = psld_plan_create(r->graph, &plan, outputs, count + 2, &r->plan);
-    }
-    psld_release(by);
-    psld_release(gradient);
-    psld_release(outputs);
-    return status;
+    psld_network_plan_options how = {.backend = r->options.backend,
+                                     .batch = r->options.batch,
+                                     .want = PSLD_WANT_GRADIENT_PARAMETERS,
+                                     .objective = r->loss,
+                                     .weight = r->loss_weight,
+                                     .keeps_value = 1};
+    PSLD_TRY(psld_network_plan_finish(&r->network_plan, &how));
+    r->plan = r->network_plan.plan;
+    return PSLD_OK;
 }
 
 /* What is not trained is not touched: decay would shrink it. */
 static psld_status find_trained_ranges(psld_trainer *r)
 {
-    const psld_graph *graph = r->graph;
+    const psld_graph *graph = r->network_plan.graph;
     r->ranges = psld_alloc(graph->parameter_count, sizeof *r->ranges);
     if (!r->ranges) return PSLD_NO_MEMORY;
     int open = 0;
@@ -141,7 +123,7 @@ static size_t final_step(const psld_plan *plan, const psld_parameter *p)
 static psld_status make_buckets(psld_trainer *r)
 {
     enum { BUCKET = 1 << 18 }; /* numbers: a megabyte is past the size where latency counts */
-    const psld_graph *graph = r->graph;
+    const psld_graph *graph = r->network_plan.graph;
     size_t end = r->plan->parameters;
     if (!r->options.ranks || r->options.ranks->count < 2) return PSLD_OK;
     r->buckets = psld_alloc(graph->parameter_count, sizeof *r->buckets);
@@ -183,7 +165,7 @@ static psld_status make_buffers(psld_trainer *r)
     r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
     r->weights = psld_alloc(batch, sizeof(float));
     r->losses = psld_alloc(batch, sizeof(float));
-    int told = r->augment != PSLD_NONE;
+    int told = r->network_plan.augment != PSLD_NONE;
     r->zeros = told ? psld_alloc(batch * PSLD_AUGMENT_INPUTS, sizeof(float)) : NULL;
     int all = r->gradients && r->m && r->v && (r->sum || r->options.microbatches <= 1) && (r->own_average || !own) &&
               r->chunks && r->weights && r->losses && (r->zeros || !told);
@@ -216,8 +198,7 @@ void psld_trainer_free(psld_trainer *trainer)
 {
     if (!trainer) return;
     psld_exec_free(trainer->exec);
-    psld_plan_free(trainer->plan);
-    psld_graph_free(trainer->graph);
+    psld_network_plan_clear(&trainer->network_plan);
     psld_release(trainer->gradients);
     psld_release(trainer->m);
     psld_release(trainer->v);
@@ -247,7 +228,9 @@ double psld_trainer_rate(const psld_trainer_options *o, long step)
     return o->rate * (o->schedule == PSLD_SCHEDULE_COSINE ? 0.5 + 0.5 * cos(acos(-1) * part) : 1 - part);
 }
 
-double psld_trainer_decay(const psld_trainer_options *o, double ema, long step)
+/* The decay of a moving average at step k, from 0: `ema`, or with warm-up min(ema, (1 + k) / (10 + k)), so that the
+ * average does not remember the initial weights for 1 / (1 - ema) steps. */
+static double ema_decay(const psld_trainer_options *o, double ema, long step)
 {
     return o->ema_warmup ? fmin(ema, (1 + (double)step) / (10 + (double)step)) : ema;
 }
@@ -290,7 +273,8 @@ static void send_final_gradients(void *user, size_t step)
     r->options.ranks->poke();
 }
 
-const float *psld_trainer_gradient(psld_trainer *r)
+/* What the micro-batches since the last update add up to, on all ranks, at the offsets of the network's weights. */
+static const float *step_gradient(psld_trainer *r)
 {
     if (r->buckets) r->options.ranks->finish();
     return r->sum ? r->sum : r->gradients;
@@ -301,16 +285,17 @@ void psld_trainer_add(psld_trainer *r, const psld_microbatch *b)
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
     int n = (int)b->n, shared = r->buckets && b->last;
     assert(r->pending < r->options.microbatches);
-    psld_exec_set(r->exec, r->z, n, PSLD_F32, b->z);
-    psld_exec_set(r->exec, r->t, n, PSLD_F32, b->time);
+    psld_exec_set(r->exec, r->network_plan.z, n, PSLD_F32, b->z);
+    psld_exec_set(r->exec, r->network_plan.t, n, PSLD_F32, b->time);
     psld_exec_set(r->exec, r->target, n, PSLD_F32, b->target);
     if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, n, PSLD_F32, b->metric);
-    if (r->augment != PSLD_NONE) psld_exec_set(r->exec, r->augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
+    if (r->network_plan.augment != PSLD_NONE)
+        psld_exec_set(r->exec, r->network_plan.augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
     psld_exec_set(r->exec, r->loss_weight, n, PSLD_F32, b->weight);
     psld_exec_watch(r->exec, shared ? send_final_gradients : NULL, r);
     psld_exec_run(r->exec, n, &run);
     psld_exec_get(r->exec, r->loss, n, PSLD_F32, b->loss);
-    if (b->out) psld_exec_get(r->exec, r->out, n, PSLD_F32, b->out);
+    if (b->out) psld_exec_get(r->exec, r->network_plan.out, n, PSLD_F32, b->out);
     if (r->sum && !shared) add_to_sum(r, 0, r->plan->parameters);
     r->pending++;
 }
@@ -333,7 +318,7 @@ static void update_more_averages(psld_trainer *r)
     for (int i = 0; i < PSLD_MAX_AVERAGES && r->more[i]; i++)
         for (size_t j = 0; j < r->range_count; j++) {
             size_t at = r->ranges[j].first;
-            average_job job = {(float)psld_trainer_decay(&r->options, r->more_decays[i], r->steps), r->more[i] + at,
+            average_job job = {(float)ema_decay(&r->options, r->more_decays[i], r->steps), r->more[i] + at,
                                r->network->weights + at};
             psld_parallel(r->ranges[j].count, 1 << 14, average_range, &job);
         }
@@ -341,21 +326,21 @@ static void update_more_averages(psld_trainer *r)
 
 void psld_trainer_drop(psld_trainer *r)
 {
-    (void)psld_trainer_gradient(r);
+    (void)step_gradient(r);
     r->pending = 0;
 }
 
 psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
 {
     const psld_trainer_options *o = &r->options;
-    const float *g = psld_trainer_gradient(r);
+    const float *g = step_gradient(r);
     r->pending = 0;
     *norm = sqrt(psld_adam_sum_squares(r->plan->parameters, g, r->chunks));
     if (!isfinite(loss) || !isfinite(*norm))
         return psld_fail(PSLD_NOT_FINITE, "step %ld: the loss is %g and the norm of its gradient %g", r->steps + 1,
                          loss, *norm);
     double rate = psld_trainer_rate_now(r);
-    double ema = psld_trainer_decay(o, o->ema, r->steps);
+    double ema = ema_decay(o, o->ema, r->steps);
     psld_adam adam = {rate, o->beta1, o->beta2, o->epsilon, o->adamw ? 0 : o->decay, 1, ema, 1, r->steps + 1};
     if (o->adamw) adam.shrink = 1 - rate * o->decay;
     if (o->clip > 0 && *norm > o->clip) adam.clip = o->clip / (*norm + 1e-6);

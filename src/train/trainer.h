@@ -33,7 +33,7 @@ typedef struct psld_trainer_options {
     long total;                                /* steps in all: where cosine and linear reach 0 */
     double clip;                               /* largest norm of the gradient; 0: any */
     double ema;                                /* of the moving average; 0: none is kept */
-    int ema_warmup;                            /* the average forgets faster at the beginning: psld_trainer_decay */
+    int ema_warmup;                            /* the average forgets faster at the beginning: see ema_decay */
     float *average;                            /* where it is kept (borrowed), or NULL: in memory of its own */
     const double *more;                        /* decays of further averages (borrowed while it is created) */
     size_t more_count;
@@ -53,8 +53,6 @@ void psld_trainer_free(psld_trainer *trainer);
 /* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where it is not
  * NULL, `out`. */
 void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
-/* What the micro-batches since the last update add up to, on all ranks, at the offsets of the network's weights. */
-const float *psld_trainer_gradient(psld_trainer *trainer);
 /* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
@@ -79,9 +77,6 @@ psld_trainer_state psld_trainer_state_of(psld_trainer *trainer);
 
 /* The rate of step k, from 0: rises linearly over warm-up, then follows the schedule. */
 double psld_trainer_rate(const psld_trainer_options *options, long step);
-/* The decay of a moving average at step k, from 0: `ema`, or with warm-up min(ema, (1 + k) / (10 + k)), so that the
- * average does not remember the initial weights for 1 / (1 - ema) steps. */
-double psld_trainer_decay(const psld_trainer_options *options, double ema, long step);
 /* The rate of the step to come. */
 double psld_trainer_rate_now(const psld_trainer *trainer);
 

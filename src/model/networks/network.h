@@ -136,9 +136,6 @@ typedef struct psld_runner_options {
 
 /* The network is borrowed. When its weights have changed, psld_runner_changed must be told. */
 psld_status psld_runner_open(const psld_network *network, const psld_runner_options *options, psld_runner **runner);
-/* The same with no packed weights kept. */
-psld_status psld_runner_create(const psld_network *network, const psld_backend *backend, int batch, unsigned want,
-                               int poison, psld_runner **runner);
 void psld_runner_changed(psld_runner *runner);
 /* See psld_exec_time. */
 void psld_runner_time(psld_runner *runner, double *seconds);
