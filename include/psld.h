@@ -80,8 +80,8 @@ PSLD_API void psld_log_to(psld_log_fn log, void *user);
 typedef int (*psld_progress_fn)(void *user, uint64_t done, uint64_t total);
 
 /* Number of threads that the library computes with, the caller's included; 0 = one for each processor that the
- * process may use (the default). Results do not depend on it. Not while another call runs. To be raised before the
- * first network is opened: later, convolutions stay with as many as there were then. A child of fork begins with threads
+ * process may use (the default). Results do not depend on it. May be changed at any time between calls; a training that is
+ * open keeps its plan, and with it no more threads than there were when it was opened. A child of fork begins with threads
  * of its own; objects that work ahead in the background, open data and training, are not to be used in it. */
 PSLD_API psld_status psld_threads_set(int count);
 PSLD_API int psld_threads_get(void);
@@ -644,7 +644,7 @@ PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);
 /* Seconds of one evaluation of `batch` samples (best of `repetitions`), and the bytes of its working memory. A batch has
  * 1 to 4096 samples, here and for plans. */
 PSLD_API psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes);
-/* The same for a step of training (forward, backward, clipping, Adam, moving average), which changes the weights. */
+/* The same for a step of training (forward, backward, clipping, Adam, moving average). The weights stay as they are. */
 PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds,
                                               size_t *bytes);
 /* The plan for a batch as text, one line a step. Free with psld_text_free. */

@@ -103,8 +103,6 @@ PSLD_API psld_status psld_run_stop(const char *folder);
 
 /* All keys, 0 <= index; 0 past the last. */
 PSLD_API int psld_training_key_info(int index, psld_key *key);
-/* The same in part. */
-PSLD_API int psld_training_key(int index, const char **name, const char **initial, const char **help);
 
 #ifdef __cplusplus
 }

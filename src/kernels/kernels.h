@@ -146,6 +146,7 @@ typedef struct psld_call {
     const psld_attributes *attributes;
     const psld_run *run;
     int inputs;
+    int threads; /* that scratch has room for: the same when it is asked for and when it is used */
     psld_operand in[PSLD_MAX_INPUTS], out; /* an input that is not there (see finish) has no data */
     void *scratch;                         /* as many bytes as the kernel asked for; holds anything */
     void *packed;                          /* the weights in the kernel's own form */

@@ -27,7 +27,10 @@ psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch)
 {
     size_t most = psld_model_batch(model);
     if (batch > most) batch = most;
-    if (model->runners[gradient] && model->runner_batch[gradient] >= batch) return PSLD_OK;
+    /* made anew when threads have become more, for which its plan has no room */
+    if (model->runners[gradient] && model->runner_batch[gradient] >= batch &&
+        psld_runner_plan(model->runners[gradient])->threads >= psld_threads_get())
+        return PSLD_OK;
     psld_runner_free(model->runners[gradient]);
     model->runners[gradient] = NULL;
     unsigned want = gradient ? PSLD_WANT_GRADIENT_Z : 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/threads.h"
 #include "nn/work.h"
 
 enum { REGION_ALIGNMENT = 16 }; /* elements: a cache line of floats */
@@ -177,15 +178,15 @@ static void make_regions(maker *m)
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
 /* What a kernel would be called with for the largest batch, without pointers. */
-static psld_call shape_call(const psld_step *step, int batch)
+static psld_call shape_call(const psld_plan *plan, const psld_step *step)
 {
-    psld_call call = {.attributes = &step->attributes, .inputs = step->inputs};
+    psld_call call = {.attributes = &step->attributes, .inputs = step->inputs, .threads = plan->threads};
     for (int i = 0; i <= step->inputs; i++) {
         const psld_location *place = i < step->inputs ? &step->in[i] : &step->out;
         psld_operand *operand = i < step->inputs ? &call.in[i] : &call.out;
         operand->shape = place->shape;
         operand->pixel = place->pixel;
-        if (place->shape.n == 0) operand->shape.n = batch;
+        if (place->shape.n == 0) operand->shape.n = plan->batch;
     }
     return call;
 }
@@ -209,7 +210,7 @@ static void fill_step(maker *m, psld_id id)
         if (work->from[i] != PSLD_NONE) step->in[i] = m->plan->places[work->from[i]];
     }
     step->out = m->plan->places[id];
-    psld_call call = shape_call(step, m->plan->batch);
+    psld_call call = shape_call(m->plan, step);
     if (step->kernel.scratch) step->scratch.size = elements_of(m->plan, step->kernel.scratch(&call));
     if (step->kernel.packed) step->packed.size = elements_of(m->plan, step->kernel.packed(&call));
 }
@@ -245,7 +246,7 @@ static void make_steps(maker *m, size_t *left)
         psld_step *step = &plan->steps[i];
         make_extra(plan, (int)i, &step->scratch);
         if (keep_packed(plan, step, left)) continue;
-        psld_call call = shape_call(step, plan->batch);
+        psld_call call = shape_call(plan, step);
         if (step->kernel.in_time && step->kernel.in_time(&call)) step->packed.size = 0;
         make_extra(plan, (int)i, &step->packed);
     }
@@ -377,6 +378,7 @@ psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *o
     if (!made) return PSLD_NO_MEMORY;
     made->backend = options->backend;
     made->batch = options->batch;
+    made->threads = psld_threads_get();
     made->element = options->backend->type == PSLD_F64 ? sizeof(double) : sizeof(float);
     made->node_count = graph->count;
     made->parameters = graph->parameter_elements;

@@ -55,6 +55,7 @@ typedef struct psld_plan_output {
 typedef struct psld_plan {
     const psld_backend *backend;
     int batch;      /* at most */
+    int threads;    /* that it is made for; it runs with fewer too, and with no more */
     size_t element; /* bytes */
     psld_step *steps;
     size_t step_count;

@@ -177,16 +177,6 @@ int psld_training_key_info(int index, psld_key *key)
            look_in(psld_network_key, "model", &index, key) || settings_key(index, key);
 }
 
-int psld_training_key(int index, const char **name, const char **initial, const char **help)
-{
-    psld_key key;
-    if (!psld_training_key_info(index, &key)) return 0;
-    *name = key.name;
-    *initial = key.initial;
-    *help = key.help;
-    return 1;
-}
-
 /* ---- Defaults ---------------------------------------------------------------------------------------------------- */
 
 static const psld_node *find_row(const psld_yaml *yaml, const key_row *row)

@@ -1,6 +1,7 @@
 #include "train/train_time.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -51,10 +52,24 @@ psld_status psld_time_training_step(psld_model *model, size_t batch, int repetit
     return status;
 }
 
+/* Steps change the weights; what they were is kept aside. */
+static psld_status time_and_restore(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
+{
+    PSLD_TRY(psld_model_own(model));
+    size_t size = model->network->graph->parameter_elements * sizeof *model->network->weights;
+    void *kept = psld_copy_bytes(model->network->weights, size);
+    if (!kept) return PSLD_NO_MEMORY;
+    psld_status status = psld_time_training_step(model, batch, repetitions, psld_distribution_now(), seconds, bytes);
+    memcpy(model->network->weights, kept, size);
+    psld_model_changed(model);
+    psld_release(kept);
+    return status;
+}
+
 psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
 {
     if (model->kind != PSLD_SCORE_MODEL) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
     if (batch < 1 || batch > 4096) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to 4096, found %zu", batch);
     if (repetitions < 1) return psld_fail(PSLD_BAD_ARGUMENT, "repetitions: expected at least 1, found %d", repetitions);
-    return psld_time_training_step(model, batch, repetitions, psld_distribution_now(), seconds, bytes);
+    return time_and_restore(model, batch, repetitions, seconds, bytes);
 }

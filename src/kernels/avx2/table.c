@@ -7,12 +7,10 @@
 #if defined(__AVX2__) && defined(__FMA__)
 
 static psld_backend backend;
-static int slots;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_backend(void)
 {
-    slots = psld_threads_get();
     backend = psld_backend_reference;
     backend.name = "avx2";
     psld_table_convolutions_avx2(backend.kernel);
@@ -22,12 +20,6 @@ static void make_backend(void)
     psld_table_moves_avx2(backend.kernel);
     psld_table_pools_avx2(backend.kernel);
     psld_table_products_avx2(backend.kernel);
-}
-
-int psld_table_slots_avx2(void)
-{
-    pthread_once(&once, make_backend);
-    return slots;
 }
 
 size_t psld_table_one_task_avx2(const psld_call *call)

@@ -17,10 +17,6 @@ void psld_table_products_avx2(psld_op_kernel *kernel);
 /* The backend; NULL where it cannot run. */
 const psld_backend *psld_backend_avx2_get(void);
 
-/* Slots of scratch that kernels are planned and run with: the number of threads when first asked, so that it is the
- * same both times. */
-int psld_table_slots_avx2(void);
-
 /* One task: the kernel shares out its work itself. */
 size_t psld_table_one_task_avx2(const psld_call *call);
 

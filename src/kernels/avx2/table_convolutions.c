@@ -20,8 +20,9 @@ enum { MIN_WINOGRAD_CHANNELS = 16, MAX_TILES_IN_TIME = 64 };
 
 typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_INDIRECTION } algorithm;
 
-static psld_conv_shape_avx2 shape_between(const psld_attributes *a, const psld_operand *x, const psld_operand *y)
+static psld_conv_shape_avx2 shape_between(const psld_call *call, const psld_operand *x, const psld_operand *y)
 {
+    const psld_attributes *a = call->attributes;
     return (psld_conv_shape_avx2){.images = x->shape.n,
                                   .height = x->shape.h,
                                   .width = x->shape.w,
@@ -35,7 +36,7 @@ static psld_conv_shape_avx2 shape_between(const psld_attributes *a, const psld_o
                                   .stride_x = a->conv.stride[1],
                                   .pad_top = a->conv.pad[0],
                                   .pad_left = a->conv.pad[1],
-                                  .slots = psld_table_slots_avx2()};
+                                  .slots = call->threads};
 }
 
 static algorithm algorithm_for(const psld_conv_shape_avx2 *s)
@@ -208,7 +209,7 @@ static void avx2_product(const psld_call *call, const psld_conv_shape_avx2 *s, p
 
 static psld_conv_shape_avx2 forward_shape(const psld_call *call)
 {
-    return shape_between(call->attributes, &call->in[0], &call->out);
+    return shape_between(call, &call->in[0], &call->out);
 }
 
 static size_t avx2_packed_conv(const psld_call *call)
@@ -292,7 +293,7 @@ static void avx2_conv(const psld_call *call, size_t begin, size_t end)
 /* The convolution whose adjoint it is: from its result to dy. */
 static psld_conv_shape_avx2 adjoint_shape(const psld_call *call)
 {
-    return shape_between(call->attributes, &call->out, &call->in[0]);
+    return shape_between(call, &call->out, &call->in[0]);
 }
 
 static size_t avx2_packed_conv_dx(const psld_call *call)
@@ -338,7 +339,7 @@ static void avx2_conv_dx(const psld_call *call, size_t begin, size_t end)
 
 static psld_conv_shape_avx2 weight_shape(const psld_call *call)
 {
-    return shape_between(call->attributes, &call->in[0], &call->in[1]);
+    return shape_between(call, &call->in[0], &call->in[1]);
 }
 
 static size_t scratch_conv_dw(const psld_call *call)
