@@ -62,8 +62,7 @@ static psld_status sample_posterior(const psld_recipe *recipe, psld_source *sour
         status = psld_source_restore(source, recipe, op, &y, &options, &restored);
     if (status == PSLD_OK) status = find_mean(recipe, restored, &mean);
     double far = exp(-2.0 * 2.0), near = 1; /* p(y | component): variance 0.25 + 0.25 */
-    if (status == PSLD_OK)
-        printf("mean given y = 1: %.2f (exact: %.2f)\n", mean, near / (far + near));
+    if (status == PSLD_OK) printf("mean given y = 1: %.2f (exact: %.2f)\n", mean, near / (far + near));
     psld_source_free(restored);
     psld_operator_free(op);
     return status;

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "model/model.h"
+#include "nn/plan.h"
 #include "psld.h"
 
 static void write_file(const char *path, const char *text)
@@ -349,6 +351,48 @@ static void fingerprints(void **state)
     for (int i = 0; i < 6; i++) psld_model_free(models[i]);
 }
 
+#define SMALL_IMAGES                                                                                        \
+    "data: {image_size: 8, channels: 1}\nmodel: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, " \
+    "attn_resolutions: [4]}\n"
+
+/* Threads may be raised when a network has long been used: it makes use of them, and computes the same bits. */
+static void threads_change_between_calls(void **state)
+{
+    (void)state;
+    psld_model *model = network("psld", SMALL_IMAGES, 3);
+    psld_sample_options options = short_walk("em");
+    psld_array *x[4];
+    const int threads[4] = {1, 3, 2, 4};
+    for (int i = 0; i < 4; i++) {
+        must(psld_threads_set(threads[i]));
+        must(psld_model_sample(model, &options, 0, 3, NULL, 0, &x[i], NULL));
+        assert_true(psld_runner_plan(model->runners[0])->threads >= threads[i]);
+        assert_memory_equal(x[i]->data, x[0]->data, x[0]->count * sizeof(float));
+    }
+    for (int i = 0; i < 4; i++) psld_array_free(x[i]);
+    psld_model_free(model);
+    must(psld_threads_set(0));
+}
+
+static void timing_a_training_leaves_the_weights(void **state)
+{
+    (void)state;
+    psld_model *model = network("psld", SMALL_IMAGES, 3);
+    psld_sample_options options = short_walk("em");
+    psld_array *before, *after;
+    uint64_t fingerprint = psld_model_fingerprint(model);
+    double seconds;
+    size_t bytes;
+    must(psld_model_sample(model, &options, 0, 2, NULL, 0, &before, NULL));
+    must(psld_model_time_training(model, 2, 1, &seconds, &bytes));
+    must(psld_model_sample(model, &options, 0, 2, NULL, 0, &after, NULL));
+    assert_true(psld_model_fingerprint(model) == fingerprint);
+    assert_memory_equal(after->data, before->data, before->count * sizeof(float));
+    psld_array_free(before);
+    psld_array_free(after);
+    psld_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +406,8 @@ int main(void)
         cmocka_unit_test(trajectory_ends_with_the_walk),
         cmocka_unit_test(trajectories_are_checked),
         cmocka_unit_test(fingerprints),
+        cmocka_unit_test(threads_change_between_calls),
+        cmocka_unit_test(timing_a_training_leaves_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
