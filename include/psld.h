@@ -117,6 +117,8 @@ PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *c
 PSLD_API const char *psld_type_name(psld_type type);
 /* The elements of an array of any type as a new one of type F64 (exact but for I64 beyond 2^53), or F32. */
 PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type, psld_array **converted);
+/* A number that tells the elements of arrays apart. */
+PSLD_API uint64_t psld_array_fingerprint(const psld_array *array);
 
 /* ---- Files and folders that a program writes ---------------------------------------------------------------------- */
 

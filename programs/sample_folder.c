@@ -18,14 +18,11 @@ enum { PATH_ROOM = 4096 };
 
 /* ---- The manifest ------------------------------------------------------------------------------------------------ */
 
-/* FNV-1a, to tell files of start states apart. */
+/* Tells files of start states apart. */
 static json_t *fingerprint_of(const psld_array *array)
 {
     char text[32];
-    uint64_t hash = 0xcbf29ce484222325u;
-    const unsigned char *bytes = array->data;
-    for (size_t i = 0; i < array->count * sizeof(double); i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)psld_array_fingerprint(array));
     return json_string(text);
 }
 

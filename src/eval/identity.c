@@ -3,27 +3,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "io/archives/files.h"
 
 enum { PATH_SIZE = 4096 };
 
-/* FNV-1a. */
-static uint64_t identity_mix(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static uint64_t identity_mix_text(uint64_t hash, const char *text)
 {
-    return identity_mix(hash, text, strlen(text) + 1);
+    return psld_hash_bytes(hash, text, strlen(text) + 1);
 }
 
 static uint64_t identity_mix_file(uint64_t hash, const struct stat *about)
 {
     const int64_t numbers[] = {about->st_size, about->st_mtim.tv_sec, about->st_mtim.tv_nsec};
-    return identity_mix(hash, numbers, sizeof numbers);
+    return psld_hash_bytes(hash, numbers, sizeof numbers);
 }
 
 /* Names in a folder count: they decide classes and order. */
@@ -45,7 +38,7 @@ static psld_status identity_mix_folder(const char *path, uint64_t *hash)
 psld_status psld_path_identity(const char *path, uint64_t *identity)
 {
     struct stat about;
-    *identity = 0xcbf29ce484222325u;
+    *identity = PSLD_HASH_START;
     if (stat(path, &about) != 0)
         *identity = identity_mix_text(*identity, path);
     else if (S_ISDIR(about.st_mode))

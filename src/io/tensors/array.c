@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "io/files/map.h"
 #include "io/tensors/npy.h"
 
@@ -143,4 +144,9 @@ psld_status psld_array_save(const psld_array *array, const char *path)
     PSLD_TRY(psld_writer_open(path, &writer));
     psld_npy_write(array, writer);
     return psld_writer_commit(writer);
+}
+
+uint64_t psld_array_fingerprint(const psld_array *array)
+{
+    return psld_hash_bytes(PSLD_HASH_START, array->data, array->count * psld_type_size(array->type));
 }
