@@ -1,6 +1,6 @@
 /* mpirun -n N bench_ranks [CONFIG [BATCH]]: what training on several ranks costs. Each rank computes steps of BATCH samples
  * (1) of the network of CONFIG on one thread, first for itself, then with the gradients summed over all ranks as the
- * backward pass makes them; and sums as many numbers with nothing else to do. docs/reference/cluster.md reads the results. */
+ * backward pass makes them; and sums as many numbers with nothing else to do. Results: docs/measurements/ranks.md. */
 #include <stdio.h>
 #include <stdlib.h>
 

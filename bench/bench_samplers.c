@@ -1,5 +1,5 @@
 /* bench_samplers [PICTURE]: error against evaluations on an exact mixture (eight Gaussians on a ring of radius 1.2,
- * deviation 0.12), for every sampler and preset, as the tables of docs/explanation/samplers.md.
+ * deviation 0.12), for every sampler and preset, as the tables of docs/measurements/samplers.md.
  *
  * All samplers start from draws of the exact p_1 and end at t = 1e-3 without a denoising step. Measured are
  *   spread    root mean square distance from the nearest mode, a coordinate, over that of exact draws, less 1: a mode that

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""compare_frames.py PSLD [--samples N] [--sets S] [--tolerance T] [--recipes A,B]: what dpm's error would be in a frame that is integrated.
+"""compare_frames.py PSLD [--samples N] [--sets S] [--tolerance T] [--recipes A,B]: the integrated frame.
 
-The probability flow is dw = X d rho in the frame w = R^-1 z, rho = R^-1 mu, R R' = Sigma. psld makes the frame of Sigma at each time;
-here dR/dt = beta (A R + D R^-T) is integrated from the Cholesky factor at t = 1 downwards (DOP853), where errors grow. Eight Gaussians
-on a ring, exact scores, grid sqrt to t = 1e-3: root mean square distance of x from the converged flow, median and 95 % range over S sets
-of N samples, of psld's dpm, of dpm with detail 0 and of that same method in the integrated frame (docs/explanation/samplers.md, few steps). Needs
-SciPy."""
+The error that dpm would have in a frame that is integrated. The probability flow is dw = X d rho in the frame
+w = R^-1 z, rho = R^-1 mu, R R' = Sigma. psld makes the frame from Sigma at each time. Here
+dR/dt = beta (A R + D R^-T) is integrated from the Cholesky factor at t = 1 downwards (DOP853), where errors grow. Eight
+Gaussians on a ring, exact scores, grid sqrt to t = 1e-3. The table has the root mean square distance of x from the
+converged flow, median and 95 % range over S sets of N samples: of psld's dpm, of dpm with detail 0, and of the same method
+in the integrated frame (docs/measurements/samplers.md, the integrated frame). Needs SciPy."""
 import argparse
 import json
 import subprocess

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""few_steps.py PSLD [--samples N] [--seed S] [--recipes A,B] [--deviation D]: errors of few steps, as a table of docs/explanation/samplers.md.
+"""few_steps.py PSLD [--samples N] [--seed S] [--recipes A,B] [--deviation D]: errors of few steps.
 
-Eight Gaussians of one deviation (0.12) on a ring, exact scores, from the stationary law to t = 1e-3 without a denoising step: root mean square distance of x, a
-coordinate, from the converged flow: of euler-ode and dpm on the grid sqrt, and of collapsed, which follows a flow of its own, on the grid
-log."""
+Makes a table of docs/measurements/samplers.md. Eight Gaussians of one deviation (0.12) on a ring, exact scores, from the
+stationary distribution to t = 1e-3 without a denoising step. The table has the root mean square distance of x, per
+coordinate, from the converged flow: of euler-ode and dpm on the grid sqrt, and of collapsed, which follows a flow of its
+own, on the grid log."""
 import argparse
 import os
 import subprocess

@@ -1,5 +1,5 @@
-# What the library stands on: psld_dependencies to compile with, PSLD_LINK_LIBRARIES to link with; docs/explanation/dependencies.md
-# says why each. Imported targets count as system headers, so our warnings do not apply to them.
+# What the library needs: psld_dependencies to compile with, PSLD_LINK_LIBRARIES to link with.
+# docs/explanation/dependencies.md says why each. Imported targets count as system headers, so our warnings do not apply to them.
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)

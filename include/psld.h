@@ -159,7 +159,7 @@ PSLD_API void psld_recipe_spec_defaults(psld_recipe_spec *spec);
 typedef struct psld_recipe psld_recipe;
 
 /* Any recipe as a user writes it: the name of a preset or the path of a YAML file, then overrides
- * ("psld gamma=0.02", "my-process.yaml beta=[0.1, 20]"). docs/explanation/recipe.md has both forms. */
+ * ("psld gamma=0.02", "my-process.yaml beta=[0.1, 20]"). docs/reference/recipe.md has both forms. */
 PSLD_API psld_status psld_recipe_open(const char *text, psld_recipe **recipe);
 /* From matrices. Checks all that a member of the family must fulfil; the message says what fails and by how much. */
 PSLD_API psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recipe);

@@ -193,7 +193,8 @@ typedef struct psld_likelihood_options {
 PSLD_API void psld_likelihood_defaults(psld_likelihood_options *options);
 /* log p(x) in nats of `count` points x [count][dim] under the model, by its probability flow; sample numbers first,
  * first + 1, ... address the random numbers. With auxiliary variables an estimate whose mean is a lower bound (tight for
- * an exact score; docs/reference/evaluation.md derives it). `nfe` (may be NULL): evaluations a sample, mean over groups. */
+ * an exact score; docs/explanation/likelihood.md derives it). `nfe` (may be NULL): evaluations per sample, mean over
+ * groups. */
 PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source,
                                      const psld_likelihood_options *options, uint64_t first, size_t count, size_t dim,
                                      const double *x, double *log_p, uint64_t *nfe);

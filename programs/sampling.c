@@ -58,7 +58,7 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
     job->kept = job->dim * (s->state ? job->k : 1);
     job->parts = 1;
-    /* With scale 1 a network follows the class in part only: docs/explanation/conditional.md has the measurement. */
+    /* With scale 1 a network follows the class in part only: docs/measurements/conditional.md has it. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
     if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", words[0]);
     status = sampling_choose(s, job->model, &job->options);

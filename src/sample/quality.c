@@ -1,5 +1,6 @@
-/* Budgets by name. The walk is the one that draws best from networks for its cost (docs/explanation/samplers.md): fresh noise
- * forgets their errors, which a flow carries to the end; in few steps only half of it is forgotten in turn. */
+/* Budgets by name. The sampler is the one with the best samples of networks for its cost
+ * (docs/measurements/samplers.md): fresh noise removes their errors, which a flow carries to the end. Few steps take half
+ * the noise, since fresh noise needs steps to average out. */
 #include "base/table.h"
 #include "sample/options.h"
 #include "sample/time_grid.h"

@@ -1,4 +1,4 @@
-/* Checkpoints: all that a run is between two steps, in one safetensors file (docs/reference/training.md has the format).
+/* Checkpoints: the state of a run between two steps, in one safetensors file (format: docs/reference/training.md).
  *
  * A file is written under another name, synced and renamed, so it is whole or not there; a checksum of everything in it
  * finds what a disk has done to it since. */

@@ -1,8 +1,9 @@
 /* What is chosen, and why.
  *
- * Given hours of a processor, a network learns most from images that it sees often enough, so the rule is: the largest
- * network of a ladder that the time lets see as many samples as it needs (docs/reference/training.md, "What is chosen", has where
- * the numbers come from). Steps then fill the time, since the learning rate falls to 0 at the last one. */
+ * Given hours of a processor, a network learns most from images that it sees often enough. So the rule is: the largest
+ * network of a list that sees as many samples as it needs within the time ("What is chosen" in
+ * docs/reference/training.md says where the numbers come from). Steps then fill the time, since the learning rate falls
+ * to 0 at the last one. */
 #include "train/choose.h"
 
 #include <math.h>

@@ -74,7 +74,7 @@ static void free_subject(subject *s)
 }
 
 /* What is left is what N(0, P^-1) and p_1 differ by, most for told, which forgets slowest, and the lower limit of time
- * (docs/reference/evaluation.md): at single points up to some hundredths, on average far less. */
+ * (docs/explanation/likelihood.md): at single points up to some hundredths, on average far less. */
 static void every_point(const char *line, psld_mixture *mixture)
 {
     subject s = make_subject(line, mixture, PSLD_SANITIZED ? 32 : 200);

@@ -6,7 +6,7 @@
  * same random factor on all levels, and the difference of two levels' moments has an error that is a small part of it.
  *
  * PSLD_TEST_SAMPLES=n asks for the long form: n samples (10,000 are enough for the orders), N = 400 ... 3200, both
- * grids. An argument, for example "told sscs", selects cases. docs/explanation/samplers.md has the results. */
+ * grids. An argument, for example "told sscs", selects cases. docs/measurements/samplers.md has the results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

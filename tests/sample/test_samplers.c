@@ -358,8 +358,8 @@ static void check_moments(const psld_mixture *mixture, psld_recipe *recipe, cons
 }
 
 /* Evaluations that bring the bias below about 1.5 standard errors of 200,000 samples, for the presets and the random
- * recipe (docs/explanation/samplers.md), and enough for the few samples of every day; `euler-ode` would need too many, and is held
- * to the flow instead (below). `ode` chooses its own. */
+ * recipe (docs/measurements/samplers.md), and enough for the few samples of every day. `euler-ode` would need too many,
+ * and is compared with the flow instead (below). `ode` chooses its own. */
 static const struct budget {
     const char *sampler;
     int needed[PRESETS + 1], everyday;

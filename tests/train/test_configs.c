@@ -185,7 +185,7 @@ static void afhq_classes(void **state)
     close_config(&o);
 }
 
-/* Every run that a sweep compares is made by a command of docs/reference/reproduction.md, and every sweep is named there. */
+/* Every run that a sweep compares is made by a command of docs/reference/reproduction.md, which names every sweep. */
 static void runs_of_sweeps(void **state)
 {
     static char docs[LONG], sweep[LONG];

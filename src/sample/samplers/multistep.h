@@ -62,7 +62,7 @@ enum { PSLD_MULTISTEP_ROOM = PSLD_MAX_ORDER + 1 };
 /* What the rows of these samplers have in common. */
 #define PSLD_MULTISTEP_ROW \
     .work_states = PSLD_MULTISTEP_ROOM, .table_size = sizeof(psld_multistep), .step = psld_multistep_step
-/* What suits pictures and mixtures (docs/explanation/samplers.md). */
+/* What suits pictures and mixtures (docs/measurements/samplers.md). */
 #define PSLD_DETAIL 0.05
 
 /* The step from t to u of the process with the recipe's marginals that has eta^2 of the reverse process's noise: eta =

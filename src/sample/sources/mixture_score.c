@@ -18,8 +18,8 @@
 #include "sample/sources/classifier.h"
 #include "sample/sources/mixture.h"
 
-/* One class of components at one time. Of z only y = gain z matters for telling its components apart: the
- * observation x_0 + noise of variance 1 / strength that z amounts to (docs/explanation/recipe.md, sufficient statistic). */
+/* One class of components at one time. Only y = gain z distinguishes its components: the sufficient statistic
+ * (docs/explanation/recipe.md, section 6), which is x_0 plus noise of variance 1 / strength. */
 typedef struct class_at_time {
     double mu[PSLD_MAX_K];              /* first column of the mean map */
     double gain[PSLD_MAX_K];            /* C^-1 mu / strength */
