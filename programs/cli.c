@@ -16,8 +16,8 @@
 /* ---- Help, man page, completion: views of the option table ------------------------------------------------------- */
 
 static const cli_option common[] = {
-    {"threads", 0, CLI_COUNT, "N",
-     "compute with N threads (default: one for each processor); results do not depend on it", NULL, NULL},
+    {"threads", 0, CLI_COUNT, "N", "compute with N threads (default: one per processor); results do not depend on it",
+     NULL, NULL},
     {"help", 'h', CLI_FLAG, NULL, "this text", NULL, NULL},
     {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
 };

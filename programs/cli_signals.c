@@ -1,5 +1,5 @@
-/* Signals, which only the program touches: those that ask it to end are requests, and a reader that goes away or a limit
- * on the size of files is an error of the write, not an end. */
+/* Signals, which only the program handles. Those that ask it to end are requests. A reader that goes away, or a
+ * limit on file sizes, is an error of the write and does not end the program. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static const int asking[CLI_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
-/* The library reads data by calls that fail; what is left are model files, which are used where they are mapped. */
+/* The library reads data by calls that can fail. Model files are the exception: they are used in place in a mapping. */
 static void on_lost_bytes(int number)
 {
     static const char message[] = "psld: a file became shorter, or could not be read, while it was in use\n";
@@ -26,8 +26,8 @@ void cli_signals_begin(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* A hang-up may come twice, from the terminal and from the shell: a second one must not end what the first one began. Who
- * ignores it (nohup) goes on ignoring it. */
+/* A hang-up may come twice, from the terminal and from the shell: the second must not interrupt what the first
+ * began. If it was ignored (nohup), it stays ignored. */
 void cli_signals_catch(void (*handler)(int), int flags, struct sigaction before[CLI_SIGNALS])
 {
     for (int i = 0; i < CLI_SIGNALS; i++) {
@@ -51,7 +51,7 @@ int cli_reader_gone(int fd)
 
 int cli_output_failed(void)
 {
-    if (cli_reader_gone(STDOUT_FILENO)) return 128 + SIGPIPE; /* who reads with head knows what it does */
+    if (cli_reader_gone(STDOUT_FILENO)) return 128 + SIGPIPE; /* the user who closed the pipe (head) knows */
     cli_complain("cannot write to standard output");
     return EXIT_FAILED;
 }

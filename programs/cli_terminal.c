@@ -1,7 +1,7 @@
-/* One line on a terminal that is written again and again, and messages that do not run into it.
+/* The progress line on a terminal, which is rewritten in place, and messages that do not run into it.
  *
- * The line is cut to the width of the terminal by leaving out what matters least, so that it never wraps: what has
- * wrapped cannot be taken back. Whatever else goes to standard error clears it first. */
+ * The line is shortened to the width of the terminal by leaving out the least important parts, so it never wraps: a
+ * wrapped line cannot be erased. All other output to standard error erases it first. */
 #include <ctype.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ int cli_terminal(void)
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-/* https://no-color.org: any text but none. */
+/* https://no-color.org: any value except an empty one. */
 static int has_colour(void)
 {
     const char *none = getenv("NO_COLOR");
@@ -36,7 +36,7 @@ static size_t columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
 }
 
-/* "[#####-----] ", as wide as there is room for; its length on the screen. */
+/* Prints "[#####-----] ", as wide as there is room; returns its width on the screen. */
 static size_t put_bar(double part, size_t room, char text[LONGEST_LINE])
 {
     size_t width = room < LONGEST_BAR ? room : LONGEST_BAR, done;
@@ -60,7 +60,7 @@ void cli_line_show(double part, const char *const *pieces, size_t count)
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(pieces[i]) + (i ? 2 : 0);
         if (!*pieces[i]) continue;
-        if (used + length > room && i > 0) break; /* what follows matters less */
+        if (used + length > room && i > 0) break; /* the following parts are less important */
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", i ? ", " : "", (int)(room - used), pieces[i]);
     }
@@ -113,7 +113,7 @@ void cli_complain(const char *format, ...)
 
 /* ---- Ctrl-C where nobody waits for it ---------------------------------------------------------------------------- */
 
-/* While files are opened, read and written. Only what may be called in a handler. */
+/* While files are opened, read and written. Only calls that are allowed in a signal handler. */
 static void report_interrupt(int number)
 {
     static const char clear[] = "\r\033[K",

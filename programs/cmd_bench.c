@@ -24,7 +24,7 @@ static void print_kinds(const profile *p)
 {
     double sum = 0;
     for (size_t i = 0; i < p->count; i++) sum += p->kinds[i].seconds;
-    printf("\nkernel                   steps  ms a sample    share   GFLOP/s\n");
+    printf("\nkernel                   steps  ms/sample      share   GFLOP/s\n");
     for (size_t i = 0; i < p->count; i++) {
         const psld_kernel_time *k = &p->kinds[i];
         printf("%-24s %5zu  %11.3f  %5.1f %%", k->kernel, k->steps, 1e3 * k->seconds, 100 * k->seconds / sum);
@@ -56,8 +56,8 @@ static int bench_report(const request *r, psld_model *model, double seconds, siz
     size_t peak = (size_t)usage.ru_maxrss * 1024;
     if (!r->json) {
         printf("%.2fM parameters, %.2f GFLOP %s of one sample\n", (double)psld_model_parameters(model) / 1e6,
-               flops / 1e9, r->train ? "a step of training (three evaluations)" : "an evaluation");
-        printf("batch %ld, %d threads: %.4f s a sample, %.1f GFLOP/s; %.0f MB of weights and activations, %.0f MB "
+               flops / 1e9, r->train ? "a training step (three evaluations)" : "an evaluation");
+        printf("batch %ld, %d threads: %.4f s per sample, %.1f GFLOP/s; %.0f MB of weights and activations, %.0f MB "
                "resident\n",
                r->batch, psld_threads_get(), each, flops / each / 1e9, (double)bytes / 1e6, (double)peak / 1e6);
         if (p->count) print_kinds(p);
@@ -107,10 +107,10 @@ static int bench_run(const cli_command *command, int argc, char **argv)
     psld_model_defaults(&r.model.options);
     r.model.weak = "none";
     const cli_option options[] = {
-        {"batch", 'b', CLI_COUNT, "B", "samples an evaluation (default 1)", &r.batch, NULL},
-        {"repetitions", 0, CLI_COUNT, "N", "the best of N is reported (default 5)", &r.repetitions, NULL},
+        {"batch", 'b', CLI_COUNT, "B", "samples per evaluation (default 1)", &r.batch, NULL},
+        {"repetitions", 0, CLI_COUNT, "N", "measure N times and report the best (default 5)", &r.repetitions, NULL},
         {"plan", 0, CLI_FLAG, NULL, "print the plan with the time of each step", &r.plan, NULL},
-        {"train", 0, CLI_FLAG, NULL, "a step of training instead of an evaluation", &r.train, NULL},
+        {"train", 0, CLI_FLAG, NULL, "measure a training step instead of an evaluation", &r.train, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         CLI_MODEL_OPTIONS(r.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
@@ -119,7 +119,7 @@ static int bench_run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count < 2 || strcmp(words[0], "net") != 0)
         return cli_wrong_usage(command, "expected net and a model or configuration");
-    if (r.plan && r.train) return cli_wrong_usage(command, "--plan: of an evaluation, not of training");
+    if (r.plan && r.train) return cli_wrong_usage(command, "--plan cannot be combined with --train");
     if (r.repetitions > 100000) r.repetitions = 100000;
     psld_status status = bench_network(&r, words + 1, count - 1, &exit_code);
     return status == PSLD_OK ? exit_code : cli_failed(status);
@@ -129,7 +129,7 @@ const cli_command command_bench = {
     .name = "bench",
     .summary = "measures the speed of a network on this machine",
     .usage = "net MODEL|CONFIG [-b BATCH] [options] [key=value ...]",
-    .description = "Evaluates a network on made-up states. A configuration without weights gets initial ones: speed "
+    .description = "Evaluates a network on random states. A configuration without weights gets initial ones: speed "
                    "does not depend on them. Of an\n"
                    "evaluation it also prints where the time goes, kernel by kernel, and with --plan step by step.",
     .examples = "  psld bench net configs/cifar10-psld-39m.yaml -b 8 --json\n"

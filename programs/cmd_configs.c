@@ -110,8 +110,8 @@ static int configs_run(const cli_command *command, int argc, char **argv)
     json_t *rows = json_array();
     if (!cli_each_config(collect_configs, rows)) {
         json_decref(rows);
-        cli_complain("there are no configurations beside this program, nor where it is installed; PSLD_CONFIGS=FOLDER "
-                     "says where they are");
+        cli_complain("no configurations found beside the program or where it is installed; set PSLD_CONFIGS=FOLDER "
+                     "to say where they are");
         return EXIT_FAILED;
     }
     cli_configs_folder(folder);
@@ -144,9 +144,10 @@ const cli_command command_configs = {
     .name = "configs",
     .summary = "lists the configurations that come with the program",
     .usage = "[NAME] [--json]",
-    .description = "Networks with their parameters, data and recipe, and what each is for; then sweeps. psld train, "
-                   "info, bench and sweep take\n"
-                   "them by their bare names, unless there is a file of that name. With NAME its text is printed.",
+    .description =
+        "Lists networks with their parameters, data, recipe and purpose, and then sweeps. psld train, info, bench and "
+        "sweep accept\n"
+        "their bare names, unless there is a file of that name. With NAME the text of that configuration is printed.",
     .examples = "  psld configs\n"
                 "  psld configs digits >mine.yaml\n"
                 "  psld train cifar10-psld-39m --data cifar-10-binary.tar.gz -o run\n",

@@ -76,21 +76,19 @@ static int encode_run(const cli_command *command, int argc, char **argv)
     if (argc > LATENT_WORDS) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count < 2) return cli_wrong_usage(command, "expected a model and at least one picture or array");
-    if (!r.out || !cli_ends_in(r.out, ".npy")) return cli_wrong_usage(command, "where to? Give -o Z.npy");
+    if (!r.out || !cli_ends_in(r.out, ".npy")) return cli_wrong_usage(command, "no output given; add -o Z.npy");
     return cli_output_possible(r.out) ? encode_model(&r, words, count) : EXIT_FAILED;
 }
 
 const cli_command command_encode = {
     .name = "encode",
-    .summary = "takes pictures to the noise they come from",
+    .summary = "encodes pictures as the noise that they come from",
     .usage = "MODEL DATA... -o Z.npy [options]",
     .description = "DATA are pictures of the model's size (PNG, JPEG, WebP) or .npy arrays of data, [n, channels, ...] "
-                   "in [-1, 1]. "
-                   "Each is\n"
-                   "taken up to t = 1 by a deterministic sampler; `psld sample MODEL --z0 Z.npy` with the same "
-                   "sampler, grid and end "
-                   "takes\n"
-                   "it back. How near it comes back is measured and printed.",
+                   "in [-1, 1]. A\n"
+                   "deterministic sampler follows the flow from the data to t = 1. `psld sample MODEL --z0 Z.npy` with "
+                   "the same sampler, grid\n"
+                   "and end time goes back. The error of the way there and back is measured and printed.",
     .examples = "  psld encode digits.safetensors seven.png -o seven.npy\n"
                 "  psld sample digits.safetensors --z0 seven.npy --sampler collapsed --nfe 200 -o back.png\n",
     .run = encode_run,

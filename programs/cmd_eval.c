@@ -87,8 +87,7 @@ static psld_status open_sides(request *r, const char *const *model_words, int mo
 {
     psld_status status = PSLD_OK;
     int is_a_model = is_model(s->name[0]);
-    if (!is_a_model && model_count > 1)
-        return cli_bad_input("%s: overrides are for models, and this is none", model_words[1]);
+    if (!is_a_model && model_count > 1) return cli_bad_input("%s: overrides (key=value) need a model", model_words[1]);
     if (is_a_model) status = cli_model_open(&r->sampling.model, model_words, model_count, &s->model);
     if (status == PSLD_OK) status = choose_fit(r, s);
     if (status == PSLD_OK && is_a_model && !eval_likelihood) status = open_samples(r, s);
@@ -305,7 +304,7 @@ static int print_nll(const request *r, const pair *s, const psld_nll *nll, doubl
                s->name[0], s->name[1], (unsigned long long)nll->count, nll->dim,
                nll->is_exact ? "exact" : "Hutchinson's", r->likelihood.tolerance, r->likelihood.eps,
                (unsigned long long)nll->nfe, cli_duration(seconds, time));
-        printf("%-28s %.5f +- %.5f bits a dimension (%.6g nats a sample)\n",
+        printf("%-28s %.5f +- %.5f bits per dimension (%.6g nats per sample)\n",
                nll->is_bound ? "negative log-likelihood <=" : "negative log-likelihood", nll->bits, nll->error,
                nll->nats);
         return EXIT_DONE;
@@ -374,9 +373,9 @@ static int eval_check_request(const cli_command *command, request *r, const pair
 {
     int files = r->features_out || r->statistics_out;
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
-    if (sides < 1) return cli_wrong_usage(command, "what is to be evaluated? Give two sets, or a model and data");
+    if (sides < 1) return cli_wrong_usage(command, "nothing to evaluate; give two sets, or a model and data");
     if (!nll && is_listed(r->metric, "nll"))
-        return cli_wrong_usage(command, "--metric: nll stands alone, found \"%s\"", r->metric);
+        return cli_wrong_usage(command, "--metric: nll cannot be combined with other metrics, found \"%s\"", r->metric);
     if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
     if (r->size && is_model(s->name[0]))
         return cli_wrong_usage(command, "--size: data are brought to the size of the model's images");
@@ -386,7 +385,8 @@ static int eval_check_request(const cli_command *command, request *r, const pair
     if (r->statistics_out && !cli_ends_in(r->statistics_out, ".npz"))
         return cli_wrong_usage(command, "--statistics-out: expected a name that ends in .npz");
     if (r->page && !cli_ends_in(r->page, ".png")) return cli_wrong_usage(command, "--page: expected a name.png");
-    if (files && sides > 1) return cli_wrong_usage(command, "features are written of one set, found two");
+    if (files && sides > 1)
+        return cli_wrong_usage(command, "--features-out and --statistics-out take one set, found two");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         if (outputs[i] && !cli_output_possible(outputs[i])) return EXIT_FAILED;
     return nll ? EXIT_DONE : sampling_check(command, &r->sampling);
@@ -424,7 +424,7 @@ static int eval_run(const cli_command *command, int argc, char **argv)
          NULL},
         {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or items to take of each set",
          &r.sampling.n, NULL},
-        {"size", 0, CLI_COUNT, "N", "bring the images of all sets to N x N", &r.size, NULL},
+        {"size", 0, CLI_COUNT, "N", "resize the images of all sets to N x N", &r.size, NULL},
         {"fit", 0, CLI_TEXT, "crop|stretch", "how images that are not square fit (default crop; of a model: its own)",
          &r.fit, "crop|stretch"},
         {"resample", 0, CLI_TEXT, "FILTER", "by which filter (default lanczos; of a model: its own)", &r.resample,

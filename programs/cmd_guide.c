@@ -158,7 +158,7 @@ static int guide_run(const cli_command *command, int argc, char **argv)
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (!sampling_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (!s.label) return cli_wrong_usage(command, "which class? Give --label L, or --label all");
+    if (!s.label) return cli_wrong_usage(command, "no class given; add --label L, or --label all");
     exit_code = sampling_check(command, &s);
     if (exit_code == EXIT_DONE) exit_code = sampling_check_out(command, &s, ".npy|.png|.svg");
     if (exit_code == EXIT_DONE) exit_code = sheet_check_zoom(command, s.zoom, cli_ends_in(s.out, ".png"));
@@ -169,16 +169,14 @@ const cli_command command_guide = {
     .name = "guide",
     .summary = "draws samples of a class",
     .usage = "MODEL --classifier CLF --label L|all -n N -o OUT [options] [key=value ...]",
-    .description =
-        "The gradient of log p(label | z_t, t) by all of z_t, times --scale, is added to the score: every sampler, "
-        "recipe and\n"
-        "network will do, the classifier being one that was trained on noisy states (psld train --classifier). An "
-        "exact "
-        "model\n"
-        "needs none: its classes are the components of its mixture, and at scale 1 its samples are exactly theirs.\n\n"
-        "A larger scale gives samples that the classifier is surer of, and fewer kinds of them. Of networks, whose "
-        "scores and\n"
-        "classifiers are not exact, the default is 3.",
+    .description = "The gradient of log p(label | z_t, t) by z_t, times --scale, is added to the score. This works "
+                   "with every sampler, recipe\n"
+                   "and network. The classifier must have been trained on noisy states (psld train --classifier). An "
+                   "exact model needs none:\n"
+                   "its classes are the components of its mixture, and at scale 1 its samples follow them exactly.\n\n"
+                   "With a larger scale the classifier is surer of the samples, and they vary less. Scores and "
+                   "classifiers of networks are not\n"
+                   "exact; the default scale for them is 3.",
     .examples =
         "  psld guide digits.safetensors --classifier digits-classifier.safetensors --label all -n 10 -o rows.png\n"
         "  psld guide mixture.yaml --label 1 -n 10000 --no-denoise --state -o z.npy\n",

@@ -17,7 +17,7 @@ typedef struct inpaint_job {
     psld_inpainting inpainting;
 } inpaint_job;
 
-/* What is unknown is grey. */
+/* The unknown part becomes grey. */
 static psld_status hide_unknown_pixels(inpaint_job *job)
 {
     psld_status status = psld_array_convert(job->x, PSLD_F64, &job->corrupted);
@@ -88,8 +88,9 @@ static int inpaint_images(const cli_command *command, const char *const *words, 
 
 static int inpaint_check_options(const cli_command *command, inpaint_request *r)
 {
-    if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
-    if (!r->mask == !r->rectangle) return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
+    if (!r->image) return cli_wrong_usage(command, "no image given; add --image I");
+    if (!r->mask == !r->rectangle)
+        return cli_wrong_usage(command, "the unknown part is not given; add --mask M or --rect X,Y,W,H");
     int adaptive = sampling_is_adaptive(r->sampling.sampler);
     if (!r->method) r->method = adaptive ? "replace" : "resample";
     if (strcmp(r->method, "resample") != 0 && (r->repeats || r->jump))
@@ -115,8 +116,9 @@ static int inpaint_run(const cli_command *command, int argc, char **argv)
         {"method", 0, CLI_TEXT, "NAME",
          "resample (default), replace (the paper's; default with ode), authors (as they ran it)", &r.method,
          "replace|resample|authors"},
-        {"repeats", 0, CLI_COUNT, "R", "resample: times that each stretch is walked (default 10)", &r.repeats, NULL},
-        {"jump", 0, CLI_COUNT, "J", "resample: steps of a stretch (default 1)", &r.jump, NULL},
+        {"repeats", 0, CLI_COUNT, "R", "resample: how often each group of --jump steps is repeated (default 10)",
+         &r.repeats, NULL},
+        {"jump", 0, CLI_COUNT, "J", "resample: reverse steps per repetition (default 1)", &r.jump, NULL},
         SAMPLING_RESTORATION(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -130,17 +132,16 @@ const cli_command command_inpaint = {
     .summary = "fills in the unknown part of pictures",
     .usage = "MODEL --image I (--mask M | --rect X,Y,W,H) -n N -o OUT [options] [key=value ...]",
     .description =
-        "After each step what is known of all variables is replaced by a fresh draw of p(z_t | known), and the last "
-        "step gives\n"
-        "the known part back exactly. `replace` is that alone, the paper's method; `authors` draws at the time that a "
-        "step began\n"
-        "from, as its authors' code did; `resample` walks every stretch of --jump steps --repeats times, noise being "
-        "added back\n"
-        "between, which lets the unknown part come to terms with the known one: its error is a fourth. --nfe is then "
-        "that of one\n"
-        "pass; the report counts all.\n\n"
-        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the "
-        "reverse.\n\n"
+        "After each reverse step, the known part of all variables is replaced by a fresh sample of p(z_t | known). The "
+        "last step\n"
+        "returns the known part exactly. `replace` does only that: it is the paper's method. `authors` samples at the "
+        "time where a\n"
+        "step began, as the authors' code did. `resample` repeats every group of --jump steps --repeats times and adds "
+        "noise in\n"
+        "between, which makes the unknown part consistent with the known one: its error is a fourth. --nfe is then the "
+        "number of\n"
+        "one pass; the report counts all evaluations.\n\n"
+        "Without --sampler, --quality chooses sampler, grid, evaluations and end time as for psld sample.\n\n"
         "The folder OUT gets originals/, corrupted/, samples/ (those of the first picture first) and strips.png.",
     .examples = "  psld inpaint digits.safetensors --image seven.png --rect 0,14,28,14 -n 8 -o completions.png\n"
                 "  psld inpaint RUN --image photos/ --mask t10k-images-idx3-ubyte -n 1 -o OUT\n"

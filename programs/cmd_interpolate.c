@@ -11,8 +11,8 @@ typedef struct request {
     long number, zoom;
 } request;
 
-/* States between a and b on the arc that keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w) / sin
- * w, w being their angle. */
+/* States on the arc between a and b, which keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w)
+ * / sin w, where w is their angle. */
 static void interpolate_arc(size_t width, const float *a, const float *b, size_t n, float *out)
 {
     double aa = 0, bb = 0, ab = 0;
@@ -89,7 +89,7 @@ static int interpolate_run(const cli_command *command, int argc, char **argv)
         return cli_wrong_usage(command, "expected a model and two pictures or arrays, found %d words", count);
     if (r.number < 2 || r.number > 10000) return cli_wrong_usage(command, "-n: expected 2 to 10000");
     if (!r.out || !cli_ends_in(r.out, ".npy|.png"))
-        return cli_wrong_usage(command, "where to? Give -o OUT (.png, .npy)");
+        return cli_wrong_usage(command, "no output given; add -o OUT (.png, .npy)");
     exit_code = sheet_check_zoom(command, r.zoom, cli_ends_in(r.out, ".png"));
     if (exit_code != EXIT_DONE) return exit_code;
     return cli_output_possible(r.out) ? interpolate_model(&r, words) : EXIT_FAILED;
@@ -97,7 +97,7 @@ static int interpolate_run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_interpolate = {
     .name = "interpolate",
-    .summary = "draws what lies between two pictures",
+    .summary = "interpolates between two pictures",
     .usage = "MODEL A B -o OUT [options]",
     .description =
         "A and B are pictures of the model's size, or .npy arrays of one point of data. Both are taken to noise "

@@ -84,7 +84,7 @@ static void print_analysis(int k, const psld_analysis *a)
             printf(" %c %.6g i", a->eigenvalue_im[i] < 0 ? '-' : '+', fabs(a->eigenvalue_im[i]));
     }
     printf(" (times beta)\n  %-12s%s\n", "damping", psld_damping_name(a->damping));
-    printf("  %-12s%.3g nats a coordinate from stationary at t = 1: T is %s\n", "mixing", a->distance,
+    printf("  %-12s%.3g nats per coordinate from stationary at t = 1: T is %s\n", "mixing", a->distance,
            a->long_enough ? "long enough" : "too short, raise beta");
     printf("  %-12ssigma_eff = %.4g at t = 1\n", "noise", a->sigma_max);
 }
@@ -299,7 +299,8 @@ static int recipe_run(const cli_command *command, int argc, char **argv)
     if (argc > 256) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (list) return list_presets(), EXIT_DONE;
-    if (count == 0) return cli_wrong_usage(command, "which recipe? A preset or a file; --list shows the presets");
+    if (count == 0)
+        return cli_wrong_usage(command, "no recipe given; expected a preset or a file (--list shows the presets)");
     if (count_recipes(words, count) > MAX_RECIPES)
         return cli_wrong_usage(command, "at most %d recipes at once", MAX_RECIPES);
     r.mode = strcmp(mode, "dsm") == 0 ? PSLD_DSM : PSLD_HSM;

@@ -177,7 +177,7 @@ static int check_uses(const cli_command *command, const restore_request *r)
 {
     const psld_task_info *task = psld_task_find(r->task.name);
     if (task->uses_known && !r->mask == !r->rectangle)
-        return cli_wrong_usage(command, "what is unknown? Give --mask M or --rect X,Y,W,H");
+        return cli_wrong_usage(command, "the unknown part is not given; add --mask M or --rect X,Y,W,H");
     if (!task->uses_known && (r->mask || r->rectangle))
         return cli_wrong_usage(command, "--mask and --rect are for --task inpaint");
     if (task->uses_matrix && !r->matrix) return cli_wrong_usage(command, "--task %s needs --matrix", task->name);
@@ -187,7 +187,7 @@ static int check_uses(const cli_command *command, const restore_request *r)
 
 static int restore_check_options(const cli_command *command, restore_request *r)
 {
-    if (!r->image) return cli_wrong_usage(command, "of what? Give --image I");
+    if (!r->image) return cli_wrong_usage(command, "no image given; add --image I");
     int exit_code = check_uses(command, r);
     if (exit_code != EXIT_DONE) return exit_code;
     if (r->factor) r->task.factor = (size_t)r->factor;
@@ -223,9 +223,9 @@ static int restore_run(const cli_command *command, int argc, char **argv)
         {"matrix", 0, CLI_FILE, "A.npy", "linear: [rows, dim]", &r.matrix, NULL},
         {"noise", 0, CLI_NUMBER, "S", "deviation of the noise in the measurement (default 0)", &r.options.noise, NULL},
         {"method", 0, CLI_TEXT, "NAME", method_help, &r.options.method, names_join(names_method, "|", methods)},
-        {"strength", 0, CLI_NUMBER, "W", "of the measurement's gradient (default 1: Bayes' rule)", &pull, NULL},
-        {"iterations", 0, CLI_COUNT, "N", "posterior: at most so many products an evaluation (default 8)",
-         &r.iterations, NULL},
+        {"strength", 0, CLI_NUMBER, "W", "scale of the measurement's gradient (default 1: Bayes' rule)", &pull, NULL},
+        {"iterations", 0, CLI_COUNT, "N", "posterior: at most N products per evaluation (default 8)", &r.iterations,
+         NULL},
         SAMPLING_RESTORATION(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -241,18 +241,18 @@ const cli_command command_restore = {
     .summary = "undoes linear degradations of pictures",
     .usage = "MODEL --task TASK --image I -n N -o OUT [options] [key=value ...]",
     .description =
-        "Draws from p(x | y), y = A x + noise being a measurement: means of blocks (super-resolution), a periodic "
-        "Gaussian blur\n"
+        "Samples p(x | y) for a measurement y = A x + noise: means of blocks (super-resolution), a periodic Gaussian "
+        "blur\n"
         "(deblur), the luma of colours (colorize), the picture itself (denoise), a part of it (inpaint), or any matrix "
         "(linear).\n"
-        "--image is measured first, so that the strips show original | measured | samples; with --degraded it is the "
+        "--image is measured first, so the strips show original | measured | samples. With --degraded it is the "
         "measurement.\n\n"
-        "posterior takes the covariance of x_0 given z_t from the score's derivatives and is exact for a Gaussian "
-        "prior;\n"
-        "isotropic takes one variance for it; reconstruction follows the gradient of |y - A x_0|^2 through the "
+        "The method posterior takes the covariance of x_0 given z_t from the score's derivatives and is exact for a "
+        "Gaussian prior;\n"
+        "isotropic uses one variance instead; reconstruction follows the gradient of |y - A x_0|^2 through the "
         "denoiser; diffused,\n"
-        "the paper's, needs no derivatives. Numbers: deviations of noise are in units of data in [-1, 1].\n\n"
-        "Without --sampler, --quality chooses as for psld sample: ancestral, grid, evaluations and end of the reverse.",
+        "the paper's method, needs no derivatives. Standard deviations of noise are in units of data in [-1, 1].\n\n"
+        "Without --sampler, --quality chooses sampler, grid, evaluations and end time as for psld sample.",
     .examples =
         "  psld restore digits.safetensors --task super-resolution --factor 4 --image seven.png -n 8 -o eights.png\n"
         "  psld restore RUN --task deblur --blur 1.5 --noise 0.05 --image photos/ -n 4 -o OUT\n"

@@ -172,7 +172,7 @@ static int sample_check_request(const cli_command *command, sample_request *r)
     int exit_code = sampling_check(command, &r->sampling);
     if (exit_code != EXIT_DONE) return exit_code;
     if (r->z0 && strcmp(r->start, "exact") == 0)
-        return cli_wrong_usage(command, "give one of --start and --z0: where the walk begins");
+        return cli_wrong_usage(command, "--start and --z0 both choose the initial states; give one of them");
     if (r->trajectory_path && !cli_ends_in(r->trajectory_path, ".png"))
         return cli_wrong_usage(command, "--trajectory: expected a name that ends in .png, found \"%s\"",
                                r->trajectory_path);
@@ -192,7 +192,7 @@ static int sample_check_model(const cli_command *command, const sample_job *job)
     int is_image = sampling_is_image(s), is_plane = s->rank == 1 && s->dim == 2;
     int is_array = out && cli_ends_in(out, ".npy|.npz"), is_picture = out && cli_ends_in(out, ".png|.svg");
     if (psld_model_kind_of(s->model) != PSLD_EXACT_MODEL && strcmp(r->start, "exact") == 0)
-        return cli_failed(cli_bad_input("--start exact is for exact models: of a network p_1 is not known"));
+        return cli_failed(cli_bad_input("--start exact needs an exact model: p_1 of a network is not known"));
     if (is_picture && !is_plane && !(is_image && cli_ends_in(out, ".png")))
         return cli_wrong_usage(command, "-o %s: %s", out,
                                is_image ? "pictures are written as .png" : "a picture needs a 2-D model; write .npy");
@@ -255,7 +255,7 @@ static int sample_run(const cli_command *command, int argc, char **argv)
          ", which follows the flow",
          &r.z0, NULL},
         {"trajectory", 0, CLI_FILE, "FILE.png",
-         "strips of the predicted clean image along the way of the first samples", &r.trajectory_path, NULL},
+         "strips of the predicted clean image along the trajectories of the first samples", &r.trajectory_path, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
         SAMPLING_OPTIONS(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
@@ -284,22 +284,21 @@ const cli_command command_sample = {
         "ending is a folder of .png files named by the number of the sample. It is filled as samples come: "
         "the same command\n"
         "goes on where it was stopped.\n\n"
-        "Without --sampler, --quality chooses sampler, grid, evaluations and end of the walk: ancestral on "
-        "the grid\n"
-        "log with 12, 30 or 100 evaluations. A sampler that is named takes its own grid and number of evaluations "
+        "Without --sampler, --quality chooses sampler, grid, evaluations and end time: ancestral on the grid log with "
+        "12, 30 or 100\n"
+        "evaluations. If --sampler is given, that sampler's own grid and number of evaluations are the defaults "
         "(--grid, --nfe);\n"
-        "naming ancestral is the same as naming nothing. With --z0 the default is collapsed with 200 evaluations, "
-        "which "
-        "is how\n"
-        "psld encode makes states: noise would throw away what is in them.\n\n"
-        "A file may bring a weaker model of the same data along (psld convert --weak); what is drawn is then guided "
-        "away from\n"
-        "what both get wrong, at the price of both: fewer broken samples, and fewer unusual ones. --weak none draws "
+        "--sampler ancestral is the same as no --sampler. With --z0 the default is collapsed with 200 evaluations, as "
+        "in psld encode:\n"
+        "a sampler with noise would lose what the states hold.\n\n"
+        "A model file may contain a weaker model of the same data (psld convert --weak). Sampling is then guided away "
         "from the\n"
-        "model alone.\n\n"
-        "The number of evaluations counts the last denoising step. ode controls its step for groups of "
-        "consecutive samples\n"
-        "and reports the mean number of evaluations over groups, rounded up.",
+        "errors that both make (autoguidance), at the cost of evaluating both: fewer broken samples, and fewer unusual "
+        "ones.\n"
+        "--weak none uses the model alone.\n\n"
+        "The number of evaluations includes the final denoising step. ode chooses its steps for groups of consecutive "
+        "samples and\n"
+        "reports the mean number of evaluations over groups, rounded up.",
     .examples = "  psld sample digits.safetensors -o digits.png\n"
                 "  psld sample digits.safetensors --quality best --seed 7 -o digits.png\n"
                 "  psld sample digits.safetensors --process vp -o digits.png\n"

@@ -1,11 +1,11 @@
-/* psld stop: asks the process that trains in a folder to end, by a file that it looks for between steps. It works where
- * signals do not: on other machines, and under launchers that kill what they have signalled. */
+/* psld stop: asks the process that trains in a folder to end, by a file that it looks for between steps. This works
+ * where signals do not: on other machines, and under launchers that kill the processes they have signalled. */
 #include <stdio.h>
 #include <time.h>
 
 #include "cli.h"
 
-/* Waits until nobody trains in the folder any more. */
+/* Waits until no process trains in the folder. */
 static psld_status wait_for_end(const char *stop_run, psld_run_info *info)
 {
     const struct timespec pause = {.tv_nsec = 200000000};
@@ -22,10 +22,11 @@ static int stop_training(const char *stop_run, int no_wait)
     psld_status status = psld_run_stop(stop_run);
     if (status != PSLD_OK) return cli_failed(status);
     if (no_wait) {
-        printf("%s: asked to stop after its step; psld info %s says when it has\n", stop_run, stop_run);
+        printf("%s: asked to stop after the current step; psld info %s shows when it has\n", stop_run, stop_run);
         return EXIT_DONE;
     }
-    fprintf(stderr, "psld: %s is asked to stop after its step; Ctrl-C ends the waiting, not the stopping\n", stop_run);
+    fprintf(stderr, "psld: %s is asked to stop after the current step; Ctrl-C ends the waiting, not the stopping\n",
+            stop_run);
     status = wait_for_end(stop_run, &info);
     if (status != PSLD_OK) return cli_failed(status);
     printf("%s: stopped after step %llu of %llu, the last checkpoint is of step %llu; psld train -o %s goes on\n",
@@ -52,12 +53,11 @@ const cli_command command_stop = {
     .name = "stop",
     .summary = "stops a training run after its step, with a checkpoint",
     .usage = "RUN [options]",
-    .description =
-        "Asks the process that trains in the folder RUN to stop, and waits until it has. It need not be on this "
-        "machine "
-        "or of\n"
-        "one rank: it looks for the file `stop` in RUN between steps, writes a checkpoint and removes the file.\n\n"
-        "Where nothing trains the command fails, and removes a file `stop` that was left.",
+    .description = "Asks the process that trains in the folder RUN to stop, and waits until it has. The process may "
+                   "run on another machine or\n"
+                   "on several ranks: it looks for the file `stop` in RUN between steps, writes a checkpoint and "
+                   "removes the file.\n\n"
+                   "If nothing trains in RUN, the command fails and removes a leftover file `stop`.",
     .examples = "  psld stop run\n"
                 "  psld stop /shared/run --no-wait\n",
     .run = stop_run,

@@ -203,10 +203,10 @@ static int sweep_run(const cli_command *command, int argc, char **argv)
     };
     if (argc > 64) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (count < 1) return cli_wrong_usage(command, "which sweep? Give its file");
+    if (count < 1) return cli_wrong_usage(command, "no sweep given; expected a file");
     for (int i = 1; i < count; i++)
         if (!strchr(words[i], '=')) return cli_wrong_usage(command, "%s: expected an override, key=value", words[i]);
-    if (!r.estimate && !r.out) return cli_wrong_usage(command, "where to? Give -o FOLDER");
+    if (!r.estimate && !r.out) return cli_wrong_usage(command, "no output given; add -o FOLDER");
     psld_sweep *sweep;
     char path[CLI_PATH];
     psld_status status =

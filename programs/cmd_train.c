@@ -152,7 +152,7 @@ static psld_status train_estimate(psld_training *training, const request *r)
         cli_json_print(object);
         return PSLD_OK;
     }
-    printf("%.4g s a step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data\n",
+    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data\n",
            best, (unsigned long long)report.samples, (double)report.samples / best, cli_duration(seconds, whole),
            (unsigned long long)report.steps, (double)bytes / 1e6);
     return PSLD_OK;
@@ -279,7 +279,7 @@ static int train_run(const cli_command *command, int argc, char **argv)
     if (r.clean) overrides[count++] = "train.clean=true";
     r.options.overrides = overrides;
     r.options.override_count = (size_t)count;
-    if (!r.run && !r.estimate) return cli_wrong_usage(command, "where to? Give -o RUN, the folder of the run");
+    if (!r.run && !r.estimate) return cli_wrong_usage(command, "no output given; add -o RUN, the folder of the run");
     if (!r.options.config && !r.options.data && !r.run)
         return cli_wrong_usage(command, "expected a configuration or data");
     if (!cli_ranks_begin(&exit_code)) return exit_code;

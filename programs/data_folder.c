@@ -1,5 +1,5 @@
-/* Items into a folder of PNG files, one folder a class, named by their numbers. It is filled under another name beside
- * the one asked for, and renamed when it is whole: whoever looks never sees half a set. */
+/* Writes items as PNG files, named by their numbers, into one folder per class. They are written under a temporary
+ * name beside the target, which is renamed at the end: nobody ever sees half a set. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

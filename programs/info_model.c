@@ -48,7 +48,7 @@ void info_print_network(const char *path, const json_t *network)
 {
     size_t i;
     const json_t *size;
-    printf("%s: %s, %.2fM parameters, %.2f GFLOP an evaluation, recipe %s, data", path,
+    printf("%s: %s, %.2fM parameters, %.2f GFLOP per evaluation, recipe %s, data", path,
            json_string_value(json_object_get(network, "kind")),
            json_number_value(json_object_get(network, "parameters")) / 1e6,
            json_number_value(json_object_get(network, "flops")) / 1e9,

@@ -1,7 +1,7 @@
-/* What is printed on standard output comes in part from files of others: names of tensors and classes, configurations,
- * recipes. On a terminal, control characters among them could move the cursor, hide text or worse. So all text that the
- * program prints passes through here: control characters but newlines and tabs, and bytes that are no UTF-8, are shown
- * as \x1b; other characters stay as they are. */
+/* Text on standard output comes in part from other people's files: names of tensors and classes, configurations,
+ * recipes. On a terminal, control characters could move the cursor, hide text or worse. So all printed text passes
+ * through here: control characters except newlines and tabs, and bytes that are not UTF-8, are shown as \x1b; other
+ * characters are unchanged. */
 #define _GNU_SOURCE /* fopencookie */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { LONGEST = 4, ESCAPED = 4 }; /* bytes of a character of UTF-8, and of an escaped byte */
 
-/* The beginning of a character whose other bytes have not come yet. */
+/* The beginning of a character whose other bytes have not arrived yet. */
 static unsigned char begun[LONGEST];
 static size_t begun_size;
 

@@ -1,4 +1,4 @@
-/* What sampling would take: a short walk is timed, steps and noise and all, and the rest is multiplication. */
+/* The cost of sampling: a short run is timed, including steps and noise, and the rest is multiplication. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ static psld_status ignore_samples(void *user, uint64_t first, const psld_array *
     return PSLD_OK;
 }
 
-/* Seconds of a walk of about `nfe` evaluations, which then says how many they were. */
+/* Seconds of a run with about `nfe` evaluations, which reports their exact number. */
 static psld_status time_sampling(const sample_job *job, const psld_sample_options *options, size_t samples,
                                  uint64_t *nfe, double *seconds)
 {
@@ -27,7 +27,7 @@ static psld_status time_sampling(const sample_job *job, const psld_sample_option
     return status;
 }
 
-/* An adaptive sampler says only by walking how many evaluations it needs; one sample is asked. */
+/* The number of evaluations of an adaptive sampler is only known after sampling; one sample is drawn to find out. */
 static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
 {
     double seconds;
@@ -38,7 +38,7 @@ static psld_status count_evaluations(const sample_job *job, uint64_t *nfe)
     return time_sampling(job, &options, 1, nfe, &seconds);
 }
 
-/* Seconds an evaluation of one sample, by a walk of about `nfe` evaluations. */
+/* Seconds per evaluation of one sample, by a run of about `nfe` evaluations. */
 static psld_status measure_once(const sample_job *job, psld_sample_options options, int nfe, size_t batch, double *each,
                                 double *seconds)
 {
@@ -52,8 +52,8 @@ static psld_status measure_once(const sample_job *job, psld_sample_options optio
     return status;
 }
 
-/* The first walk plans the network and touches all memory that it will need. Where even that was slow it is not worth
- * the wait to measure again. */
+/* The first run plans the network and touches all memory that it will need. If even that was slow, measuring again
+ * is not worth the wait. */
 static psld_status measure_sampling(const sample_job *job, estimate *e)
 {
     psld_sample_options options = job->sampling.options;
@@ -98,9 +98,10 @@ psld_status sample_estimate(sample_job *job)
     job->sampling.nfe = e.nfe;
     if (job->sampling.request->json)
         return estimate_print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
-    printf("%zu samples, %llu evaluations each: %s with batches of %zu and %d threads (%.3g ms an evaluation), %.0f MB "
-           "of memory\n",
-           job->n, (unsigned long long)e.nfe, cli_duration(e.seconds, whole), e.batch, psld_threads_get(), 1e3 * e.each,
-           (double)e.bytes / 1e6);
+    printf(
+        "%zu samples, %llu evaluations each: %s with batches of %zu and %d threads (%.3g ms per evaluation), %.0f MB "
+        "of memory\n",
+        job->n, (unsigned long long)e.nfe, cli_duration(e.seconds, whole), e.batch, psld_threads_get(), 1e3 * e.each,
+        (double)e.bytes / 1e6);
     return PSLD_OK;
 }

@@ -1,8 +1,8 @@
-/* Samples into a folder, a picture each, named by their number, as they are drawn.
+/* Samples in a folder, one picture each, named by number and written as they are drawn.
  *
- * The folder also has samples.json, which says how its pictures are made. Who asks for the same again gets what is
- * missing, with the same bits as if it had never been stopped; who asks for something else is refused, and so is who asks
- * for anything while another process draws into the folder. */
+ * The folder also has samples.json, which says how its pictures are made. The same command again draws what is
+ * missing, with the same bits as without an interruption. A command that asks for other samples is refused, and so
+ * is any command while another process draws into the folder. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static json_t *describe_request(const sample_job *job)
     return d;
 }
 
-/* PSLD_OK when both say the same; otherwise the first key that differs is named. */
+/* PSLD_OK if both are equal; otherwise the message names the first key that differs. */
 static psld_status compare_manifest(const char *folder, const json_t *has, json_t *wanted)
 {
     const char *key;
@@ -91,7 +91,7 @@ static psld_status write_manifest(const char *folder, const json_t *description)
     return status;
 }
 
-/* But for what earlier versions left when they were killed at once, and for locks. */
+/* Ignores locks, and what earlier versions left behind when they were killed. */
 static int is_folder_empty(const char *folder)
 {
     static const char *const nothing[] = {".", "..", ".samples.json.tmp", ".psld-lock"};
@@ -106,7 +106,7 @@ static int is_folder_empty(const char *folder)
     return !found;
 }
 
-/* Says what an empty folder is for, or finds that it is for the same samples. */
+/* Writes the manifest into an empty folder, or checks that it asks for the same samples. */
 static psld_status agree_on_samples(const char *folder, json_t *description)
 {
     char path[PATH_ROOM];
@@ -124,7 +124,7 @@ static psld_status agree_on_samples(const char *folder, json_t *description)
     return status;
 }
 
-/* Makes the folder where it is not there, and has it alone until the claim is freed. */
+/* Makes the folder if it does not exist, and owns it until the claim is freed. */
 static psld_status claim_folder(const sample_job *job, json_t *description, psld_folder_lock **claim)
 {
     const char *folder = job->sampling.request->out;
@@ -174,7 +174,7 @@ static psld_status save_pictures(void *user, uint64_t first, const psld_array *x
     return status;
 }
 
-/* Draws each run of samples that are not there. A run begins where a group of samples does that step together. */
+/* Draws each range of missing samples. A range begins where a group of samples that step together begins. */
 static psld_status draw_missing(sample_job *job)
 {
     size_t group = sample_group(job), share_begin, share_end;

@@ -1,5 +1,5 @@
-/* What the commands that draw share: the options of sampling; of those that draw under a condition also the pictures and
- * vectors that come in, drawing from any source, and writing what came out. */
+/* Shared by the commands that sample: the sampling options and, for commands that sample under a condition, reading
+ * pictures and vectors, sampling from any source, and writing the results. */
 #ifndef PSLD_PROGRAMS_SAMPLING_H
 #define PSLD_PROGRAMS_SAMPLING_H
 
@@ -51,13 +51,13 @@ const char *sampling_qualities(void);
     {"nfe", 0, CLI_COUNT, "N", sampling_nfe_help(), &(s).nfe, NULL}, \
     {"tol", 0, CLI_NUMBER, "TOL", sampling_tolerance_help(), &(s).tolerance, NULL}, \
     {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL}, \
-    {"no-denoise", 0, CLI_CLEAR, NULL, "no last noise-free step; its evaluation goes to the walk", \
+    {"no-denoise", 0, CLI_CLEAR, NULL, "no final denoising step; its evaluation is used for another reverse step", \
      &(s).options.denoise, NULL}, \
-    {"eps", 0, CLI_NUMBER, "T", "where the walk ends (default 1e-3; by quality)", &(s).eps, NULL}, \
+    {"eps", 0, CLI_NUMBER, "T", "end time of sampling (default 1e-3; by quality)", &(s).eps, NULL}, \
     {"end-sigma", 0, CLI_NUMBER, "S", "end where the effective noise is S, instead of --eps", &(s).options.end_sigma, \
      NULL}, \
     {"clip", 0, CLI_NUMBER, "C", "clip predicted clean data to [-C, C]", &(s).options.clip, NULL}, \
-    {"threshold", 0, CLI_NUMBER, "Q", "scale them by this quantile of their size instead, e.g. 0.995", \
+    {"threshold", 0, CLI_NUMBER, "Q", "scale them by this quantile of their magnitude instead, e.g. 0.995", \
      &(s).options.threshold, NULL}, \
     {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL}, \
     {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &(s).options.corrector_size, NULL}, \

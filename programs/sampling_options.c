@@ -228,7 +228,7 @@ int sampling_check(const cli_command *command, sampling_request *s)
     if (s->sampler && strcmp(s->sampler, psld_quality_find("normal")->sampler) == 0)
         s->sampler = NULL; /* what is taken anyway */
     if (s->eps != 0 && s->options.end_sigma != 0)
-        return cli_wrong_usage(command, "give one of --eps and --end-sigma: where the walk ends");
+        return cli_wrong_usage(command, "--eps and --end-sigma both choose the end of sampling; give one of them");
     if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))
         return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", s->eta);
     if (s->detail && (cli_numbers(s->detail, &s->options.detail, 1) != 1 || s->options.detail < 0))
@@ -274,7 +274,7 @@ int sampling_check_out(const cli_command *command, const sampling_request *s, co
 {
     char words[NAMES];
     endings_text(endings, words);
-    if (!s->out) return cli_wrong_usage(command, "where to? Give -o OUT (%s, or a folder)", words);
+    if (!s->out) return cli_wrong_usage(command, "no output given; add -o OUT (%s, or a folder)", words);
     if (s->state && !cli_ends_in(s->out, ".npy|.npz"))
         return cli_wrong_usage(command, "--state: states are written as %s",
                                strstr(endings, ".npz") ? ".npy or .npz" : ".npy");

@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Address space that a thread of OpenBLAS takes: its buffer and its stack, with something to spare. */
+/* Address space per thread of OpenBLAS: its buffer and its stack, with some to spare. */
 #define ROOM_OF_THREAD ((size_t)160 << 20)
 
 static psld_blas blas;
 static char problem[256]; /* "": it is loaded */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_int roomy; /* threads that there was room for: OpenBLAS keeps what it has */
+static atomic_int roomy; /* the number of threads that had room: OpenBLAS keeps what it has */
 
 static void load_blas(void)
 {
@@ -42,7 +42,7 @@ static void load_blas(void)
     snprintf(problem, sizeof problem, "%.*s", (int)sizeof problem - 1, why ? why : "");
 }
 
-/* Whether so many threads would find room, the one that asks included. */
+/* Whether this many threads, including the calling one, would find enough address space. */
 static int has_address_space(int threads)
 {
     if (threads <= atomic_load(&roomy)) return 1;
@@ -53,7 +53,7 @@ static int has_address_space(int threads)
     return 1;
 }
 
-/* Threads that there will be: ours, and those that loading starts unless the environment says how many. */
+/* The number of threads there will be: ours, and those that loading starts unless the environment sets their number. */
 static int blas_thread_count(void)
 {
     long processors = getenv("OPENBLAS_NUM_THREADS") || atomic_load(&roomy) ? 1 : sysconf(_SC_NPROCESSORS_ONLN);

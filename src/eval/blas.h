@@ -1,8 +1,8 @@
 /* OpenBLAS, loaded when evaluation first needs it.
  *
- * Debian's build starts a thread for each processor as soon as it is loaded, and each of these asks for 128 MB of address
- * space until it gets them: where the address space is limited they spin for ever, and with them every command that
- * never needs a matrix. So the program is not linked with it. It has the LAPACK functions in it. */
+ * Debian's build starts one thread per processor when it is loaded, and each of them asks for 128 MB of address
+ * space until it gets them. If the address space is limited they spin for ever, and so would every command, even if
+ * it needs no matrices. So the program is not linked with it. OpenBLAS includes LAPACK. */
 #ifndef PSLD_EVAL_BLAS_H
 #define PSLD_EVAL_BLAS_H
 
@@ -26,7 +26,7 @@ typedef struct psld_blas {
     void (*set_threads)(int count);
 } psld_blas;
 
-/* Loads it, and makes sure that psld_threads_get() threads find room: fails where they would not. */
+/* Loads it, and checks that psld_threads_get() threads find enough address space; fails if not. */
 psld_status psld_blas_open(const psld_blas **blas);
 
 #endif

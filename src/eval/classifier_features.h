@@ -1,5 +1,5 @@
-/* Features of our own classifiers: what the head sees, averaged over pixels, at the smallest time, where an image is as
- * good as clean. They need no download and take images of the classifier's size, and are not those of FID. */
+/* Features of our own classifiers: the input of the head, averaged over pixels, at the smallest time, where an image
+ * is nearly clean. They need no download and take images of the classifier's size. They are not the features of FID. */
 #ifndef PSLD_EVAL_CLASSIFIER_FEATURES_H
 #define PSLD_EVAL_CLASSIFIER_FEATURES_H
 

@@ -1,5 +1,5 @@
-/* Two sets compared. Each is walked once, a piece at a time: pixels become features, and features go into whatever sums
- * the metrics need. Only metrics that look at pairs of images keep the features themselves. */
+/* Compares two sets. Each is read once, batch by batch: pixels become features, and features are added to the sums
+ * that the metrics need. Only metrics of pairs of images keep the features themselves. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +28,9 @@ void psld_compare_defaults(psld_compare_options *options)
     psld_kid_defaults(&options->kid);
 }
 
-/* ---- Walking a set ----------------------------------------------------------------------------------------------- */
+/* ---- Reading a set ----------------------------------------------------------------------------------------------- */
 
-/* What is gathered of a set; NULL: not wanted. */
+/* What is collected of a set; NULL: not needed. */
 typedef struct summary {
     psld_statistics *statistics;
     psld_array *rows;                     /* float32 [count, dim] */
@@ -134,7 +134,7 @@ static psld_status create_scores(reading *w, size_t splits)
     return psld_logit_sums_create((size_t)w->set->count, classes, splits, 0, &w->summary->in_order);
 }
 
-/* Gathers what `metrics` need of a set; statistics alone (files) are taken as they are by the caller. */
+/* Collects what `metrics` need of a set. The caller handles sets that are statistics alone (files). */
 static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *track,
                              summary *s)
 {
@@ -157,7 +157,7 @@ static psld_status summarise(psld_set *set, psld_features *features, unsigned me
     return status;
 }
 
-/* ---- What can be known to be wrong before any work --------------------------------------------------------------- */
+/* ---- Checks before any work -------------------------------------------------------------------------------------- */
 
 static psld_status check_set(const psld_set *set, const psld_features *features, unsigned metrics)
 {
@@ -273,7 +273,7 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
 
 /* ---- Features and statistics of one set -------------------------------------------------------------------------- */
 
-/* What one metric needs, of one set; on failure nothing is left. */
+/* What one metric needs, of one set. On failure nothing is left allocated. */
 static psld_status summarise_one_set(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress,
                                      void *user, summary *s)
 {

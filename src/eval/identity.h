@@ -1,4 +1,4 @@
-/* What a path leads to, as a number. */
+/* A number that identifies the contents of a path. */
 #ifndef PSLD_EVAL_IDENTITY_H
 #define PSLD_EVAL_IDENTITY_H
 
@@ -6,9 +6,9 @@
 
 #include "base/status.h"
 
-/* A number that changes when what lies at `path` does, whatever it is called: of the size and the time of the last change
- * of a file, or of all files below a folder. Nothing is read: sets of images are too large to be read only to find that
- * nothing has changed. Where there is no file it is of the name: toy sets are known by theirs. */
+/* The number changes when the contents of `path` change, whatever its name. It is computed from the size and the
+ * modification time of a file, or of all files below a folder. Nothing is read: sets of images are too large for
+ * that. If there is no file, the number is computed from the name: toy sets are identified by their names. */
 psld_status psld_path_identity(const char *path, uint64_t *identity);
 
 #endif

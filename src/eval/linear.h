@@ -1,7 +1,7 @@
-/* What evaluation needs of dense linear algebra in float64, from OpenBLAS and LAPACK.
+/* Dense linear algebra in float64 for evaluation, from OpenBLAS and LAPACK.
  *
- * Matrices are row by row. Workspace is ours (base/alloc), so that running out of memory is a status. While a call runs
- * OpenBLAS has as many threads as psld_threads_get() says; results depend on that by rounding alone. */
+ * Matrices are stored row by row. Workspace comes from base/alloc, so running out of memory is a status. During a
+ * call OpenBLAS uses psld_threads_get() threads; this changes results by rounding only. */
 #ifndef PSLD_EVAL_LINEAR_H
 #define PSLD_EVAL_LINEAR_H
 

@@ -1,6 +1,6 @@
-/* Bits a dimension of a model for a set of data. A pixel's value v stands for the cell (v - 1/2, v + 1/2) in which a
- * uniform draw lies; x = v / 127.5 - 1, so a cell has the size 1 / 127.5, and
- *     -log2 P(v) <= E_u [-log2 p(x(v + u))] + log2 127.5    a dimension, by Jensen. */
+/* Bits per dimension of a model for a data set. A pixel's value v stands for the cell (v - 1/2, v + 1/2), in which a
+ * uniform draw is taken; x = v / 127.5 - 1, so a cell has the size 1 / 127.5, and
+ *     -log2 P(v) <= E_u [-log2 p(x(v + u))] + log2 127.5    per dimension, by Jensen. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A page to look at: real images, generated ones, and to each of these the nearest of the real set, which shows whether
- * a model repeats its training data. */
+/* A contact sheet: real images, generated images, and for each of these the nearest real image, which shows whether
+ * a model copies its training data. */
 #include <string.h>
 
 #include "base/alloc.h"

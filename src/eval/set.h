@@ -1,4 +1,4 @@
-/* One side of a comparison, read in pieces from the front. */
+/* One side of a comparison, read in batches from the front. */
 #ifndef PSLD_EVAL_SET_H
 #define PSLD_EVAL_SET_H
 
@@ -35,17 +35,17 @@ struct psld_set {
     double *x;              /* [piece][size] */
 };
 
-/* Samples that are drawn at a time: whole groups of adaptive samplers, so that it does not matter who asks. */
+/* Samples drawn at a time: whole groups of adaptive samplers, so the result does not depend on the caller. */
 size_t psld_set_batch(const psld_set *set);
-/* What the next n samples of a set that continues images are told of them. */
+/* Prepares the known parts of the next n samples of an inpainted set. */
 psld_status psld_set_next_inpainting(psld_set *set, size_t n, psld_inpainting *inpainting);
 
-/* A set of what is at hand; takes it over, on failure, too. */
+/* Makes a set of what is given and takes it over, also on failure. */
 psld_status psld_set_of_rows(psld_array *rows, const char *name, psld_set **set);
 psld_status psld_set_of_statistics(psld_statistics *statistics, const char *name, psld_set **set);
 
-/* Items first ... first + n - 1, pixels of a set of images, numbers of one of rows. `progress`, of n units, is of the
- * drawing of samples. */
+/* Items first ... first + n - 1: pixels of a set of images, numbers of a set of rows. `progress`, of n units,
+ * reports the drawing of samples. */
 psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_t *pixels);
 psld_status psld_set_read_rows(psld_set *set, uint64_t first, size_t n, float *rows);
 

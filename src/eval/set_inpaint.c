@@ -1,4 +1,4 @@
-/* Sets whose samples continue images: which part of each is hidden, and what is shown of it. */
+/* Sets whose samples are inpainted: which part of each image is hidden, and what is known of it. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,7 +31,7 @@ static psld_status hide_part(psld_set *set, const char *hide)
 
 /* ---- Masks ------------------------------------------------------------------------------------------------------- */
 
-/* Of digits every stroke hides, however faint, as in the paper's experiment; of pictures what is nearer to white. */
+/* For digits every stroke hides, however faint, as in the paper's experiment; for pictures, pixels nearer to white. */
 static psld_status use_masks(psld_set *set, psld_set *masks)
 {
     if (masks->kind != PSLD_SET_IMAGES || !masks->data)

@@ -1,11 +1,11 @@
-/* Mean and covariance, for who computes with them. */
+/* Mean and covariance, for code that computes with them. */
 #ifndef PSLD_EVAL_STATISTICS_H
 #define PSLD_EVAL_STATISTICS_H
 
 #include "base/status.h"
 #include "psld_eval.h"
 
-/* Fails where statistics are not finished: the scatter of some of the rows is no covariance. */
+/* Fails if the statistics are not finished: the scatter of some of the rows is not a covariance. */
 psld_status psld_statistics_check(const psld_statistics *statistics);
 
 #endif

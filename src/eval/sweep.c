@@ -74,7 +74,7 @@ struct psld_sweep {
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* What is listed twice would pass for two seeds that agree. */
+/* Duplicates would look like two seeds that agree. */
 static psld_status check_different(const psld_node *node, const texts *list)
 {
     for (size_t i = 1; i < list->count; i++)
@@ -147,7 +147,7 @@ static psld_status read_text(const psld_node *root, const char *key, const char 
     return node ? psld_node_text(node, text) : PSLD_OK;
 }
 
-/* The first where nothing is said. */
+/* The default is the first. */
 static psld_status read_one_of(const psld_node *root, const char *key, const char *first, const char *second,
                                const char **word)
 {
@@ -213,8 +213,8 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 
 /* ---- Cells ------------------------------------------------------------------------------------------------------- */
 
-/* All of one sampler: a grid and a number of steps each, or a tolerance; what it says itself goes before the lists.
- * Without `cells` they are only counted. */
+/* All cells of one sampler: a grid and a number of steps each, or a tolerance. The sampler's own options override
+ * the lists. With `cells` NULL they are only counted. */
 static psld_status add_sampler(psld_sweep *s, size_t model, const char *process, const char *text,
                                psld_sweep_cell *cells)
 {
@@ -254,7 +254,7 @@ static psld_status add_cells(psld_sweep *s, psld_sweep_cell *cells)
     return PSLD_OK;
 }
 
-/* Draws of an exact model go with it: what a cell is compared with must not depend on which cells came before. */
+/* The exact samples of an exact model belong to the model: a cell's reference must not depend on earlier cells. */
 static psld_status open_model(psld_sweep *s, size_t index)
 {
     const psld_sweep_cell *cell = &s->cells[index];
@@ -284,7 +284,7 @@ static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options 
     return PSLD_OK;
 }
 
-/* Whether a cell can be computed, as far as that can be known without the data. */
+/* Whether a cell can be computed, as far as this is known without the data. */
 static psld_status check_cell(const psld_sweep *s, size_t index)
 {
     const psld_sweep_cell *cell = &s->cells[index];
@@ -307,8 +307,8 @@ static int differ_by_seed_alone(const psld_sweep *s, size_t i, size_t j)
            a.nfe == b.nfe && a.tolerance == b.tolerance;
 }
 
-/* Before anything is computed: whether every cell can be, and what models, data and weights are. Results are kept by what
- * these are, since their names stay the same when a model is trained on or a file is edited. */
+/* Checks before anything is computed that every cell is possible, and identifies models, data and weights. Results
+ * are stored under these identities, since names stay the same when a model is trained further or a file is edited. */
 static psld_status check_all_cells(psld_sweep *s)
 {
     if (s->data) PSLD_TRY(psld_path_identity(s->data, &s->data_identity));
@@ -400,8 +400,8 @@ static psld_status check_index(const psld_sweep *sweep, size_t index)
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no cell %zu, only %zu", sweep->path, index, sweep->cell_count);
 }
 
-/* What is said of images: as older versions wrote it, so that their results are found, and then what is newer and not the
- * default. */
+/* The key part about images: in the form of older versions, so that their results are found, followed by newer
+ * options that differ from their defaults. */
 static void image_key(const psld_sweep *s, char *key, size_t size)
 {
     int authors = s->inpaint_images && strcmp(s->method, "authors") == 0, resampled = s->size && s->resample;
@@ -431,7 +431,7 @@ psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, siz
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 
-/* Exact draws of a mixture, of a seed that no sampler has: what samples are compared with where no data are named. */
+/* Exact samples of a mixture, with a seed that no sampler uses: the reference if no data are given. */
 static psld_status exact_draws(const psld_model *model, size_t count, psld_array **rows)
 {
     const psld_mixture *mixture = psld_model_mixture(model);
@@ -450,7 +450,7 @@ static psld_status exact_draws(const psld_model *model, size_t count, psld_array
     return status;
 }
 
-/* The data become features, or moments where they are enough. */
+/* Reduces the data to features, or to moments if these are enough. */
 static psld_status reduce_data(psld_sweep *s, psld_set *data, psld_progress_fn progress, void *user)
 {
     unsigned rows_needed = s->metrics & psld_metrics_that(psld_metric_needs_rows);

@@ -1,5 +1,5 @@
-/* What psld_training measures of its samples: the Frechet distance of features of a network of images, or without one
- * the sliced Wasserstein distance of the numbers themselves. */
+/* The metric that psld_training computes of its samples: the Frechet distance of features of images, or without a
+ * feature network the sliced Wasserstein distance of the numbers themselves. */
 #include "base/alloc.h"
 #include "base/status.h"
 #include "psld_eval.h"

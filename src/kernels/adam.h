@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/*     g' = clip g + decay w
+/* g' = clip g + decay w
  *     m = beta1 m + (1 - beta1) g',    v = beta2 v + (1 - beta2) g'^2
  *     w = shrink w - rate / (1 - beta1^step)  m / (sqrt(v / (1 - beta2^step)) + epsilon)
  *     average = ema average + (1 - ema) w
- * decay is Adam's, shrink = 1 - rate decay that of AdamW; either is 0 or 1 where there is none. */
+ * decay is the L2 penalty of Adam, shrink = 1 - rate decay the weight decay of AdamW; unused, they are 0 and 1. */
 typedef struct psld_adam {
     double rate, beta1, beta2, epsilon, decay, clip, ema, shrink;
     long step; /* 1 for the first */

@@ -63,8 +63,8 @@ typedef enum psld_op {
     PSLD_OPS
 } psld_op;
 
-/* What becomes of a convolution's result before it is written: relu((y + bias + vector + residual) by). The operands
- * have places of their own among the inputs, whether others are there or not. */
+/* What is done to a convolution's result before it is written: relu((y + bias + vector + residual) by). Each operand
+ * has its own input number, whether the others are present or not. */
 enum {
     PSLD_FINISH_BIAS = 1,     /* input 2: dense [c] */
     PSLD_FINISH_VECTOR = 2,   /* input 3: [c] a sample */
@@ -81,7 +81,7 @@ typedef struct psld_shape {
     int c, h, w;
 } psld_shape;
 
-/* What an operation is told beside its inputs: which member counts follows from the operation. */
+/* The attributes of an operation; the operation says which member is used. */
 typedef union psld_attributes {
     struct {
         int kernel[2], stride[2]; /* vertical, horizontal */
@@ -129,7 +129,7 @@ typedef union psld_attributes {
     } loss;
 } psld_attributes;
 
-/* What differs from run to run beside the data. */
+/* What differs between runs besides the data. */
 typedef struct psld_run {
     uint64_t seed, step; /* random numbers of dropout ... */
     uint64_t first;      /* ... and the global index of the first sample of the batch */
@@ -152,23 +152,24 @@ typedef struct psld_call {
     void *packed;                          /* the weights in the kernel's own form */
 } psld_call;
 
-/* Work comes in `tasks` pieces that write disjoint parts of the output and may run in any order at once. A kernel that
- * divides its work itself has one task: that runs in the calling thread, where psld_parallel is free to be used. */
+/* Work is divided into `tasks` tasks that write disjoint parts of the output and may run in any order, also at the
+ * same time. A kernel that divides its work itself has one task, which runs in the calling thread and may use
+ * psld_parallel. */
 typedef struct psld_op_kernel {
     const char *name;
     size_t (*tasks)(const psld_call *call);
     void (*run)(const psld_call *call, size_t begin, size_t end);
-    /* Bytes for this many samples, no pointer being set; NULL: none. */
+    /* Bytes of scratch for this many samples (no pointers are set); NULL: none. */
     size_t (*scratch)(const psld_call *call);
     unsigned in_place; /* bit i: the output may lie where input i lies, when their shapes are the same */
-    unsigned finish;   /* conv, conv_dx: what it can do on the way */
-    /* Weights (input 1) in a form of the kernel's own: bytes of it, which may not depend on the number of samples,
-     * and its making, in tasks as above. A plan has it made once and kept, or just before each run: the bits are the
-     * same. NULL: none. */
+    unsigned finish;   /* conv, conv_dx: PSLD_FINISH_... operations that it can fuse */
+    /* Weights (input 1) in the kernel's own layout: their size in bytes, which must not depend on the number of
+     * samples, and the function that makes them, in tasks as above. A plan makes them once and keeps them, or just
+     * before each run: the bits are the same. NULL: none. */
     size_t (*packed)(const psld_call *call);
     size_t (*pack_tasks)(const psld_call *call);
     void (*pack)(const psld_call *call, size_t begin, size_t end);
-    /* Whether it would rather have no packed weights (packed is NULL then) than have them made before each run. */
+    /* Whether it prefers to work without packed weights (packed is NULL then) if they would be made before each run. */
     int (*in_time)(const psld_call *call);
 } psld_op_kernel;
 
@@ -178,7 +179,7 @@ typedef struct psld_backend {
     psld_op_kernel kernel[PSLD_OPS]; /* none for inputs and parameters */
 } psld_backend;
 
-/* Plain C; sums in double. The one in double is there for finite differences. */
+/* Plain C; sums in double. The backend in double is for finite differences in tests. */
 extern const psld_backend psld_backend_reference, psld_backend_reference_f64;
 
 /* Lanes of a pixel with c channels. */

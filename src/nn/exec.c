@@ -11,16 +11,16 @@
 struct psld_exec {
     const psld_plan *plan;
     void *arena;
-    void *parameters;      /* only ever read: no plan has a step that writes there */
-    const void *const *at; /* or where each of them lies; NULL: in `parameters` */
+    void *parameters;      /* only read: no step of a plan writes there */
+    const void *const *at; /* or the address of each of them; NULL: they are in `parameters` */
     void *gradients;
-    void *kept; /* packed weights and whatever else parameters alone decide ... */
-    int fresh;  /* ... as they are now */
+    void *kept; /* whether packed weights and other results of the parameters alone ... */
+    int fresh;  /* ... are up to date */
     int poison;
     void (*after)(void *user, size_t step); /* or NULL */
     void *after_user;
     size_t faults;
-    double *seconds; /* [step_count], or NULL: nobody asks */
+    double *seconds; /* [step_count], or NULL: no timing */
 };
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void fill_nan(psld_exec *exec, size_t offset, size_t count)
     for (size_t i = 0; i < count; i++) put_element(exec->arena, exec->plan->backend->type, offset + i, (double)NAN);
 }
 
-/* Lanes behind the channels that are not zero. */
+/* Counts lanes after the channels that are not zero. */
 static size_t count_faults(const psld_exec *exec, const psld_location *place, int n)
 {
     psld_operand o = operand_at(exec, place, n);
@@ -171,7 +171,7 @@ size_t psld_exec_faults(const psld_exec *exec)
 void psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data)
 {
     const psld_location *place = &exec->plan->places[input];
-    if (exec->plan->region_of[input] == PSLD_NONE) return; /* nothing asked for depends on it */
+    if (exec->plan->region_of[input] == PSLD_NONE) return; /* no requested output depends on it */
     psld_operand o = operand_at(exec, place, n);
     psld_type own = exec->plan->backend->type;
     size_t pixels = (size_t)o.shape.h * (size_t)o.shape.w, channels = (size_t)o.shape.c, lanes = psld_lanes(o.shape.c);

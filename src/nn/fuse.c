@@ -1,9 +1,9 @@
-/* Fusion of what follows a convolution.
+/* Fusion of the operations after a convolution.
  *
- * A chain conv, bias, bias, sum (or scale), ReLU, each with one reader, becomes one step in the place of its last node,
- * in which the result is finished as relu((y + bias + vector + residual) by) before it is written. All other operands are
- * older than that node, so the order of ids stays an order of computation; the rest of the chain is dead. A backend
- * says what its kernels can do. */
+ * A chain conv, bias, bias, sum (or scale), ReLU, in which each node has one reader, becomes one step at the last
+ * node. The step computes relu((y + bias + vector + residual) by) before it writes the result. All other operands
+ * have smaller ids than that node, so the order of ids remains an order of computation; the rest of the chain is
+ * dead. The backend says what its kernels can fuse. */
 #include "base/alloc.h"
 #include "nn/work.h"
 
@@ -15,7 +15,7 @@ void psld_plan_nodes_mark(psld_plan_node *work, size_t count)
             if (work[i].from[j] != PSLD_NONE) work[work[i].from[j]].live = 1;
 }
 
-/* The only reader of each node; PSLD_NONE: there is none, or several, or it is an output. */
+/* The only reader of each node; PSLD_NONE: there is none, there are several, or the node is an output. */
 static void find_readers(const psld_plan_node *work, size_t count, psld_id *reader)
 {
     enum { MANY = -2 };
@@ -29,8 +29,8 @@ static void find_readers(const psld_plan_node *work, size_t count, psld_id *read
         if (reader[i] == MANY) reader[i] = PSLD_NONE;
 }
 
-/* What node `next`, the reader of `tail`, would add to the convolution; 0: it is nothing of the kind. *operand is
- * what it adds. */
+/* What node `next`, the reader of `tail`, would add to the convolution; 0: it cannot be fused. *operand is the added
+ * tensor. */
 static unsigned finish_of(const psld_graph *graph, const psld_plan_node *next, psld_id tail, psld_id *operand)
 {
     *operand = PSLD_NONE;
@@ -46,7 +46,7 @@ static unsigned finish_of(const psld_graph *graph, const psld_plan_node *next, p
     return next->op == PSLD_OP_SCALE ? PSLD_FINISH_SCALE : 0;
 }
 
-/* Takes `next` into the convolution, if it can: each thing once, after the scale ReLU alone, and nothing after that. */
+/* Fuses `next` into the convolution if possible: each kind once, only ReLU after the scale, and nothing after ReLU. */
 static int take_in(const psld_graph *graph, unsigned able, psld_plan_node *conv, const psld_plan_node *next,
                    psld_id tail)
 {

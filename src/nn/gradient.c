@@ -1,6 +1,6 @@
-/* Reverse accumulation. Nodes are visited from the output down; ids are an order of computation, so that when a
- * node's turn comes all that depends on it has contributed to its gradient. Only nodes on a way from one of `by` to
- * the output take part. Contributions are added in the order of visits, which the graph alone fixes. */
+/* Reverse accumulation. Nodes are visited from the output down. Ids are an order of computation, so when a node is
+ * visited everything that depends on it has contributed to its gradient. Only nodes on a path from one of `by` to
+ * the output take part. Contributions are added in the order of visits, which depends on the graph alone. */
 #include "nn/gradient.h"
 
 #include <assert.h>
@@ -52,7 +52,7 @@ static psld_status visit_node(sweep *s, psld_id id)
     return s->graph->status;
 }
 
-/* A copy, where two results would be one node: each may be asked to lie in a place of its own. */
+/* A copy, for two results that would be one node: each result may need its own location. */
 static psld_id copy_node(psld_graph *graph, psld_id x)
 {
     psld_attributes by_one = {.scale = {1}};

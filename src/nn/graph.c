@@ -9,7 +9,8 @@
 
 /* Parameters begin at cache lines, so that a vector unit may read any of them whole. */
 enum { PARAMETER_ALIGNMENT = 16, MAX_NODES = 1 << 24, MAX_SIDE = 1 << 24 };
-static const size_t max_elements = (size_t)1 << 40; /* of one tensor, a sample; anything larger is a mistake */
+static const size_t max_elements = (size_t)1
+                                   << 40; /* elements of one tensor per sample; anything larger is a mistake */
 
 psld_status psld_graph_create(psld_graph **graph)
 {

@@ -33,7 +33,7 @@ typedef struct psld_parameter {
     size_t offset; /* first element in a buffer of all parameters */
     psld_init init;
     double scale;
-    int trained; /* 0: no gradient is ever wanted (the Fourier vector) */
+    int trained; /* 0: no gradient is computed (the Fourier frequencies) */
     psld_id id;  /* its node */
 } psld_parameter;
 
@@ -59,19 +59,20 @@ typedef struct psld_graph {
 psld_status psld_graph_create(psld_graph **graph);
 void psld_graph_free(psld_graph *graph);
 
-/* The first failure, or PSLD_OK. psld_graph_fail makes one: for builders that find a mistake of their own. */
+/* The first failure, or PSLD_OK. psld_graph_fail records one: for builders that detect their own mistakes. */
 psld_status psld_graph_status(const psld_graph *graph);
 psld_id psld_graph_fail(psld_graph *graph, psld_status status);
 
-/* Appends a node. `shape` is what the operation's rule cannot know (see nn/ops.h), NULL where it knows all. */
+/* Appends a node. `shape` has what the operation's rule cannot know (see nn/ops.h); NULL if the rule knows
+ * everything. */
 psld_id psld_graph_add(psld_graph *graph, psld_op op, int inputs, const psld_id *in, const psld_attributes *attributes,
                        const psld_shape *shape);
 
-/* A tensor with one [c][h][w] for each sample, written before each run. */
+/* A tensor with one [c][h][w] per sample, written before each run. */
 psld_id psld_graph_input(psld_graph *graph, int c, int h, int w);
 
-/* A parameter of `rank` 1 to 4. A vector [c] is a node of shape [1][c][1][1], a matrix [a][b] one of [a][b][1][1]. A
- * name that is there already gives the same node; the shape must be the same, too. */
+/* A parameter of `rank` 1 to 4. A vector [c] is a node of shape [1][c][1][1], a matrix [a][b] one of [a][b][1][1].
+ * An existing name gives the same node; its shape must be the same. */
 psld_id psld_graph_parameter(psld_graph *graph, const char *name, int rank, const int *shape, psld_init init,
                              double scale);
 /* The same, but with no gradient. */
@@ -79,7 +80,7 @@ psld_id psld_graph_fixed(psld_graph *graph, const char *name, int rank, const in
 
 psld_shape psld_graph_shape(const psld_graph *graph, psld_id id);
 
-/* Elements of one sample (batched) or of all of it (dense). */
+/* Elements per sample (batched) or in total (dense). */
 size_t psld_shape_count(psld_shape shape);
 int psld_shape_same(psld_shape a, psld_shape b);
 

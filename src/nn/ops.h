@@ -20,9 +20,9 @@ psld_id psld_nn_conv_adjoint(psld_graph *graph, psld_id x, psld_id w, const int 
 psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed);
 /* The product of two matrices of the parameters, or made of them, each as it is or transposed: maps composed. */
 psld_id psld_nn_product(psld_graph *graph, psld_id a, int a_transposed, psld_id b, int b_transposed);
-/* x + b, b a vector of the parameters or one [c] for each sample. */
+/* x + b, where b is a parameter vector or one [c] per sample. */
 psld_id psld_nn_bias(psld_graph *graph, psld_id x, psld_id b);
-/* Sum over pixels, [n][c]; over samples, too, if `dense`. */
+/* Sum over pixels, [n][c]; also over samples if `dense`. */
 psld_id psld_nn_channel_sum(psld_graph *graph, psld_id x, int dense);
 /* Group normalisation, then the activation. */
 psld_id psld_nn_group_norm(psld_graph *graph, psld_id x, psld_id weight, psld_id bias, int groups, double eps,
@@ -64,12 +64,12 @@ psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label);
 typedef struct psld_op_rule {
     const char *name;
     int min_inputs, max_inputs;
-    /* Checks the inputs and completes node->shape, in which the caller has set what the rule cannot know. */
+    /* Checks the inputs and completes node->shape. The caller has set what the rule cannot know. */
     psld_status (*shape)(const psld_graph *graph, psld_graph_node *node);
-    /* Appends what gives the gradients dx[i] of the inputs with want[i] from that of the result; those left at
-     * PSLD_NONE have none. NULL: not differentiable. */
+    /* Appends nodes that compute the gradients dx[i] of the inputs with want[i] from the gradient of the result.
+     * PSLD_NONE: no gradient. NULL: not differentiable. */
     void (*gradient)(psld_graph *graph, psld_id node, psld_id dy, const int *want, psld_id *dx);
-    /* Multiplications and additions a sample, for the printed plan; NULL: negligible. */
+    /* Multiplications and additions per sample, for the printed plan; NULL: negligible. */
     double (*flops)(const psld_shape *in, psld_shape out, const psld_attributes *attributes);
 } psld_op_rule;
 

@@ -1,11 +1,11 @@
-/* Planning: dead nodes go, what can be fused is, the others become steps in the order of their ids, and each gets a
- * place.
+/* Planning: dead nodes are removed, operations are fused, the remaining nodes become steps in the order of their
+ * ids, and each result gets a location.
  *
- * A region is as large as the largest batch needs and lives from the step that writes it to the last that reads it.
- * Where a kernel may work in place and an input of the same shape dies at that step, the result takes over the
- * input's region. Regions are placed largest first, each into the smallest gap that fits between those already placed
- * that are alive at the same time (greedy, best fit; within a few per cent of the bound for these networks: the
- * printed plan has both). */
+ * A region is as large as the largest batch needs and lives from the step that writes it to the last step that reads
+ * it. If a kernel can work in place and an input of the same shape dies at that step, the result takes over the
+ * input's region. Regions are placed largest first, each into the smallest gap that fits between the placed regions
+ * that are alive at the same time (greedy best fit; within a few per cent of the bound for these networks: the
+ * printed plan shows both). */
 #include "nn/plan.h"
 
 #include <assert.h>
@@ -105,13 +105,13 @@ static psld_status lay_out_nodes(maker *m)
     return PSLD_OK;
 }
 
-/* Whether what lies there changes only with the parameters. */
+/* Whether the contents change only with the parameters. */
 static int is_kept(const psld_location *place)
 {
     return place->buffer == PSLD_IN_PARAMETERS || place->buffer == PSLD_IN_KEPT;
 }
 
-/* Whether parameters alone decide a node. */
+/* Whether a node depends on parameters alone. */
 static int is_constant(const maker *m, psld_id id)
 {
     const psld_plan_node *work = &m->work[id];
@@ -121,7 +121,7 @@ static int is_constant(const maker *m, psld_id id)
     return 1;
 }
 
-/* Gives constants places that last, while there is room. */
+/* Gives constants permanent locations, while there is room. */
 static void keep_constants(maker *m, size_t *left)
 {
     psld_plan *plan = m->plan;
@@ -136,7 +136,7 @@ static void keep_constants(maker *m, size_t *left)
     }
 }
 
-/* Whether a step may write over its input `at`: nor may it need what lies there in another way. */
+/* Whether a step may overwrite its input `at`: the same memory must not be another of its inputs. */
 static int may_overlay(const maker *m, const psld_plan_node *work, int at)
 {
     unsigned in_place = m->plan->backend->kernel[work->op].in_place;
@@ -169,7 +169,7 @@ static void make_regions(maker *m)
             plan->regions[region] =
                 (psld_region){.first = m->step_of[i], .size = place_size(&plan->places[i], plan->batch)};
         }
-        /* A step without readers (an output written elsewhere, say) still lives while it runs. */
+        /* A result without readers (for example an output written elsewhere) lives while its step runs. */
         plan->regions[region].last = m->last[i] > m->step_of[i] ? m->last[i] : m->step_of[i];
         plan->region_of[i] = region;
     }
@@ -215,7 +215,7 @@ static void fill_step(maker *m, psld_id id)
     if (step->kernel.packed) step->packed.size = elements_of(m->plan, step->kernel.packed(&call));
 }
 
-/* Memory in the arena for the time of one step. */
+/* Memory in the arena that is used during one step. */
 static void make_extra(psld_plan *plan, int step, psld_step_memory *extra)
 {
     extra->region = PSLD_NONE;
@@ -224,7 +224,7 @@ static void make_extra(psld_plan *plan, int step, psld_step_memory *extra)
     plan->regions[extra->region] = (psld_region){step, step, extra->size, 0};
 }
 
-/* Keeps packed weights if they do not change between runs and if there is room left. */
+/* Keeps packed weights if they do not change between runs and there is room left. */
 static int keep_packed(psld_plan *plan, psld_step *step, size_t *left)
 {
     size_t bytes = step->packed.size * plan->element;
@@ -236,7 +236,7 @@ static int keep_packed(psld_plan *plan, psld_step *step, size_t *left)
     return 1;
 }
 
-/* Steps know their places but for offsets in the arena. */
+/* Makes the steps, without offsets in the arena. */
 static void make_steps(maker *m, size_t *left)
 {
     psld_plan *plan = m->plan;
@@ -273,7 +273,7 @@ static int alive_together(const psld_region *a, const psld_region *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Larger ones first; then by time, so that the order is one and the same everywhere. */
+/* Larger regions first, then by time, so that the order is unique. */
 static int compare_region_size(const void *left, const void *right)
 {
     const psld_region *const *a = left, *const *b = right;

@@ -87,19 +87,19 @@ psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *o
                              size_t count, psld_plan **plan);
 void psld_plan_free(psld_plan *plan);
 
-/* Proves for this plan that regions which are alive at once do not overlap, and that every operand lies in a region
- * which is alive. PSLD_BAD_ARGUMENT with the first that does not. */
+/* Proves for this plan that regions which are alive at the same time do not overlap, and that every operand lies in
+ * a live region. PSLD_BAD_ARGUMENT with the first violation. */
 psld_status psld_plan_check(const psld_plan *plan);
 
 /* Multiplications and additions of a run with n samples. */
 double psld_plan_flops(const psld_plan *plan, int n);
 
-/* The plan as a table, one line a step; with `seconds`, [step_count] of a run with n samples, what each took. Release
- * with psld_release. */
+/* The plan as a table, one line per step; with `seconds`, [step_count] of a run with n samples, also the time of
+ * each step. Release with psld_release. */
 psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, char **text);
 
-/* Steps of a run with n samples summed by kernel, the slowest first, a sample; returns how many there are, at most
- * `room`. */
+/* Times per sample of a run with n samples, summed by kernel, the slowest first. Returns the number of kernels, at
+ * most `room`. */
 size_t psld_plan_kinds(const psld_plan *plan, const double *seconds, int n, size_t room, psld_kernel_time *kinds);
 
 #endif

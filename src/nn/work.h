@@ -4,7 +4,7 @@
 
 #include "nn/plan.h"
 
-/* One for each node, under its id. Passes leave shapes alone: a node's result is what it was. */
+/* One per node, under its id. Passes do not change shapes: a node's result stays the same. */
 typedef struct psld_plan_node {
     psld_op op;
     int inputs;
@@ -14,7 +14,7 @@ typedef struct psld_plan_node {
     char pinned; /* it is an output */
 } psld_plan_node;
 
-/* Marks what the pinned ones depend on. */
+/* Marks everything that the pinned nodes depend on. */
 void psld_plan_nodes_mark(psld_plan_node *work, size_t count);
 
 psld_status psld_plan_nodes_fuse(const psld_graph *graph, const psld_backend *backend, psld_plan_node *work);

@@ -121,7 +121,7 @@ mkdir folder.yaml
 line "folder.yaml: cannot read: Is a directory" folder.yaml
 
 check "recipe: its own options"
-refuses 2 "which recipe?" recipe
+refuses 2 "no recipe given" recipe
 refuses 2 "unknown option --nonsense" recipe psld --nonsense
 refuses 2 "--mode: expected hsm|dsm" recipe psld --mode=xsm
 refuses 2 "--at: expected numbers" recipe psld --at 1,x
@@ -203,7 +203,7 @@ usage "--state takes no value" --state=1
 usage "expected one model, found 2" second.yaml
 check "sample without a model or an output"
 refuses 2 "expected one model, found 0" sample -o x.npy
-refuses 2 "where to?" sample m.yaml
+refuses 2 "no output given" sample m.yaml
 
 check "--z0 that is absent, no array, of another width, too short, or not finite"
 refuses 1 "absent.npy: cannot read" sample m.yaml --z0 absent.npy -o x.npy

@@ -67,8 +67,8 @@ quietly guide net.safetensors --classifier swapped.safetensors --label 0 -n 2 --
 cmp named.npy one.npy || fail "the name 0 is not class 1"
 
 check "guide refuses"
-refuses 2 "which class?" guide m.yaml -o a.npy
-refuses 2 "where to?" guide m.yaml --label 0
+refuses 2 "no class given" guide m.yaml -o a.npy
+refuses 2 "no output given" guide m.yaml --label 0
 refuses 2 "label: expected 0 to 1, found 2" guide m.yaml --label 2 -o a.npy
 refuses 2 'there is no class named "bird"' guide net.safetensors --classifier c.safetensors --label bird -o a.npy
 refuses 1 "give --classifier" guide net.safetensors --label 0 -o a.npy
@@ -146,8 +146,8 @@ for command in "guide m.yaml --label 0" "inpaint m.yaml --image x.npy --mask mas
 done
 
 check "inpaint refuses"
-refuses 2 "what is unknown?" inpaint m.yaml --image x.npy -o s.npy
-refuses 2 "of what?" inpaint m.yaml --mask mask.npy -o s.npy
+refuses 2 "the unknown part is not given" inpaint m.yaml --image x.npy -o s.npy
+refuses 2 "no image given" inpaint m.yaml --mask mask.npy -o s.npy
 refuses 1 "nothing to do" inpaint m.yaml --image x.npy --mask empty.npy -o s2.npy
 refuses 1 "expected a mask of 1 x 3, found 1 x 2" inpaint m.yaml --image x.npy --mask short.npy -o s2.npy
 refuses 1 "expected vectors of 3, one or [n, ...], found 1 x 2" inpaint m.yaml --image short.npy --mask mask.npy -o s2.npy

@@ -69,7 +69,7 @@ says "4 samples by ancestral, 12 evaluations each"
 
 check "likelihood: text and JSON; one recipe as good as another"
 quietly eval m.yaml a.npy --metric nll -n 64
-says "bits a dimension"
+says "bits per dimension"
 quietly eval m.yaml a.npy --metric nll -n 64 --process vp --json
 cp "$logs/out" vp
 quietly eval m.yaml a.npy --metric nll -n 64 --process cld --json
@@ -125,13 +125,13 @@ quietly sample m.yaml -n 1 --nfe 4 -o single.npy
 refuses 1 "kid needs at least 2000 points, the set has 1200" eval a.npy b.npy --metric kid --kid-size 2000
 refuses 1 "fid needs at least 2 points, the set has 1" eval single.npy b.npy
 refuses 1 "a covariance needs at least 2 points, the set has 1" eval single.npy --statistics-out x.npz
-for list in nll,fid fid,nll fid,nll,is; do refuses 2 "nll stands alone" eval m.yaml b.npy --metric $list; done
+for list in nll,fid fid,nll fid,nll,is; do refuses 2 "nll cannot be combined" eval m.yaml b.npy --metric $list; done
 refuses 2 "expected some of fid" eval a.npy b.npy --metric fid,nlls
 refuses 2 "second set" eval a.npy --metric fid
 refuses 2 "expected some of fid" eval a.npy b.npy --metric fod
 refuses 1 "is needs images" eval a.npy b.npy --metric is
 refuses 1 "nowhere" eval a.npy nowhere.npy
-refuses 2 "what is to be evaluated" eval
+refuses 2 "nothing to evaluate" eval
 refuses 2 "no model" eval a.npy b.npy --metric nll
 refuses 2 "one set" eval a.npy b.npy --features-out x.npy
 refuses 2 ".npy" eval a.npy --features-out x.txt

@@ -108,8 +108,8 @@ quietly sample m.yaml --process turns.yaml --sampler dpm --nfe 801 -n 4 -o x.npy
 
 check "options that would not count"
 refuses 2 "--eta is for ancestral alone" sample m.yaml --sampler dpm --eta 0.5 -o no.npy
-refuses 2 "give one of --eps and --end-sigma" sample m.yaml --eps 0.01 --end-sigma 0.1 -o no.npy
-refuses 2 "give one of --start and --z0" sample m.yaml --start exact --z0 x.npy -o no.npy
+refuses 2 "--eps and --end-sigma both choose" sample m.yaml --eps 0.01 --end-sigma 0.1 -o no.npy
+refuses 2 "--start and --z0 both choose" sample m.yaml --start exact --z0 x.npy -o no.npy
 
 check "encoding: states, and what comes back"
 quietly sample m.yaml -n 6 --sampler em --nfe 100 -o data.npy

@@ -205,7 +205,7 @@ done
 
 check "what is refused"
 refuses 2 "which sweep" sweep
-refuses 2 "where to" sweep sweep.yaml
+refuses 2 "no output given" sweep sweep.yaml
 refuses 2 "expected an override" sweep sweep.yaml x -o y
 refuses 1 "unknown key" sweep sweep.yaml --estimate colour=red
 refuses 1 "nothing" sweep sweep.yaml --estimate 'samplers=[nothing]'

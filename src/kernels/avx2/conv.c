@@ -41,7 +41,7 @@ static ptrdiff_t tap_count(const psld_conv_shape_avx2 *s)
     return s->kernel_height * s->kernel_width;
 }
 
-/* Floats that hold `count` pointers or numbers, in whole cache lines. */
+/* The number of floats that hold `count` pointers or numbers, in whole cache lines. */
 static ptrdiff_t pointer_floats(ptrdiff_t count)
 {
     _Static_assert(sizeof(ptrdiff_t) == 2 * sizeof(float) && sizeof(float *) == 2 * sizeof(float), "64-bit only");
@@ -59,7 +59,7 @@ static position position_of(const grid *g, ptrdiff_t pixel)
     return (position){pixel / g->columns / g->rows, pixel / g->columns % g->rows, pixel % g->columns};
 }
 
-/* The next pixel: dividing takes longer than all else that is done for one. */
+/* Steps to the next pixel. Dividing instead would take longer than all other work per pixel. */
 static void next_position(const grid *g, position *at)
 {
     if (++at->b < g->columns) return;
@@ -108,8 +108,7 @@ static void point_pixel(const grid *g, const position *at, const float **table)
 
 /* ---- Products ---------------------------------------------------------------------------------------------------- */
 
-/* Up to six pixels from `pixel` on, one panel. Where they do not lie one after the other the tile goes through a
- * buffer. */
+/* Up to six pixels from `pixel` on, one panel. If they are not adjacent, the tile goes through a buffer. */
 static void multiply_group(const grid *g, ptrdiff_t pixel, ptrdiff_t count, const float *const *table, ptrdiff_t panel)
 {
     const ptrdiff_t panel_size = psld_round16(g->taps.channels) * g->taps.block_taps * 16;

@@ -1,13 +1,14 @@
-/* The weight gradient where one side has few channels, as the first and the last layer of a network do: strips of 16
- * would be zeros for the most part.
+/* The weight gradient if one side has few channels, as in the first and the last layer of a network. Strips of 16
+ * channels would be mostly zeros.
  *
- * Every pixel of the wide side gets its patch of the thin one, [taps][thin] numbers; the gradient is the product of all
- * patches, transposed, and the wide side. If the wide side is dy, patches are those of the convolution; if it is x, they
- * are those of its adjoint, which has no gaps only for stride 1. Every element is one chain over pixels in their order,
- * with zeros for what lies outside, and so has the bits that the other way of psld_conv_dw_avx2_6x16 gives it.
+ * Every pixel of the wide side gets its patch of the thin side, [taps][thin] numbers. The gradient is the product of
+ * all patches, transposed, and the wide side. If the wide side is dy, the patches are those of the convolution. If
+ * it is x, they are those of its adjoint, which has no gaps only for stride 1. Every element is one chain over the
+ * pixels in their order, with zeros outside the image, and so has the same bits as in the general algorithm of
+ * psld_conv_dw_avx2_6x16.
  *
- * A task is some rows of the product, for all pixels: it packs these rows of the patches for some hundred pixels at a
- * time, and nobody waits for anybody. */
+ * A task computes some rows of the product for all pixels. It packs these rows of the patches for some hundred
+ * pixels at a time, so no task waits for another. */
 #include "base/threads.h"
 #include "kernels/avx2/conv.h"
 #include "kernels/avx2/gemm.h"
@@ -111,7 +112,7 @@ static ptrdiff_t thin_weight_offset(const thin_gradient *g, ptrdiff_t block, ptr
     return (block * taps + tap) * 256 + (g->adjoint ? lane * 16 + t : t * 16 + lane);
 }
 
-/* Between sums and dw: `out` writes dw, zeros where there are no channels. */
+/* Copies between sums and dw: with `out` it writes dw, and zeros where there are no channels. */
 static void exchange_sums(const thin_gradient *g, int out, float *dw)
 {
     for (ptrdiff_t block = 0; block < g->blocks; block++)

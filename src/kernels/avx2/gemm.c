@@ -92,7 +92,7 @@
         CASE_ROWS(default, 1, function, __VA_ARGS__) \
     }
 
-/* What a tile sums over: for channels in pieces of `piece`, for each tap, for the channels of the piece. */
+/* What a tile sums over: for each block of `piece` channels, for each tap, for the channels of the block. */
 typedef struct {
     ptrdiff_t taps, channels, piece;
     const ptrdiff_t *where;
@@ -130,8 +130,8 @@ static ptrdiff_t tile_height(ptrdiff_t left)
 
 #define POINT_PLAIN_ROW(i) const float *a##i = a + (rows > (i) ? (i) : 0) * lda;
 
-/* Does what tile_rows would with one tap and one piece, and the same bits; with k about 128 what that has to set up
- * would show. */
+/* The same bits as tile_rows with one tap and one block. With k about 128 the set-up of tile_rows would be
+ * noticeable. */
 V8_INLINE void plain_rows(int rows, ptrdiff_t length, const float *a, ptrdiff_t lda, const float *b, float *c,
                           ptrdiff_t ldc, int lanes, const float *bias, const char *next)
 {

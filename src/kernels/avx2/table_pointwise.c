@@ -77,7 +77,7 @@ static void avx2_activate_dx(const psld_call *call, size_t begin, size_t end)
                       stride_of(dx));
 }
 
-/* The fast kernels share out their work themselves; the reference kernels come in tasks. */
+/* The fast kernels divide their work themselves; the reference kernels run in tasks. */
 static size_t tasks_sum(const psld_call *call)
 {
     return is_batched(call) ? 1 : psld_backend_reference.kernel[PSLD_OP_SUM].tasks(call);

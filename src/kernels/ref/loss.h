@@ -1,4 +1,4 @@
-/* Losses, one number a sample; what weighs the samples against one another is the gradient that comes back. */
+/* Losses, one number per sample. The weights of the samples are in the gradient that is passed back. */
 #ifndef PSLD_KERNELS_REF_LOSS_H
 #define PSLD_KERNELS_REF_LOSS_H
 

@@ -1,5 +1,4 @@
-/* Dropout: a diagonal matrix of random numbers that are addressed, not stored, so that its adjoint is the same
- * operation again. */
+/* Dropout: multiplication by random numbers that are addressed, not stored. So its adjoint is the same operation. */
 #include <string.h>
 
 #include "nn/ops.h"

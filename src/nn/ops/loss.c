@@ -1,11 +1,11 @@
-/* Losses, [n][1]: one number for each sample. How samples are weighed (1/batch, say) is in the gradient that starts
- * the way back, so that parts of a batch on several ranks, or one after the other, add up. */
+/* Losses, [n][1]: one number per sample. The weight of a sample (1/batch, for example) is in the gradient that
+ * starts the backward pass, so parts of a batch on several ranks, or one after the other, add up. */
 #include <string.h>
 
 #include "nn/ops.h"
 
-/* A loss is one number for each sample; its derivative by the first input has its shape and takes the gradient as the
- * third. */
+/* A loss is one number per sample. Its derivative by the first input has that input's shape and takes the gradient
+ * as the third input. */
 static psld_status set_shape(const psld_graph *graph, psld_graph_node *node)
 {
     node->shape = (psld_shape){0, 1, 1, 1};

@@ -1,7 +1,7 @@
-/* Group normalisation in two nodes: the moments of x by channel, and what is made of x with them. The gradient of the
- * second covers the way through the moments, which therefore has no gradient of its own. Backward needs x and its
- * moments: no normalised or activated value outlives the operation that reads it. It goes through its sums over the
- * pixels of each sample, which are also the gradients by weight and bias before samples are added up. */
+/* Group normalisation in two nodes: the moments of x per channel, and the normalised result. The gradient of the
+ * second includes the dependence on the moments, so the first needs no gradient of its own. The backward pass needs
+ * x and its moments: no normalised or activated value is kept. It uses sums over the pixels of each sample, which
+ * are also the gradients by weight and bias before samples are added up. */
 #include <string.h>
 
 #include "nn/ops.h"
