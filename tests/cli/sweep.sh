@@ -204,7 +204,7 @@ for name in mixture digits-few-steps; do
 done
 
 check "what is refused"
-refuses 2 "which sweep" sweep
+refuses 2 "no sweep given" sweep
 refuses 2 "no output given" sweep sweep.yaml
 refuses 2 "expected an override" sweep sweep.yaml x -o y
 refuses 1 "unknown key" sweep sweep.yaml --estimate colour=red
