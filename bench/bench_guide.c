@@ -63,21 +63,20 @@ typedef struct rehearsal {
     double score_seconds, classifier_seconds; /* spent in each since last set to 0 */
 } rehearsal;
 
-static psld_status predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict(void *user, const psld_states *states, double *eps)
 {
     rehearsal *r = user;
     double began = psld_seconds();
-    psld_status status = psld_source_predict(r->score, n, dim, z, t, eps);
+    psld_status status = psld_source_predict(r->score, states, eps);
     r->score_seconds += psld_seconds() - began;
     return status;
 }
 
-static psld_status classify(void *user, size_t n, size_t dim, const double *z, const double *t, const int32_t *label,
-                            double *log_p, double *grad_z)
+static psld_status classify(void *user, const psld_states *states, const int32_t *label, double *log_p, double *grad_z)
 {
     rehearsal *r = user;
     double began = psld_seconds();
-    psld_status status = psld_classifier_evaluate(r->classifier, n, dim, z, t, label, log_p, grad_z);
+    psld_status status = psld_classifier_evaluate(r->classifier, states, label, log_p, grad_z);
     r->classifier_seconds += psld_seconds() - began;
     return status;
 }
@@ -85,8 +84,9 @@ static psld_status classify(void *user, size_t n, size_t dim, const double *z, c
 static void run_parts(rehearsal *r)
 {
     for (int i = 0; i < r->steps; i++) {
-        must(predict(r, r->n, r->dim, r->z, r->t, r->eps));
-        must(classify(r, r->n, r->dim, r->z, r->t, r->label, NULL, r->gradient));
+        psld_states states = PSLD_STATES(r->n, r->dim, r->z, r->t);
+        must(predict(r, &states, r->eps));
+        must(classify(r, &states, r->label, NULL, r->gradient));
     }
 }
 
@@ -163,7 +163,8 @@ static void measure(psld_model *score, psld_model *classifier, size_t n)
     for (size_t i = 0; i < n; i++) r.t[i] = 0.5;
     psld_source *timed_score;
     psld_classifier *timed_classifier;
-    must(psld_source_callback(predict, &r, &timed_score));
+    must(psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict, .user = &r},
+                              &timed_score));
     must(psld_classifier_callback(classify, &r, psld_classifier_classes(r.classifier), &timed_classifier));
     must(psld_source_guide(timed_score, recipe, timed_classifier, 0, 1, &r.guided));
     for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {

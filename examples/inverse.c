@@ -29,10 +29,11 @@ static psld_status sample_class(const psld_mixture *mixture, const psld_recipe *
     const double one[2] = {1, 0};
     double log_p, gradient[2], eps[2], slope[2], mean;
     psld_status status = psld_classifier_mixture(mixture, recipe, &classifier);
-    if (status == PSLD_OK) status = psld_source_predict(source, 1, 1, z, &t, eps);
-    if (status == PSLD_OK) status = psld_source_gradient(source, 1, 1, z, &t, one, NULL, slope);
+    if (status == PSLD_OK) status = psld_source_predict(source, &PSLD_STATES(1, 1, z, &t), eps);
+    if (status == PSLD_OK) status = psld_source_gradient(source, &PSLD_STATES(1, 1, z, &t), one, NULL, slope);
     if (status == PSLD_OK) printf("eps_x at z = (0.2, 0), t = 0.3: %.3f, its slope in x: %.3f\n", eps[0], slope[0]);
-    if (status == PSLD_OK) status = psld_classifier_evaluate(classifier, 1, 1, z, &t, &label, &log_p, gradient);
+    if (status == PSLD_OK)
+        status = psld_classifier_evaluate(classifier, &PSLD_STATES(1, 1, z, &t), &label, &log_p, gradient);
     if (status == PSLD_OK) status = psld_source_guide(source, recipe, classifier, 1, 1, &guided);
     if (status == PSLD_OK) status = find_mean(recipe, guided, &mean);
     if (status == PSLD_OK)

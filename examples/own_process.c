@@ -4,25 +4,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Standard normal data: p_t is N(0, C), C = cov + mu mu', so s = -C^-1 z and eps = -L' s. Here k = 2, and both are
+/* Standard normal data: p_t is N(0, C), C = cov + mu mu', so the score is -C^-1 z. Here k = 2, and both variables are
  * predicted. */
-static psld_status predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_score(void *user, const psld_states *states, double *score)
 {
     const psld_recipe *recipe = user;
-    double mean[4], cov[4], L[4];
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || t[i] != t[i - 1]) { /* most states of a batch share their time */
-            psld_status status = psld_recipe_kernel(recipe, t[i], PSLD_HSM, mean, cov, NULL);
-            if (status == PSLD_OK) status = psld_recipe_factor(recipe, t[i], PSLD_HSM, L, NULL);
+    double mean[4], cov[4];
+    size_t dim = states->dim;
+    for (size_t i = 0; i < states->n; i++) {
+        if (i == 0 || states->t[i] != states->t[i - 1]) { /* most states of a batch share their time */
+            psld_status status = psld_recipe_kernel(recipe, states->t[i], PSLD_HSM, mean, cov, NULL);
             if (status != PSLD_OK) return status;
         }
         double xx = cov[0] + mean[0] * mean[0], xm = cov[1] + mean[0] * mean[2], mm = cov[3] + mean[2] * mean[2];
         double det = xx * mm - xm * xm;
         for (size_t j = 0; j < dim; j++) {
-            double x = z[(2 * i) * dim + j], m = z[(2 * i + 1) * dim + j];
-            double sx = -(mm * x - xm * m) / det, sm = -(xx * m - xm * x) / det;
-            eps[(2 * i) * dim + j] = -(L[0] * sx + L[2] * sm);
-            eps[(2 * i + 1) * dim + j] = -(L[1] * sx + L[3] * sm);
+            double x = states->z[(2 * i) * dim + j], m = states->z[(2 * i + 1) * dim + j];
+            score[(2 * i) * dim + j] = -(mm * x - xm * m) / det;
+            score[(2 * i + 1) * dim + j] = -(xx * m - xm * x) / det;
         }
     }
     return PSLD_OK;
@@ -39,7 +38,11 @@ int main(void)
     options.sampler = "sscs";
     options.nfe = 200;
     psld_status status = z ? psld_recipe_open("psld gamma=0.3 nu=3 m_inv=5 beta=[1, 12]", &recipe) : PSLD_NO_MEMORY;
-    if (status == PSLD_OK) status = psld_source_callback(predict, recipe, &source);
+    psld_callback callback = PSLD_CALLBACK_DEFAULTS;
+    callback.predicts = PSLD_PREDICTS_SCORE;
+    callback.predict = predict_score;
+    callback.recipe = callback.user = recipe;
+    if (status == PSLD_OK) status = psld_source_callback(&callback, &source);
     if (status == PSLD_OK) status = psld_sample(recipe, source, &options, 0, N, 1, NULL, z, NULL);
     for (size_t i = 0; i < N && z; i++) sum += z[2 * i] * z[2 * i] / N;
     if (status == PSLD_OK)

@@ -20,7 +20,7 @@ static psld_status print_clean(const char *what, psld_source *source, const psld
                                double t)
 {
     double x[2];
-    psld_status status = psld_source_denoise(source, recipe, 1, 2, z, &t, x);
+    psld_status status = psld_source_denoise(source, recipe, &PSLD_STATES(1, 2, z, &t), x);
     if (status == PSLD_OK) printf("%-22s (%.3f, %.3f)\n", what, x[0], x[1]);
     return status;
 }

@@ -259,23 +259,51 @@ typedef struct psld_key {
 
 /* ---- Score sources ----------------------------------------------------------------------------------------------- */
 
-/* A source predicts eps: `z` is [n][k * dim], `t` is [n], `eps` is [n][predicted * dim] to be filled (variables in the
- * order of psld_recipe_predicted; eps of the recipe's own mode). May be called from the thread that samples only. */
-typedef psld_status (*psld_score_fn)(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps);
+/* States, with a time each: what sources and classifiers are asked about. Later versions may add fields at the end. */
+typedef struct psld_states {
+    size_t size;            /* of this struct: PSLD_STATES sets it */
+    size_t n, dim;          /* number of states; coordinates of the data */
+    const double *z;        /* [n][k * dim] */
+    const double *t;        /* [n]: times of the forward process, in which t = 0 is clean data */
+    const uint64_t *sample; /* [n]: the number of the sample that each state belongs to; NULL: not known */
+} psld_states;
+
+#define PSLD_STATES(n, dim, z, t) ((psld_states){sizeof(psld_states), (n), (dim), (z), (t), NULL})
+
+/* Fills `out` with what a source predicts, see psld_predicts. Called only from the thread that samples. */
+typedef psld_status (*psld_score_fn)(void *user, const psld_states *states, double *out);
+
+/* The vector-Jacobian product: `grad_z` [n][k * dim] is the gradient by z of sum(weight * out), `weight` being shaped
+ * as `out`. `out` is filled too unless it is NULL. */
+typedef psld_status (*psld_score_gradient_fn)(void *user, const psld_states *states, const double *weight, double *out,
+                                              double *grad_z);
 
 typedef struct psld_source psld_source;
 
-/* One's own score: `predict` must return PSLD_OK, or another status, which ends the call that asked. */
-PSLD_API psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source);
+/* What a callback predicts. Variables are in the order of psld_recipe_predicted. */
+typedef enum psld_predicts {
+    PSLD_PREDICTS_EPS,   /* [n][predicted * dim]: the noise, of the recipe's own mode */
+    PSLD_PREDICTS_SCORE, /* [n][predicted * dim]: the gradient of log p_t(z) by the predicted variables */
+    PSLD_PREDICTS_DATA,  /* [n][dim]: clean data, E[x_0 | z_t] */
+} psld_predicts;
 
-/* The vector-Jacobian product of a source: `grad_z` [n][k * dim] is the gradient by z of sum(weight * eps), `weight`
- * being shaped as eps. `eps` is filled too unless it is NULL. */
-typedef psld_status (*psld_score_gradient_fn)(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                              const double *weight, double *eps, double *grad_z);
+/* One's own score. A callback must return PSLD_OK, or another status, which ends the call that asked. */
+typedef struct psld_callback {
+    size_t size;                     /* of this struct: PSLD_CALLBACK_DEFAULTS sets it */
+    psld_predicts predicts;          /* PSLD_PREDICTS_EPS by default */
+    const psld_recipe *recipe;       /* of the states; copied. NULL: any, if eps is predicted */
+    psld_score_fn predict;           /* required */
+    psld_score_gradient_fn gradient; /* NULL: none. Likelihood and most methods of restoration need it */
+    void *user;                      /* given to both */
+} psld_callback;
 
-/* One's own score with its gradient, for what needs both (likelihood, restoration). */
-PSLD_API psld_status psld_source_callback_gradient(psld_score_fn predict, psld_score_gradient_fn gradient, void *user,
-                                                   psld_source **source);
+#define PSLD_CALLBACK_DEFAULTS        \
+    {                                 \
+        .size = sizeof(psld_callback) \
+    }
+
+/* A score or clean data are taken as exact. An eps is taken as that of the stabilised kernel, as networks learn it. */
+PSLD_API psld_status psld_source_callback(const psld_callback *callback, psld_source **source);
 
 /* The exact score of data distributed as a mixture of isotropic Gaussians. */
 typedef struct psld_mixture psld_mixture;
@@ -293,25 +321,24 @@ PSLD_API psld_status psld_mixture_draw(const psld_mixture *mixture, const psld_r
 PSLD_API psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *recipe, psld_source **source);
 
 PSLD_API void psld_source_free(psld_source *source);
-/* Evaluates a source, see psld_score_fn. */
-PSLD_API psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
-                                         double *eps);
-/* Differentiates a source, see psld_score_gradient_fn. Mixtures and networks can be; a plain callback cannot. */
+/* Predicts eps [n][predicted * dim], whatever a callback inside predicts. */
+PSLD_API psld_status psld_source_predict(psld_source *source, const psld_states *states, double *eps);
+/* The gradient of sum(weight * eps), see psld_score_gradient_fn. Mixtures and networks have one. */
 PSLD_API int psld_source_has_gradient(const psld_source *source);
-PSLD_API psld_status psld_source_gradient(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
-                                          const double *weight, double *eps, double *grad_z);
+PSLD_API psld_status psld_source_gradient(psld_source *source, const psld_states *states, const double *weight,
+                                          double *eps, double *grad_z);
 
-/* The denoiser view: the clean data E[x_0 | z_t] that a source's predictions stand for, x [n][dim], from states z
- * [n][k * dim] of `recipe` at times t [n] in (0, 1]. Also when only some variables are predicted. */
-PSLD_API psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, size_t n, size_t dim,
-                                         const double *z, const double *t, double *x);
+/* The denoiser: the clean data E[x_0 | z_t] that a source's predictions stand for, x [n][dim]. States are those of
+ * `recipe`, times in (0, 1]. Also when only some variables are predicted. */
+PSLD_API psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, const psld_states *states,
+                                         double *x);
 
 /* ---- Guidance ---------------------------------------------------------------------------------------------------- */
 
 /* A classifier of states: fills log p(label[i] | z_i, t_i) into log_p [n] (unless that is NULL) and its gradient by all
- * of z into grad_z [n][k * dim]. t is the time of the forward process, in which t = 0 is clean data. */
-typedef psld_status (*psld_classify_fn)(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                        const int32_t *label, double *log_p, double *grad_z);
+ * of z into grad_z [n][k * dim]. */
+typedef psld_status (*psld_classify_fn)(void *user, const psld_states *states, const int32_t *label, double *log_p,
+                                        double *grad_z);
 
 typedef struct psld_classifier psld_classifier;
 
@@ -324,8 +351,8 @@ PSLD_API psld_status psld_classifier_mixture(const psld_mixture *mixture, const 
 PSLD_API void psld_classifier_free(psld_classifier *classifier);
 PSLD_API size_t psld_classifier_classes(const psld_classifier *classifier);
 /* See psld_classify_fn; labels are checked. */
-PSLD_API psld_status psld_classifier_evaluate(psld_classifier *classifier, size_t n, size_t dim, const double *z,
-                                              const double *t, const int32_t *label, double *log_p, double *grad_z);
+PSLD_API psld_status psld_classifier_evaluate(psld_classifier *classifier, const psld_states *states,
+                                              const int32_t *label, double *log_p, double *grad_z);
 
 /* A source with the score of `base` plus scale times the gradient of log p(label | z_t, t): at scale 1 the score of the
  * class. Works with every sampler, and can be wrapped again. `base` and `classifier` are borrowed. */
@@ -418,11 +445,16 @@ PSLD_API psld_status psld_source_autoguide(psld_source *base, psld_source *weak,
  * follow one path at several step sizes. Called from several threads at once. */
 typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
 
-/* Told of every evaluation that a walk makes, from the thread that samples: samples first ... first + count - 1 are in
- * the states z [count][k * dim] at time t, where the source predicts eps [count][predicted * dim]. Times fall, but for the
- * trial steps of adaptive samplers. Anything but PSLD_OK ends the walk with that status. */
-typedef psld_status (*psld_watch_fn)(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
-                                     const double *eps);
+/* An evaluation of the source while sampling. Later versions may add fields at the end. */
+typedef struct psld_evaluation {
+    size_t size;               /* of this struct */
+    const psld_states *states; /* at least one, all at the same time, with the numbers of consecutive samples */
+    const double *eps;         /* [n][predicted * dim]: what the source predicts there */
+} psld_evaluation;
+
+/* Told of every evaluation, from the thread that samples. Times fall, except in the trial steps of adaptive samplers.
+ * Anything but PSLD_OK ends sampling with that status. */
+typedef psld_status (*psld_watch_fn)(void *user, const psld_evaluation *evaluation);
 
 /* What is known of the data: inpainting. Sample s belongs to image (s / each) % images. After each step the known
  * elements of all variables are replaced by a fresh draw of p(z_t | x), t being the time reached; so is the start, and

@@ -47,6 +47,7 @@ typedef struct flow {
     /* of one call of the source, `rows` at most: */
     size_t rows;
     double *z, *t, *weight, *eps, *grad;
+    uint64_t *sample;
     uint64_t done, total; /* progress */
     uint64_t evaluations;
 } flow;
@@ -76,6 +77,7 @@ static void fill_row(const flow *f, const row *r, size_t at)
     const psld_affine *slope = &f->slopes[r->group];
     memcpy(f->z + at * f->k * f->dim, y, f->k * f->dim * sizeof *y);
     f->t[at] = f->groups[r->group].t;
+    f->sample[at] = f->first + r->sample;
     for (size_t c = 0; c < f->predicted; c++)
         for (size_t j = 0; j < f->dim; j++) {
             double sum = 0;
@@ -124,7 +126,9 @@ static psld_status evaluate_rows(const flow *f, size_t first, size_t n, double *
         r = row_of_index(f, first + i, r.group);
         fill_row(f, &r, i);
     }
-    PSLD_TRY(psld_source_gradient(f->source, n, f->dim, f->z, f->t, f->weight, f->eps, f->grad));
+    psld_states states = PSLD_STATES(n, f->dim, f->z, f->t);
+    states.sample = f->sample;
+    PSLD_TRY(psld_source_gradient(f->source, &states, f->weight, f->eps, f->grad));
     r.group = 0;
     for (size_t i = 0; i < n; i++) {
         r = row_of_index(f, first + i, r.group);
@@ -241,7 +245,8 @@ static psld_status allocate_batch(flow *f, size_t batch)
     f->rows = f->options->batch / f->probes < batch ? f->options->batch : batch * f->probes;
     f->y = psld_alloc(batch, sample * sizeof *f->y);
     f->z = f->y ? psld_alloc(f->rows, call * sizeof *f->z) : NULL;
-    f->slopes = f->z ? psld_alloc(psld_dp_groups(batch, f->options->ode_group), sizeof *f->slopes) : NULL;
+    f->sample = f->z ? psld_alloc(f->rows, sizeof *f->sample) : NULL;
+    f->slopes = f->sample ? psld_alloc(psld_dp_groups(batch, f->options->ode_group), sizeof *f->slopes) : NULL;
     if (!f->slopes) return PSLD_NO_MEMORY;
     f->work = f->y + batch * f->width;
     f->signs = of_signs ? f->work + PSLD_DP_WORK * batch * f->width : NULL;
@@ -256,6 +261,7 @@ static void release_batch(flow *f)
 {
     psld_release(f->y);
     psld_release(f->z);
+    psld_release(f->sample);
     psld_release(f->slopes);
 }
 

@@ -56,11 +56,11 @@ psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
 
 /* The network as callback of a score source, `user` being the model: eps, with the gradient of sum(weight eps) by z if
  * that is wanted, and as callback of a classifier. */
-psld_status psld_model_predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps);
-psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                     const double *weight, double *eps, double *grad_z);
-psld_status psld_model_classify(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                const int32_t *label, double *log_p, double *grad_z);
+psld_status psld_model_predict(void *user, const psld_states *states, double *eps);
+psld_status psld_model_differentiate(void *user, const psld_states *states, const double *weight, double *eps,
+                                     double *grad_z);
+psld_status psld_model_classify(void *user, const psld_states *states, const int32_t *label, double *log_p,
+                                double *grad_z);
 
 /* Numbers in one sample of the data. */
 size_t psld_model_size(const psld_model *model);

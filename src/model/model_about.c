@@ -9,7 +9,7 @@ const char *psld_model_predicts(const psld_model *model)
 {
     if (!model->network) return "score";
     if (model->kind == PSLD_CLASSIFIER) return "classes";
-    return model->network->config.predicts == PSLD_PREDICTS_DATA ? "data" : "eps";
+    return model->network->config.predicts == PSLD_OUTPUT_DATA ? "data" : "eps";
 }
 
 /* ---- Steps of training ------------------------------------------------------------------------------------------- */

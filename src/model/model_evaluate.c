@@ -81,7 +81,7 @@ static void widen(const float *from, size_t count, double *to)
 
 int psld_model_predicts_data(const psld_model *model)
 {
-    return model->network && model->network->config.predicts == PSLD_PREDICTS_DATA;
+    return model->network && model->network->config.predicts == PSLD_OUTPUT_DATA;
 }
 
 /* ---- Score networks ---------------------------------------------------------------------------------------------- */
@@ -157,17 +157,18 @@ static void take(const psld_model *model, score_call *c, size_t n)
     if (c->weight) widen(c->rows->grad_z, n * c->k * c->dim, c->grad_z);
 }
 
-psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                     const double *weight, double *eps, double *grad_z)
+psld_status psld_model_differentiate(void *user, const psld_states *states, const double *weight, double *eps,
+                                     double *grad_z)
 {
     psld_model *model = user;
     psld_eval_buffers *rows = &model->rows;
+    size_t n = states->n, dim = states->dim;
     score_call call = {.rows = rows,
                        .dim = dim,
                        .k = (size_t)model->learned->spec.k,
                        .predicted = (size_t)model->learned->predicted,
-                       .z = z,
-                       .t = t,
+                       .z = states->z,
+                       .t = states->t,
                        .weight = grad_z ? weight : NULL,
                        .eps = eps,
                        .grad_z = grad_z};
@@ -190,9 +191,9 @@ psld_status psld_model_differentiate(void *user, size_t n, size_t dim, const dou
     return PSLD_OK;
 }
 
-psld_status psld_model_predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+psld_status psld_model_predict(void *user, const psld_states *states, double *eps)
 {
-    return psld_model_differentiate(user, n, dim, z, t, NULL, eps, NULL);
+    return psld_model_differentiate(user, states, NULL, eps, NULL);
 }
 
 /* ---- Classifiers ------------------------------------------------------------------------------------------------- */
@@ -206,9 +207,10 @@ static double log_probability(size_t classes, const float *logits, size_t label)
     return (double)logits[label] - largest - log(sum);
 }
 
-psld_status psld_model_classify(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                const int32_t *label, double *log_p, double *grad_z)
+psld_status psld_model_classify(void *user, const psld_states *states, const int32_t *label, double *log_p,
+                                double *grad_z)
 {
+    size_t n = states->n, dim = states->dim;
     psld_model *model = user;
     psld_eval_buffers *rows = &model->rows;
     const psld_network_config *config = &model->network->config;
@@ -220,8 +222,8 @@ psld_status psld_model_classify(void *user, size_t n, size_t dim, const double *
                          dim, in);
     PSLD_TRY(grow_rows(rows, 1, n, in, classes));
     PSLD_TRY(psld_model_prepare(model, 1, n));
-    narrow(z, n * in, rows->z);
-    narrow(t, n, rows->t);
+    narrow(states->z, n * in, rows->z);
+    narrow(states->t, n, rows->t);
     for (size_t i = 0; i < n; i++) rows->weight[i] = (float)label[i];
     psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .label = rows->weight};
     data.out = rows->eps;
@@ -282,8 +284,8 @@ static psld_status evaluate_score(psld_model *model, const psld_array *grad_out,
     size_t shape[4] = {e->n, predicted * model->shape[0], model->shape[1], model->shape[2]};
     if (gradient) PSLD_TRY(take_array("grad_out", grad_out, e->n, predicted * size, PSLD_F64, &e->given));
     PSLD_TRY(psld_array_create(PSLD_F64, model->rank + 1, shape, &e->out));
-    return psld_model_differentiate(model, e->n, size, e->z->data, e->t->data, gradient ? e->given->data : NULL,
-                                    e->out->data, gradient ? e->grad_z->data : NULL);
+    return psld_model_differentiate(model, &PSLD_STATES(e->n, size, e->z->data, e->t->data),
+                                    gradient ? e->given->data : NULL, e->out->data, gradient ? e->grad_z->data : NULL);
 }
 
 static psld_status evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,

@@ -52,13 +52,13 @@ static psld_status begin(psld_model *model, size_t batch, int repetitions, rehea
     r->eps = r->t + batch;
     for (size_t i = 0; i < batch * in; i++) r->z[i] = sin((double)i);
     for (size_t i = 0; i < batch; i++) r->t[i] = 0.5;
-    return psld_source_predict(model->source, batch, r->dim, r->z, r->t, r->eps);
+    return psld_source_predict(model->source, &PSLD_STATES(batch, r->dim, r->z, r->t), r->eps);
 }
 
 static psld_status evaluate(const rehearsal *r, double *seconds)
 {
     double began = psld_seconds();
-    psld_status status = psld_source_predict(r->model->source, r->batch, r->dim, r->z, r->t, r->eps);
+    psld_status status = psld_source_predict(r->model->source, &PSLD_STATES(r->batch, r->dim, r->z, r->t), r->eps);
     *seconds = psld_seconds() - began;
     return status;
 }

@@ -71,12 +71,14 @@ static void keep_state(psld_trajectory *path, const psld_denoiser *denoiser, siz
     }
 }
 
-static psld_status keep(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
-                        const double *eps)
+static psld_status keep_evaluation(void *user, const psld_evaluation *evaluation)
 {
     psld_trajectory *path = user;
     const psld_recipe *recipe = path->model->recipe;
-    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
+    const psld_states *states = evaluation->states;
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, count = states->n, dim = states->dim;
+    uint64_t first = states->sample[0];
+    double t = states->t[0];
     psld_denoiser denoiser;
     if (first + count <= path->first || first >= path->first + path->count) return PSLD_OK;
     /* An underdamped process may pass through times that say nothing of x_0: a neighbour will do. */
@@ -84,7 +86,7 @@ static psld_status keep(void *user, uint64_t first, size_t count, size_t dim, do
     for (size_t i = 0; i < count; i++) {
         uint64_t sample = first + i - path->first; /* wraps to something large before path->first */
         if (sample >= path->count) continue;
-        keep_state(path, &denoiser, (size_t)sample, t, z + i * k * dim, eps + i * predicted * dim);
+        keep_state(path, &denoiser, (size_t)sample, t, states->z + i * k * dim, evaluation->eps + i * predicted * dim);
     }
     return PSLD_OK;
 }
@@ -101,7 +103,7 @@ static double end_of(const psld_recipe *recipe, const psld_sample_options *optio
 void psld_trajectory_watch(psld_trajectory *trajectory, psld_sample_options *options)
 {
     trajectory->end = end_of(trajectory->model->recipe, options);
-    options->watch = keep;
+    options->watch = keep_evaluation;
     options->watch_user = trajectory;
 }
 

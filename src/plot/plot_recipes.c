@@ -210,12 +210,14 @@ static psld_status reverse_paths(const recipe_page *page, psld_panel *panel, siz
     double z[PSLD_MAX_K], eps[PSLD_MAX_K], t, horizontal[PATH_POINTS], vertical[PATH_POINTS];
     const psld_recipe *recipe = page->recipes[r];
     psld_sample_options options;
+    uint64_t sample;
     psld_sample_defaults(&options);
     psld_reverse reverse = {.recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 1, .count = 1};
     reverse.predicted = (size_t)recipe->predicted;
     reverse.z = z;
     reverse.eps = eps;
     reverse.t = &t;
+    reverse.sample = &sample;
     PSLD_TRY(psld_source_mixture(data, recipe, &reverse.source));
     psld_status status = PSLD_OK;
     for (uint64_t path = 0; path < (page->count == 1 ? PATHS : 1) && status == PSLD_OK; path++) {

@@ -6,29 +6,35 @@
 psld_status psld_reverse_predict_each(psld_reverse *reverse, size_t n, const double *z)
 {
     size_t batch = reverse->options->batch, predicted = reverse->predicted * reverse->dim;
-    for (size_t begin = 0; begin < n; begin += batch) {
-        size_t now = n - begin < batch ? n - begin : batch;
-        PSLD_TRY(psld_source_predict(reverse->source, now, reverse->dim, z + begin * reverse->k * reverse->dim,
-                                     reverse->t + begin, reverse->eps + begin * predicted));
+    psld_states states = PSLD_STATES(n, reverse->dim, z, reverse->t);
+    states.sample = reverse->sample;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        end = n - begin < batch ? n : begin + batch;
+        psld_states part = psld_states_part(&states, begin, end, reverse->k * reverse->dim);
+        PSLD_TRY(psld_source_predict(reverse->source, &part, reverse->eps + begin * predicted));
     }
     return PSLD_OK;
 }
 
 psld_status psld_reverse_predict(psld_reverse *reverse, const double *z, double t)
 {
-    for (size_t i = 0; i < reverse->count; i++) reverse->t[i] = t;
+    for (size_t i = 0; i < reverse->count; i++) {
+        reverse->t[i] = t;
+        reverse->sample[i] = reverse->first + i;
+    }
     PSLD_TRY(psld_reverse_predict_each(reverse, reverse->count, z));
-    return psld_reverse_watch(reverse, 0, reverse->count, t, z, reverse->eps);
+    return psld_reverse_watch(reverse, 0, reverse->count, z);
 }
 
-psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t count, double t, const double *z,
-                               const double *eps)
+psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t count, const double *z)
 {
     const psld_sample_options *o = reverse->options;
     uint64_t before = psld_fail_count();
     if (!o->watch) return PSLD_OK;
-    return psld_fail_callback("watch", before,
-                              o->watch(o->watch_user, reverse->first + begin, count, reverse->dim, t, z, eps));
+    psld_states states = PSLD_STATES(count, reverse->dim, z, reverse->t + begin);
+    states.sample = reverse->sample + begin;
+    psld_evaluation evaluation = {sizeof evaluation, &states, reverse->eps + begin * reverse->predicted * reverse->dim};
+    return psld_fail_callback("watch", before, o->watch(o->watch_user, &evaluation));
 }
 
 psld_status psld_explicit_step_take(psld_reverse *reverse, uint64_t index, const void *table)

@@ -15,7 +15,8 @@ struct psld_reverse {
     size_t count;                 /* samples in the batch */
     double *z;                    /* [count][k * dim] */
     double *eps;                  /* [count][predicted * dim]: the last prediction of the source */
-    double *t;                    /* [count]: scratch for the times of one evaluation */
+    double *t;                    /* [count]: times of the states of one evaluation, */
+    uint64_t *sample;             /* [count]: and the samples that they belong to */
     double *work;                 /* [count][k * dim] times the sampler's work_states */
     int last_step;                /* multistep samplers: the last step taken, */
     int consecutive;              /* and how many steps have followed each other without a jump */
@@ -25,12 +26,12 @@ struct psld_reverse {
 
 /* Fills reverse->eps for states `z` at time t, in calls of at most options->batch states. */
 psld_status psld_reverse_predict(psld_reverse *reverse, const double *z, double t);
-/* The same for n states with a time each, in reverse->t. */
+/* The same for n states whose times are in reverse->t and whose samples are in reverse->sample. */
 psld_status psld_reverse_predict_each(psld_reverse *reverse, size_t n, const double *z);
 
-/* Shows an evaluation to options->watch: `count` states from state `begin` of the batch, all at time t. */
-psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t count, double t, const double *z,
-                               const double *eps);
+/* Shows options->watch the evaluation of `count` states z, all at the same time: those whose time, sample and eps are
+ * at `begin` in the arrays of `reverse`. */
+psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t count, const double *z);
 
 /* Reports progress within a batch: `fraction` of it is done. */
 psld_status psld_reverse_report(const psld_reverse *reverse, double fraction);

@@ -97,7 +97,8 @@ static psld_status allocate_batch(psld_reverse *reverse, size_t batch, const psl
     size_t state = reverse->k * reverse->dim;
     reverse->eps = psld_alloc(batch, reverse->predicted * reverse->dim * sizeof(double));
     reverse->t = reverse->eps ? psld_alloc(batch, sizeof(double)) : NULL;
-    reverse->work = reverse->t ? psld_alloc(batch * (size_t)sampler->work_states, state * sizeof(double)) : NULL;
+    reverse->sample = reverse->t ? psld_alloc(batch, sizeof(uint64_t)) : NULL;
+    reverse->work = reverse->sample ? psld_alloc(batch * (size_t)sampler->work_states, state * sizeof(double)) : NULL;
     return reverse->work ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
@@ -184,6 +185,7 @@ psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, co
     cost->groups += reverse.groups;
     psld_release(reverse.eps);
     psld_release(reverse.t);
+    psld_release(reverse.sample);
     psld_release(reverse.work);
     psld_schedule_release(schedule);
     return status;

@@ -98,30 +98,32 @@ static psld_status create_mixture(void)
     return status;
 }
 
-static psld_status predict_nothing(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_nothing(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    (void)user, (void)eps, (void)states;
     return PSLD_OK;
 }
 
-MAKES(create_callback, source, psld_source_callback(predict_nothing, NULL, &made))
-MAKES(create_differentiable_callback, source, psld_source_callback_gradient(predict_nothing, NULL, NULL, &made))
+MAKES(create_callback, source,
+      psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict_nothing}, &made))
+MAKES(create_differentiable_callback, source,
+      psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict_nothing}, &made))
 
 static psld_status create_exact_source(void)
 {
     psld_source *made;
     double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4], gradient[4];
     psld_status status = psld_source_mixture(mixture, recipe, &made);
-    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
-    if (status == PSLD_OK) status = psld_source_gradient(made, 1, 2, z, &t, eps, NULL, gradient);
+    if (status == PSLD_OK) status = psld_source_predict(made, &PSLD_STATES(1, 2, z, &t), eps);
+    if (status == PSLD_OK) status = psld_source_gradient(made, &PSLD_STATES(1, 2, z, &t), eps, NULL, gradient);
     psld_source_free(made);
     return status;
 }
 
-static psld_status classify_nothing(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                    const int32_t *label, double *log_p, double *grad_z)
+static psld_status classify_nothing(void *user, const psld_states *states, const int32_t *label, double *log_p,
+                                    double *grad_z)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)label, (void)log_p, (void)grad_z;
+    (void)user, (void)label, (void)log_p, (void)grad_z, (void)states;
     return PSLD_OK;
 }
 
@@ -135,7 +137,7 @@ static psld_status guide_source(void)
     psld_status status = psld_source_mixture(mixture, recipe, &base);
     if (status == PSLD_OK) status = psld_classifier_mixture(mixture, recipe, &classifier);
     if (status == PSLD_OK) status = psld_source_guide(base, recipe, classifier, 1, 2, &made);
-    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    if (status == PSLD_OK) status = psld_source_predict(made, &PSLD_STATES(1, 2, z, &t), eps);
     psld_source_free(made);
     psld_classifier_free(classifier);
     psld_source_free(base);
@@ -165,7 +167,7 @@ static psld_status restore_source(const char *task_name, const char *method)
     if (status == PSLD_OK) status = psld_operator_measure(op, x, 0.1, 0, 0, y);
     if (status == PSLD_OK) status = psld_source_mixture(mixture, recipe, &base);
     if (status == PSLD_OK) status = psld_source_restore(base, recipe, op, y, &options, &made);
-    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    if (status == PSLD_OK) status = psld_source_predict(made, &PSLD_STATES(1, 2, z, &t), eps);
     psld_source_free(made);
     psld_source_free(base);
     psld_operator_free(op);
@@ -196,7 +198,7 @@ static psld_status predict_with_many_components(void)
     for (int c = 0; c < 300; c++) weights[c] = 1.0 / 300, means[c] = 0.01 * c, scales[c] = 0.1;
     psld_status status = psld_mixture_create(300, 2, weights, means, scales, &many);
     if (status == PSLD_OK) status = psld_source_mixture(many, recipe, &made);
-    if (status == PSLD_OK) status = psld_source_predict(made, 1, 2, z, &t, eps);
+    if (status == PSLD_OK) status = psld_source_predict(made, &PSLD_STATES(1, 2, z, &t), eps);
     psld_source_free(made);
     psld_mixture_free(many);
     return status;
@@ -207,7 +209,7 @@ static psld_status denoise(void)
     double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, x[2];
     psld_source *made;
     psld_status status = psld_source_mixture(mixture, recipe, &made);
-    if (status == PSLD_OK) status = psld_source_denoise(made, recipe, 1, 2, z, &t, x);
+    if (status == PSLD_OK) status = psld_source_denoise(made, recipe, &PSLD_STATES(1, 2, z, &t), x);
     psld_source_free(made);
     return status;
 }
@@ -233,7 +235,7 @@ static psld_status translate_and_clip(void)
     psld_status status = psld_source_mixture(mixture, recipe, &made);
     if (status == PSLD_OK) status = psld_source_translate(made, recipe, recipe, &translated);
     if (status == PSLD_OK) status = psld_source_clip(translated, recipe, 1, 0.9, &clipped);
-    if (status == PSLD_OK) status = psld_source_predict(clipped, 1, 2, z, &t, eps);
+    if (status == PSLD_OK) status = psld_source_predict(clipped, &PSLD_STATES(1, 2, z, &t), eps);
     psld_source_free(clipped);
     psld_source_free(translated);
     psld_source_free(made);
@@ -291,7 +293,8 @@ static psld_status classify(void)
     psld_status status = psld_model_create("memory-classifier.yaml", NULL, 0, &made);
     if (status == PSLD_OK) status = psld_model_label(made, "two", &label);
     if (status == PSLD_OK)
-        status = psld_classifier_evaluate(psld_model_classifier(made), 1, 16, z, &t, &one, NULL, gradient);
+        status =
+            psld_classifier_evaluate(psld_model_classifier(made), &PSLD_STATES(1, 16, z, &t), &one, NULL, gradient);
     psld_model_free(made);
     return status;
 }
@@ -332,7 +335,8 @@ static psld_status differentiate_network(void)
     psld_model *made;
     double z[32] = {0}, weight[32] = {1}, t = 0.5, gradient[32];
     psld_status status = psld_model_create("memory-network.yaml", NULL, 0, &made);
-    if (status == PSLD_OK) status = psld_source_gradient(psld_model_source(made), 1, 16, z, &t, weight, NULL, gradient);
+    if (status == PSLD_OK)
+        status = psld_source_gradient(psld_model_source(made), &PSLD_STATES(1, 16, z, &t), weight, NULL, gradient);
     psld_model_free(made);
     return status;
 }
@@ -343,10 +347,11 @@ static psld_status contrast_network(void)
     psld_model *made, *both = NULL;
     double z[32] = {0}, weight[32] = {1}, t = 0.5, gradient[32], eps[32];
     psld_status status = psld_model_open("memory-network.safetensors", &options, &made);
-    if (status == PSLD_OK) status = psld_source_gradient(psld_model_source(made), 1, 16, z, &t, weight, NULL, gradient);
+    if (status == PSLD_OK)
+        status = psld_source_gradient(psld_model_source(made), &PSLD_STATES(1, 16, z, &t), weight, NULL, gradient);
     if (status == PSLD_OK) status = psld_model_save(made, "memory-both.safetensors");
     if (status == PSLD_OK) status = psld_model_open("memory-both.safetensors", NULL, &both);
-    if (status == PSLD_OK) status = psld_source_predict(psld_model_source(both), 1, 16, z, &t, eps);
+    if (status == PSLD_OK) status = psld_source_predict(psld_model_source(both), &PSLD_STATES(1, 16, z, &t), eps);
     psld_model_free(both);
     psld_model_free(made);
     return status;

@@ -78,7 +78,7 @@ static void check_other_source(const char *asked, const char *made, const char *
     check_refused(psld_sample(recipe, source, &options, 0, SAMPLES, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, words);
     check_refused(psld_encode(recipe, source, &upwards, 0, SAMPLES, 2, x, z, NULL), PSLD_BAD_ARGUMENT, words);
     check_refused(psld_likelihood(recipe, source, NULL, 0, SAMPLES, 2, x, log_p, NULL), PSLD_BAD_ARGUMENT, words);
-    check_refused(psld_source_denoise(source, recipe, SAMPLES, 2, z, t, x), PSLD_BAD_ARGUMENT, words);
+    check_refused(psld_source_denoise(source, recipe, &PSLD_STATES(SAMPLES, 2, z, t), x), PSLD_BAD_ARGUMENT, words);
     check_refused(psld_source_clip(source, recipe, 1, 0, &wrapped), PSLD_BAD_ARGUMENT, words);
     assert_null(wrapped);
     check_refused(psld_source_guide(source, recipe, classifier, 0, 1, &wrapped), PSLD_BAD_ARGUMENT, words);
@@ -185,44 +185,44 @@ static void statistics_out_of_order(void **state)
 
 /* ---- Callbacks that fail ----------------------------------------------------------------------------------------- */
 
-static psld_status fail_to_predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status fail_to_predict(void *user, const psld_states *states, double *eps)
 {
-    (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    (void)eps, (void)states;
     return *(const psld_status *)user;
 }
 
-static psld_status fail_with_a_text(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status fail_with_a_text(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    (void)user, (void)eps, (void)states;
     psld_array *array;
     return psld_array_load("no-such-file.npy", &array);
 }
 
-static psld_status predict_nothing(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_nothing(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)z, (void)t;
+    size_t n = states->n, dim = states->dim;
+    (void)user;
     memset(eps, 0, n * dim * sizeof *eps);
     return PSLD_OK;
 }
 
-static psld_status fail_to_differentiate(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                         const double *weight, double *eps, double *grad_z)
+static psld_status fail_to_differentiate(void *user, const psld_states *states, const double *weight, double *eps,
+                                         double *grad_z)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)weight, (void)eps, (void)grad_z;
+    (void)user, (void)weight, (void)eps, (void)grad_z, (void)states;
     return PSLD_NOT_FINITE;
 }
 
-static psld_status fail_to_classify(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                    const int32_t *label, double *log_p, double *grad_z)
+static psld_status fail_to_classify(void *user, const psld_states *states, const int32_t *label, double *log_p,
+                                    double *grad_z)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)label, (void)log_p, (void)grad_z;
+    (void)user, (void)label, (void)log_p, (void)grad_z, (void)states;
     return PSLD_NO_MEMORY;
 }
 
-static psld_status fail_to_watch(void *user, uint64_t first, size_t count, size_t dim, double t, const double *z,
-                                 const double *eps)
+static psld_status fail_to_watch(void *user, const psld_evaluation *evaluation)
 {
-    (void)user, (void)first, (void)count, (void)dim, (void)t, (void)z, (void)eps;
+    (void)user, (void)evaluation;
     return PSLD_IO;
 }
 
@@ -250,7 +250,9 @@ static psld_status sample_with(psld_score_fn predict, void *user, const psld_sam
     psld_recipe *recipe = open_recipe("vp");
     psld_source *source;
     double z[2];
-    assert_int_equal(psld_source_callback(predict, user, &source), PSLD_OK);
+    assert_int_equal(psld_source_callback(
+                         &(psld_callback){.size = sizeof(psld_callback), .predict = predict, .user = user}, &source),
+                     PSLD_OK);
     fail_before();
     psld_status status = psld_sample(recipe, source, options, 0, 1, 2, NULL, z, NULL);
     psld_source_free(source);
@@ -287,14 +289,18 @@ static void gradients_and_classifiers_that_fail(void **state)
     double gradient[2];
     psld_source *source;
     psld_classifier *classifier;
-    assert_int_equal(psld_source_callback_gradient(predict_nothing, fail_to_differentiate, NULL, &source), PSLD_OK);
+    assert_int_equal(psld_source_callback(&(psld_callback){.size = sizeof(psld_callback),
+                                                           .predict = predict_nothing,
+                                                           .gradient = fail_to_differentiate},
+                                          &source),
+                     PSLD_OK);
     assert_int_equal(psld_classifier_callback(fail_to_classify, NULL, 2, &classifier), PSLD_OK);
     fail_before();
-    check_refused(psld_source_gradient(source, 1, 2, z, &t, weight, NULL, gradient), PSLD_NOT_FINITE,
+    check_refused(psld_source_gradient(source, &PSLD_STATES(1, 2, z, &t), weight, NULL, gradient), PSLD_NOT_FINITE,
                   "the gradient callback returned status 6 (not finite)");
     fail_before();
-    check_refused(psld_classifier_evaluate(classifier, 1, 2, z, &t, &label, NULL, gradient), PSLD_NO_MEMORY,
-                  "the classifier callback returned status 1 (no memory)");
+    check_refused(psld_classifier_evaluate(classifier, &PSLD_STATES(1, 2, z, &t), &label, NULL, gradient),
+                  PSLD_NO_MEMORY, "the classifier callback returned status 1 (no memory)");
     psld_source_free(source);
     psld_classifier_free(classifier);
 }
@@ -365,10 +371,12 @@ static void callbacks_that_are_missing(void **state)
     psld_classifier *classifier = (psld_classifier *)8;
     psld_model *model = open_exact_model();
     psld_sample_options options = few_steps();
-    check_refused(psld_source_callback(NULL, NULL, &source), PSLD_BAD_ARGUMENT, "callback");
-    assert_null(source);
-    check_refused(psld_source_callback_gradient(NULL, fail_to_differentiate, NULL, &source), PSLD_BAD_ARGUMENT,
+    check_refused(psld_source_callback(&(psld_callback){.size = sizeof(psld_callback)}, &source), PSLD_BAD_ARGUMENT,
                   "callback");
+    assert_null(source);
+    check_refused(psld_source_callback(
+                      &(psld_callback){.size = sizeof(psld_callback), .gradient = fail_to_differentiate}, &source),
+                  PSLD_BAD_ARGUMENT, "callback");
     check_refused(psld_classifier_callback(NULL, NULL, 2, &classifier), PSLD_BAD_ARGUMENT, "classifier|callback");
     assert_null(classifier);
     check_refused(psld_model_draw(model, &options, 0, 1, NULL, 0, NULL, NULL, NULL), PSLD_BAD_ARGUMENT, "callback");
@@ -643,12 +651,14 @@ static void sizes_beyond_memory(void **state)
     psld_task task;
     double z[8] = {0}, x[2] = {0}, value;
     upwards.sampler = "heun";
-    assert_int_equal(psld_source_callback(predict_nothing, NULL, &callback), PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict_nothing}, &callback),
+        PSLD_OK);
     check_refused(psld_sample(recipe, callback, &options, 0, 4, huge, NULL, z, NULL), PSLD_BAD_ARGUMENT,
                   "samples|memory");
     check_refused(psld_sample(recipe, callback, &options, 0, huge, 4, NULL, z, NULL), PSLD_BAD_ARGUMENT, "memory");
     check_refused(psld_encode(recipe, callback, &upwards, 0, 4, huge, x, z, NULL), PSLD_BAD_ARGUMENT, "memory");
-    check_refused(psld_source_denoise(callback, recipe, 4, huge, z, &t, x), PSLD_BAD_ARGUMENT, "memory");
+    check_refused(psld_source_denoise(callback, recipe, &PSLD_STATES(4, huge, z, &t), x), PSLD_BAD_ARGUMENT, "memory");
     check_refused(psld_likelihood(recipe, source, NULL, 0, 4, huge, x, &value, NULL), PSLD_BAD_ARGUMENT, "memory");
     check_refused(psld_mixture_create(1, huge, &one, x, &one, &mixture), PSLD_BAD_ARGUMENT, "mixture|memory");
     assert_null(mixture);

@@ -128,7 +128,7 @@ typedef psld_status (*use_fn)(double *out);
 
 static psld_status predict(psld_source *source, double *out)
 {
-    return psld_source_predict(source, N, DIM, shared.z, shared.t, out);
+    return psld_source_predict(source, &PSLD_STATES(N, DIM, shared.z, shared.t), out);
 }
 
 static psld_status use_exact(double *out)
@@ -138,12 +138,14 @@ static psld_status use_exact(double *out)
 
 static psld_status use_gradient(double *out)
 {
-    return psld_source_gradient(shared.exact, N, DIM, shared.z, shared.t, shared.weight, out, out + N * STATE);
+    return psld_source_gradient(shared.exact, &PSLD_STATES(N, DIM, shared.z, shared.t), shared.weight, out,
+                                out + N * STATE);
 }
 
 static psld_status use_classifier(double *out)
 {
-    return psld_classifier_evaluate(shared.classifier, N, DIM, shared.z, shared.t, shared.label, out, out + N);
+    return psld_classifier_evaluate(shared.classifier, &PSLD_STATES(N, DIM, shared.z, shared.t), shared.label, out,
+                                    out + N);
 }
 
 static psld_status use_guided(double *out)
@@ -153,12 +155,13 @@ static psld_status use_guided(double *out)
 
 static psld_status use_translated(double *out)
 {
-    return psld_source_predict(shared.translated, N, DIM, shared.z, shared.t, out);
+    return psld_source_predict(shared.translated, &PSLD_STATES(N, DIM, shared.z, shared.t), out);
 }
 
 static psld_status use_translated_gradient(double *out)
 {
-    return psld_source_gradient(shared.translated, N, DIM, shared.z, shared.t, shared.weight, out, out + N * STATE);
+    return psld_source_gradient(shared.translated, &PSLD_STATES(N, DIM, shared.z, shared.t), shared.weight, out,
+                                out + N * STATE);
 }
 
 static psld_status use_clipped(double *out)
@@ -173,7 +176,8 @@ static psld_status use_contrast(double *out)
 
 static psld_status use_contrast_gradient(double *out)
 {
-    return psld_source_gradient(shared.contrast, N, DIM, shared.z, shared.t, shared.weight, out, out + N * STATE);
+    return psld_source_gradient(shared.contrast, &PSLD_STATES(N, DIM, shared.z, shared.t), shared.weight, out,
+                                out + N * STATE);
 }
 
 static psld_status use_restored(double *out)
@@ -190,7 +194,7 @@ static psld_status use_stack(double *out)
 
 static psld_status use_denoiser(double *out)
 {
-    return psld_source_denoise(shared.exact, shared.recipe, N, DIM, shared.z, shared.t, out);
+    return psld_source_denoise(shared.exact, shared.recipe, &PSLD_STATES(N, DIM, shared.z, shared.t), out);
 }
 
 static psld_status use_sampler(double *out)

@@ -207,9 +207,9 @@ static void endless_batches(void **state)
     free_subject(&s);
 }
 
-static psld_status no_score(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status no_score(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    (void)user, (void)eps, (void)states;
     return PSLD_OK;
 }
 
@@ -227,7 +227,7 @@ static void refusals(void **state)
     int calls = 0;
     (void)state;
     subject s = make_subject("cld", pair(), 8);
-    must(psld_source_callback(no_score, NULL, &plain));
+    must(psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = no_score}, &plain));
     assert_int_equal(psld_likelihood(s.recipe, plain, NULL, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_BAD_ARGUMENT);
     psld_source_free(plain);
     must(psld_recipe_open("cld init=[0]", &still));

@@ -163,13 +163,13 @@ static void models(void **state)
     double z[N * K * DIM], weight[N * K * DIM], eps[N * K * DIM], by_z[N * K * DIM], t[N] = {0.3, 0.6}, largest = 0;
     fill(N * K * DIM, 1, z);
     fill(N * K * DIM, 2, weight);
-    assert_int_equal(psld_model_differentiate(model, N, DIM, z, t, weight, eps, by_z), PSLD_OK);
+    assert_int_equal(psld_model_differentiate(model, &PSLD_STATES(N, DIM, z, t), weight, eps, by_z), PSLD_OK);
     for (int i = 0; i < N * K * DIM; i++) largest = fmax(largest, fabs(by_z[i]));
     for (int i = 0; i < N * K * DIM; i++) {
         double middle = z[i], h = 1e-2, difference = 0;
         for (int side = -1; side <= 1; side += 2) {
             z[i] = middle + side * h;
-            assert_int_equal(psld_model_predict(model, N, DIM, z, t, eps), PSLD_OK);
+            assert_int_equal(psld_model_predict(model, &PSLD_STATES(N, DIM, z, t), eps), PSLD_OK);
             for (int j = 0; j < N * K * DIM; j++) difference += side * weight[j] * eps[j] / (2 * h);
         }
         z[i] = middle;

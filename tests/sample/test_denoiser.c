@@ -55,7 +55,7 @@ static void exact_sources_give_posterior_means(void **state)
             double z[DRAWS * PSLD_MAX_K], times[DRAWS], x[DRAWS], sigma;
             for (int n = 0; n < DRAWS; n++) times[n] = t;
             assert_int_equal(psld_mixture_draw(mixture, recipe, t, 3, 0, DRAWS, z), PSLD_OK);
-            assert_int_equal(psld_source_denoise(source, recipe, DRAWS, 1, z, times, x), PSLD_OK);
+            assert_int_equal(psld_source_denoise(source, recipe, &PSLD_STATES(DRAWS, 1, z, times), x), PSLD_OK);
             assert_int_equal(psld_recipe_sigma(recipe, t, &sigma), PSLD_OK);
             for (int n = 0; n < DRAWS; n++)
                 worst = fmax(worst, fabs(x[n] - posterior_mean(recipe, t, z + n * recipe->spec.k)) / (1 + sigma));
@@ -74,8 +74,10 @@ typedef struct point {
     double x;
 } point;
 
-static psld_status predict_point(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_point(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
+    const double *z = states->z, *t = states->t;
     const point *p = user;
     int k = p->recipe->spec.k, predicted = p->recipe->predicted;
     for (size_t i = 0; i < n; i++) {
@@ -102,7 +104,10 @@ static void learned_sources_belong_to_the_stabilised_kernel(void **state)
         point p = {recipe, 0.37};
         psld_source *source;
         int k = recipe->spec.k, predicted = recipe->predicted;
-        assert_int_equal(psld_source_callback(predict_point, &p, &source), PSLD_OK);
+        assert_int_equal(
+            psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict_point, .user = &p},
+                                 &source),
+            PSLD_OK);
         for (double t = 1e-5; t <= 1; t *= 3) {
             double z[3 * PSLD_MAX_K], times[1] = {t}, x[3], eps[3 * PSLD_MAX_K], again[3 * PSLD_MAX_K];
             psld_gaussian kernel;
@@ -113,11 +118,11 @@ static void learned_sources_belong_to_the_stabilised_kernel(void **state)
                     z[a * 3 + j] = kernel.mean[a * k] * p.x;
                     for (int b = 0; b <= a; b++) z[a * 3 + j] += kernel.factor[a * k + b] * sin(1 + 7 * b + j);
                 }
-            assert_int_equal(psld_source_denoise(source, recipe, 1, 3, z, times, x), PSLD_OK);
+            assert_int_equal(psld_source_denoise(source, recipe, &PSLD_STATES(1, 3, z, times), x), PSLD_OK);
             for (int j = 0; j < 3; j++) assert_true(fabs(x[j] - p.x) < 1e-10);
             assert_int_equal(psld_denoiser_plan(recipe, 0, t, &denoiser), PSLD_OK);
             psld_denoiser_eps(&denoiser, 1, 3, z, x, again);
-            assert_int_equal(psld_source_predict(source, 1, 3, z, times, eps), PSLD_OK);
+            assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 3, z, times), eps), PSLD_OK);
             for (int j = 0; j < 3 * predicted; j++) assert_true(fabs(eps[j] - again[j]) < 1e-5);
         }
         psld_source_free(source);

@@ -140,7 +140,7 @@ static size_t use_score(const subject *s, const char *sampler, double *out)
     (void)sampler;
     must(psld_mixture_draw(s->mixture, s->recipe, 0.3, 7, 0, COUNT, z));
     for (size_t i = 0; i < COUNT; i++) t[i] = 0.3;
-    must(psld_source_predict(s->source, COUNT, DIM, z, t, eps));
+    must(psld_source_predict(s->source, &PSLD_STATES(COUNT, DIM, z, t), eps));
     psld_affine affine;
     must(psld_affine_score(s->recipe, 0.3, s->recipe->spec.D, &affine));
     size_t predicted = (size_t)s->recipe->predicted;
@@ -159,7 +159,7 @@ static size_t use_denoiser(const subject *s, const char *sampler, double *out)
     (void)sampler;
     must(psld_mixture_draw(s->mixture, s->recipe, 0.3, 7, 0, COUNT, z));
     for (size_t i = 0; i < COUNT; i++) t[i] = 0.3;
-    must(psld_source_denoise(s->source, s->recipe, COUNT, DIM, z, t, out));
+    must(psld_source_denoise(s->source, s->recipe, &PSLD_STATES(COUNT, DIM, z, t), out));
     return COUNT * DIM;
 }
 
@@ -325,8 +325,10 @@ typedef struct ideal {
     double scale;
 } ideal;
 
-static psld_status predict_ideally(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_ideally(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
+    const double *z = states->z, *t = states->t;
     const ideal *i = user;
     const psld_recipe *recipe = i->recipe;
     int k = recipe->spec.k, predicted = recipe->predicted;
@@ -404,8 +406,10 @@ static void check_law(const char *line, const char *meaning, const char *sampler
     psld_source *of_plain, *of_other;
     psld_gaussian kernel;
     int k = plain.recipe->spec.k;
-    must(psld_source_callback(predict_ideally, &plain, &of_plain));
-    must(psld_source_callback(predict_ideally, &other, &of_other));
+    must(psld_source_callback(
+        &(psld_callback){.size = sizeof(psld_callback), .predict = predict_ideally, .user = &plain}, &of_plain));
+    must(psld_source_callback(
+        &(psld_callback){.size = sizeof(psld_callback), .predict = predict_ideally, .user = &other}, &of_other));
     end_covariance(plain.recipe, of_plain, sampler, plain.scale, nfe, hsm);
     end_covariance(other.recipe, of_other, sampler, other.scale, nfe, dsm);
     psld_kernel(plain.recipe, 1e-3, PSLD_HSM, plain.scale * plain.scale, &kernel);

@@ -350,10 +350,12 @@ typedef struct blurred {
 } blurred;
 
 /* The exact eps, with an error of 0.001 such as networks have. */
-static psld_status predict_blurred(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_blurred(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
+    const double *t = states->t;
     const blurred *b = user;
-    psld_status status = psld_source_predict(b->exact, n, dim, z, t, eps);
+    psld_status status = psld_source_predict(b->exact, states, eps);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < b->predicted * dim; j++)
             eps[i * b->predicted * dim + j] += 1e-3 * sin(37 * t[i] + 11 * (double)j + 3.1 * (double)i);
@@ -372,7 +374,10 @@ static double moved(const psld_recipe *recipe, const char *sampler, int order)
     o.nfe = order ? 60 : 0;
     o.end_sigma = 0.02;
     assert_int_equal(psld_source_mixture(mixture, recipe, &user.exact), PSLD_OK);
-    assert_int_equal(psld_source_callback(predict_blurred, &user, &source), PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict_blurred, .user = &user},
+                             &source),
+        PSLD_OK);
     walk(recipe, user.exact, &o, clear);
     walk(recipe, source, &o, moved);
     psld_source_free(source);

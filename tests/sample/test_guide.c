@@ -69,8 +69,8 @@ static void guided_score_is_that_of_the_class(void **state)
             assert_int_equal(psld_source_guide(base, recipe, classifier, c, 1, &guided), PSLD_OK);
             assert_int_equal(psld_source_mixture(alone, recipe, &truth), PSLD_OK);
             for (size_t i = 0; i < 3; i++) fill_state(recipe, z + i * state_size), z[i * state_size] += 0.3 * (double)i;
-            assert_int_equal(psld_source_predict(guided, 3, DIM, z, t, a), PSLD_OK);
-            assert_int_equal(psld_source_predict(truth, 3, DIM, z, t, b), PSLD_OK);
+            assert_int_equal(psld_source_predict(guided, &PSLD_STATES(3, DIM, z, t), a), PSLD_OK);
+            assert_int_equal(psld_source_predict(truth, &PSLD_STATES(3, DIM, z, t), b), PSLD_OK);
             for (size_t i = 0; i < count; i++)
                 if (!(fabs(a[i] - b[i]) <= 1e-9 * (1 + fabs(b[i]))))
                     fail_msg("%s, class %zu: eps[%zu] = %.15g, exactly %.15g", recipe->spec.name, c, i, a[i], b[i]);
@@ -97,14 +97,17 @@ static void exact_classifier_and_its_gradient(void **state)
         fill_state(recipe, z);
         for (int32_t c = 0; c < COMPONENTS; c++) {
             double log_p, up, down;
-            assert_int_equal(psld_classifier_evaluate(classifier, 1, DIM, z, &t, &c, &log_p, gradient), PSLD_OK);
+            assert_int_equal(psld_classifier_evaluate(classifier, &PSLD_STATES(1, DIM, z, &t), &c, &log_p, gradient),
+                             PSLD_OK);
             sum += exp(log_p);
             for (int i = 0; i < DIM * recipe->spec.k; i++) {
                 double kept = z[i], h = 1e-5 * recipe->deviation[i / DIM];
                 z[i] = kept + h;
-                assert_int_equal(psld_classifier_evaluate(classifier, 1, DIM, z, &t, &c, &up, unused), PSLD_OK);
+                assert_int_equal(psld_classifier_evaluate(classifier, &PSLD_STATES(1, DIM, z, &t), &c, &up, unused),
+                                 PSLD_OK);
                 z[i] = kept - h;
-                assert_int_equal(psld_classifier_evaluate(classifier, 1, DIM, z, &t, &c, &down, unused), PSLD_OK);
+                assert_int_equal(psld_classifier_evaluate(classifier, &PSLD_STATES(1, DIM, z, &t), &c, &down, unused),
+                                 PSLD_OK);
                 z[i] = kept;
                 assert_true(fabs(gradient[i] - (up - down) / (2 * h)) < 1e-5 * (1 + fabs(gradient[i])));
             }
@@ -246,8 +249,8 @@ static void networks_classify(void **state)
     for (int i = 0; i < N; i++) ((double *)t->data)[i] = 0.2 + 0.3 * i, ((int32_t *)labels->data)[i] = 2 - i;
     double log_p[N], grad_z[N * SIZE];
     assert_int_equal(psld_model_evaluate(model, z, t, NULL, labels, &logits, &gradient), PSLD_OK);
-    assert_int_equal(psld_classifier_evaluate(psld_model_classifier(model), N, SIZE / 2, z->data, t->data, labels->data,
-                                              log_p, grad_z),
+    assert_int_equal(psld_classifier_evaluate(psld_model_classifier(model), &PSLD_STATES(N, SIZE / 2, z->data, t->data),
+                                              labels->data, log_p, grad_z),
                      PSLD_OK);
     for (int i = 0; i < N; i++) {
         const float *l = (const float *)logits->data + i * 3;
@@ -288,8 +291,8 @@ static void wrappers_compose(void **state)
     assert_int_equal(psld_source_guide(base, recipe, classifier, 1, 1.5, &half), PSLD_OK);
     assert_int_equal(psld_source_guide(half, recipe, classifier, 1, 1.5, &twice), PSLD_OK);
     fill_state(recipe, z);
-    assert_int_equal(psld_source_predict(once, 1, DIM, z, &t, a), PSLD_OK);
-    assert_int_equal(psld_source_predict(twice, 1, DIM, z, &t, b), PSLD_OK);
+    assert_int_equal(psld_source_predict(once, &PSLD_STATES(1, DIM, z, &t), a), PSLD_OK);
+    assert_int_equal(psld_source_predict(twice, &PSLD_STATES(1, DIM, z, &t), b), PSLD_OK);
     for (int i = 0; i < 4; i++) assert_true(fabs(a[i] - b[i]) < 1e-12 * (1 + fabs(a[i])));
     psld_source *none;
     assert_int_equal(psld_source_guide(base, recipe, classifier, 3, 1, &none), PSLD_BAD_ARGUMENT);

@@ -223,7 +223,7 @@ static void posterior_method_is_exact(void **state)
         for (double t = 0.05; t <= 1; t *= 4) {
             double z[DIM * 3], eps[DIM * 3], inverse[PSLD_MATRIX_SIZE];
             for (int i = 0; i < DIM * k; i++) z[i] = 0.7 * sin(1 + 3 * i) * recipe->deviation[i / DIM];
-            assert_int_equal(psld_source_predict(source, 1, DIM, z, &t, eps), PSLD_OK);
+            assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, DIM, z, &t), eps), PSLD_OK);
             assert_int_equal(psld_recipe_factor(recipe, t, PSLD_HSM, NULL, inverse), PSLD_OK);
             for (int c = 0; c < predicted; c++)
                 for (int j = 0; j < DIM; j++) {
@@ -434,18 +434,19 @@ static void methods_compared(void **state)
 
 /* ---- Derivatives that are wrong ---------------------------------------------------------------------------------- */
 
-static psld_status predict_truly(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_truly(void *user, const psld_states *states, double *eps)
 {
-    return psld_source_predict(user, n, dim, z, t, eps);
+    return psld_source_predict(user, states, eps);
 }
 
 /* As if eps did not depend on z: X then has the derivative of z itself, and near t = 1 a covariance of hundreds. */
-static psld_status differentiate_wrongly(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                         const double *weight, double *eps, double *grad_z)
+static psld_status differentiate_wrongly(void *user, const psld_states *states, const double *weight, double *eps,
+                                         double *grad_z)
 {
+    size_t n = states->n, dim = states->dim;
     (void)weight;
     memset(grad_z, 0, n * dim * 2 * sizeof *grad_z);
-    return eps ? psld_source_predict(user, n, dim, z, t, eps) : PSLD_OK;
+    return eps ? psld_source_predict(user, states, eps) : PSLD_OK;
 }
 
 /* What is predicted moves towards the measurement and not beyond it, whatever the derivatives are. */
@@ -461,7 +462,12 @@ static void no_pull_goes_too_far(void **state)
     assert_int_equal(psld_mixture_create(1, DIM, &one, prior_mean, &prior_scale, &mixture), PSLD_OK);
     assert_int_equal(psld_recipe_open("psld", &recipe), PSLD_OK);
     assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
-    assert_int_equal(psld_source_callback_gradient(predict_truly, differentiate_wrongly, base, &wrong), PSLD_OK);
+    assert_int_equal(psld_source_callback(&(psld_callback){.size = sizeof(psld_callback),
+                                                           .predict = predict_truly,
+                                                           .gradient = differentiate_wrongly,
+                                                           .user = base},
+                                          &wrong),
+                     PSLD_OK);
     psld_restore_defaults(&options);
     options.noise = noise;
     const psld_restore_method_info *method;
@@ -471,8 +477,8 @@ static void no_pull_goes_too_far(void **state)
             if (!method->needs_gradient) continue;
             options.method = method->name;
             assert_int_equal(psld_source_restore(wrong, recipe, op, y, &options, &source), PSLD_OK);
-            assert_int_equal(psld_source_denoise(wrong, recipe, 1, DIM, z, &t, before), PSLD_OK);
-            assert_int_equal(psld_source_denoise(source, recipe, 1, DIM, z, &t, after), PSLD_OK);
+            assert_int_equal(psld_source_denoise(wrong, recipe, &PSLD_STATES(1, DIM, z, &t), before), PSLD_OK);
+            assert_int_equal(psld_source_denoise(source, recipe, &PSLD_STATES(1, DIM, z, &t), after), PSLD_OK);
             for (int j = 0; j < DIM; j++) {
                 moved += (after[j] - before[j]) * (y[j] - before[j]);
                 distance += (y[j] - before[j]) * (y[j] - before[j]);

@@ -69,7 +69,7 @@ static void score_is_the_gradient(void **state)
         for (double t = 0.01; t <= 1; t *= 3) {
             double z[2 * PSLD_MAX_K], eps[2 * PSLD_MAX_K], inverse[PSLD_MATRIX_SIZE];
             for (int i = 0; i < 2 * k; i++) z[i] = 0.4 * sin(1 + 3 * i) * recipe->deviation[i / 2];
-            assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps), PSLD_OK);
+            assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 2, z, &t), eps), PSLD_OK);
             assert_int_equal(psld_recipe_factor(recipe, t, PSLD_HSM, NULL, inverse), PSLD_OK);
             for (int c = 0; c < predicted; c++)
                 for (int j = 0; j < 2; j++) {
@@ -127,8 +127,10 @@ static void prepare_line_score(const psld_recipe *recipe, double t, line_score *
     at->offset = log(line_weights[0] / line_weights[1]) - strength * (m0 * m0 - m1 * m1) / 2;
 }
 
-static psld_status predict_on_the_line(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_on_the_line(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
+    const double *z = states->z, *t = states->t;
     const psld_recipe *recipe = user;
     size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
     line_score at = {.t = -1};
@@ -158,8 +160,8 @@ static void score_on_the_line(void **state)
         for (double t = 0.001; t <= 1; t *= 2) {
             double z[PSLD_MAX_K], eps[2][PSLD_MAX_K];
             assert_int_equal(psld_mixture_draw(mixture, recipe, t, 1, 0, 1, z), PSLD_OK);
-            assert_int_equal(psld_source_predict(source, 1, 1, z, &t, eps[0]), PSLD_OK);
-            assert_int_equal(predict_on_the_line(recipe, 1, 1, z, &t, eps[1]), PSLD_OK);
+            assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 1, z, &t), eps[0]), PSLD_OK);
+            assert_int_equal(predict_on_the_line(recipe, &PSLD_STATES(1, 1, z, &t), eps[1]), PSLD_OK);
             for (int a = 0; a < recipe->predicted; a++) assert_true(fabs(eps[0][a] - eps[1][a]) < 1e-9);
         }
         psld_source_free(source);
@@ -222,6 +224,7 @@ typedef struct covariance_error {
 static covariance_error error_after(const char *line, const psld_sampler *sampler, int draws, int steps)
 {
     double z[PSLD_MAX_K], eps[PSLD_MAX_K], time;
+    uint64_t sample;
     const double one = 1, zero = 0, scale = 0.5;
     psld_recipe *recipe = open_recipe(line);
     psld_mixture *gaussian;
@@ -233,6 +236,7 @@ static covariance_error error_after(const char *line, const psld_sampler *sample
     reverse.z = z;
     reverse.eps = eps;
     reverse.t = &time;
+    reverse.sample = &sample;
     assert_int_equal(psld_mixture_create(1, 1, &one, &zero, &scale, &gaussian), PSLD_OK);
     assert_int_equal(psld_source_mixture(gaussian, recipe, &reverse.source), PSLD_OK);
     psld_kernel(recipe, 1, PSLD_HSM, scale * scale, &start);
@@ -333,9 +337,12 @@ static void check_moments(const psld_mixture *mixture, psld_recipe *recipe, cons
     snprintf(name, sizeof name, "%s %s", recipe->spec.name, sampler);
     if (!strstr(name, selected)) return;
     double *start = malloc(samples * width * sizeof *start), *z = malloc(samples * width * sizeof *z);
-    assert_int_equal(dim == 1 ? psld_source_callback(predict_on_the_line, recipe, &source)
-                              : psld_source_mixture(mixture, recipe, &source),
-                     PSLD_OK);
+    assert_int_equal(
+        dim == 1 ? psld_source_callback(
+                       &(psld_callback){.size = sizeof(psld_callback), .predict = predict_on_the_line, .user = recipe},
+                       &source)
+                 : psld_source_mixture(mixture, recipe, &source),
+        PSLD_OK);
     psld_sample_defaults(&options);
     options.sampler = sampler;
     options.nfe = nfe;
@@ -465,6 +472,7 @@ static void corrector_keeps_the_law(void **state)
         reverse.z = malloc(samples * width * sizeof(double));
         reverse.eps = malloc(samples * width * sizeof(double));
         reverse.t = malloc(samples * sizeof(double));
+        reverse.sample = malloc(samples * sizeof(uint64_t));
         assert_int_equal(psld_source_mixture(mixture, recipe, &reverse.source), PSLD_OK);
         assert_int_equal(psld_mixture_draw(mixture, recipe, t, 5, 0, samples, reverse.z), PSLD_OK);
         assert_int_equal(psld_corrector_plan(recipe, t, 0.02, &step), PSLD_OK);
@@ -476,6 +484,7 @@ static void corrector_keeps_the_law(void **state)
         free(reverse.z);
         free(reverse.eps);
         free(reverse.t);
+        free(reverse.sample);
         psld_source_free(reverse.source);
         psld_recipe_free(recipe);
     }
@@ -620,10 +629,10 @@ static void batches_of_whole_groups(void **state)
 }
 
 /* States wider than a chunk of the affine primitive: the noise of a coordinate must not depend on the chunking. */
-static psld_status ignore_state(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status ignore_state(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
     size_t predicted = *(size_t *)user;
-    (void)z, (void)t;
     memset(eps, 0, n * predicted * dim * sizeof *eps);
     return PSLD_OK;
 }
@@ -637,7 +646,10 @@ static void wide_states(void **state)
     psld_source *source;
     psld_sample_options options;
     static double z[2 * DIM], expected[4];
-    assert_int_equal(psld_source_callback(ignore_state, &predicted, &source), PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(
+            &(psld_callback){.size = sizeof(psld_callback), .predict = ignore_state, .user = &predicted}, &source),
+        PSLD_OK);
     psld_sample_defaults(&options);
     options.nfe = 1;
     options.denoise = 0;
@@ -663,10 +675,11 @@ typedef struct counter {
     double last;
 } counter;
 
-static psld_status count_calls(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status count_calls(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
+    const double *t = states->t;
     counter *c = user;
-    (void)z;
     c->calls++;
     c->last = t[0];
     memset(eps, 0, n * c->predicted * dim * sizeof *eps);
@@ -690,7 +703,10 @@ static void evaluations_are_counted(void **state)
         psld_sample_options options;
         double z[4];
         uint64_t nfe;
-        assert_int_equal(psld_source_callback(count_calls, &c, &source), PSLD_OK);
+        assert_int_equal(
+            psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = count_calls, .user = &c},
+                                 &source),
+            PSLD_OK);
         psld_sample_defaults(&options);
         options.sampler = rows[r].sampler;
         options.nfe = rows[r].nfe;
@@ -711,15 +727,16 @@ static int cancel_half_way(void *user, uint64_t done, uint64_t total)
     return 2 * done >= total;
 }
 
-static psld_status fail_always(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status fail_always(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)n, (void)dim, (void)z, (void)t, (void)eps;
+    (void)user, (void)eps, (void)states;
     return psld_fail(PSLD_IO, "the network is unplugged");
 }
 
-static psld_status explode(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status explode(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)z, (void)t;
+    size_t n = states->n, dim = states->dim;
+    (void)user;
     for (size_t i = 0; i < n * dim * 2; i++) eps[i] = NAN;
     return PSLD_OK;
 }
@@ -733,8 +750,11 @@ static void failures_come_through(void **state)
     uint64_t done = 0;
     double z[8];
     assert_int_equal(psld_source_mixture(mixture, recipe, &exact), PSLD_OK);
-    assert_int_equal(psld_source_callback(fail_always, NULL, &failing), PSLD_OK);
-    assert_int_equal(psld_source_callback(explode, NULL, &exploding), PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = fail_always}, &failing),
+        PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = explode}, &exploding), PSLD_OK);
     for (int s = 0; psld_sampler_at(s); s++) {
         psld_sample_options options;
         psld_sample_defaults(&options);
@@ -829,7 +849,7 @@ static void many_components(void **state)
                            : psld_mixture_create(1, 2, &one, origin, &scale, &mixture),
                          PSLD_OK);
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-        assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps[i]), PSLD_OK);
+        assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 2, z, &t), eps[i]), PSLD_OK);
         psld_source_free(source);
         psld_mixture_free(mixture);
     }

@@ -32,7 +32,7 @@ static psld_mixture *three(void)
 static double weighted_eps(psld_source *source, size_t count, const double *z, double t, const double *weight)
 {
     double eps[2 * PSLD_MAX_K], sum = 0;
-    assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps), PSLD_OK);
+    assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 2, z, &t), eps), PSLD_OK);
     for (size_t i = 0; i < count; i++) sum += weight[i] * eps[i];
     return sum;
 }
@@ -58,8 +58,8 @@ static void check_gradient(const psld_recipe *recipe, psld_source *source, doubl
     double gradient[2 * PSLD_MAX_K], numeric[2 * PSLD_MAX_K], largest = 0;
     for (size_t i = 0; i < 2 * k; i++) z[i] = 0.4 * sin(1 + 3 * (double)i) * recipe->deviation[i / 2];
     for (size_t i = 0; i < 2 * predicted; i++) weight[i] = cos(2 + 5 * (double)i);
-    assert_int_equal(psld_source_gradient(source, 1, 2, z, &t, weight, eps, gradient), PSLD_OK);
-    assert_int_equal(psld_source_predict(source, 1, 2, z, &t, again), PSLD_OK);
+    assert_int_equal(psld_source_gradient(source, &PSLD_STATES(1, 2, z, &t), weight, eps, gradient), PSLD_OK);
+    assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 2, z, &t), again), PSLD_OK);
     assert_memory_equal(eps, again, 2 * predicted * sizeof *eps);
     for (size_t i = 0; i < 2 * k; i++) {
         numeric[i] = difference(source, 2 * predicted, z, i, 2e-4 * recipe->deviation[i / 2], t, weight);
@@ -110,8 +110,9 @@ static void gradient_of_a_network(void **state)
     for (size_t i = 0; i < z->count; i++) ((double *)weight->data)[i] = cos(2 + 3 * (double)i);
     for (size_t i = 0; i < N; i++) ((double *)t->data)[i] = 0.2 + 0.3 * (double)i;
     assert_int_equal(psld_model_evaluate(model, z, t, weight, NULL, &out, &gradient), PSLD_OK);
-    assert_int_equal(
-        psld_source_gradient(psld_model_source(model), N, DIM, z->data, t->data, weight->data, eps, grad_z), PSLD_OK);
+    assert_int_equal(psld_source_gradient(psld_model_source(model), &PSLD_STATES(N, DIM, z->data, t->data),
+                                          weight->data, eps, grad_z),
+                     PSLD_OK);
     double largest = 0;
     for (size_t i = 0; i < z->count; i++) {
         assert_true(eps[i] == (double)((float *)out->data)[i]);
@@ -127,17 +128,18 @@ static void gradient_of_a_network(void **state)
     psld_model_free(model);
 }
 
-static psld_status nothing(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status nothing(void *user, const psld_states *states, double *eps)
 {
-    (void)user, (void)z, (void)t;
+    size_t n = states->n, dim = states->dim;
+    (void)user;
     memset(eps, 0, n * dim * sizeof *eps);
     return PSLD_OK;
 }
 
-static psld_status twice(void *user, size_t n, size_t dim, const double *z, const double *t, const double *weight,
-                         double *eps, double *grad_z)
+static psld_status twice(void *user, const psld_states *states, const double *weight, double *eps, double *grad_z)
 {
-    (void)user, (void)z, (void)t, (void)eps;
+    size_t n = states->n, dim = states->dim;
+    (void)user, (void)eps;
     for (size_t i = 0; i < n * dim; i++) grad_z[i] = 2 * weight[i];
     return PSLD_OK;
 }
@@ -147,14 +149,19 @@ static void callbacks(void **state)
     (void)state;
     psld_source *source;
     double z = 1, t = 0.5, weight = 3, gradient = 0;
-    assert_int_equal(psld_source_callback(nothing, NULL, &source), PSLD_OK);
+    assert_int_equal(psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = nothing}, &source),
+                     PSLD_OK);
     assert_false(psld_source_has_gradient(source));
-    assert_int_equal(psld_source_gradient(source, 1, 1, &z, &t, &weight, NULL, &gradient), PSLD_BAD_ARGUMENT);
+    assert_int_equal(psld_source_gradient(source, &PSLD_STATES(1, 1, &z, &t), &weight, NULL, &gradient),
+                     PSLD_BAD_ARGUMENT);
     assert_string_equal(psld_error_text(), "this score source cannot be differentiated");
     psld_source_free(source);
-    assert_int_equal(psld_source_callback_gradient(nothing, twice, NULL, &source), PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = nothing, .gradient = twice},
+                             &source),
+        PSLD_OK);
     assert_true(psld_source_has_gradient(source));
-    assert_int_equal(psld_source_gradient(source, 1, 1, &z, &t, &weight, NULL, &gradient), PSLD_OK);
+    assert_int_equal(psld_source_gradient(source, &PSLD_STATES(1, 1, &z, &t), &weight, NULL, &gradient), PSLD_OK);
     assert_true(gradient == 6);
     psld_source_free(source);
 }
@@ -180,9 +187,9 @@ static void contrast_of_mixtures(void **state)
             const double z[2 * PSLD_MAX_K] = {0.3, -0.2, 0.1, 0.4, -0.3, 0.2}, t = 0.2;
             double eps[2 * PSLD_MAX_K], strong[2 * PSLD_MAX_K], poor[2 * PSLD_MAX_K];
             assert_int_equal(psld_source_autoguide(base, weak, recipe, scales[s], &source), PSLD_OK);
-            assert_int_equal(psld_source_predict(base, 1, 2, z, &t, strong), PSLD_OK);
-            assert_int_equal(psld_source_predict(weak, 1, 2, z, &t, poor), PSLD_OK);
-            assert_int_equal(psld_source_predict(source, 1, 2, z, &t, eps), PSLD_OK);
+            assert_int_equal(psld_source_predict(base, &PSLD_STATES(1, 2, z, &t), strong), PSLD_OK);
+            assert_int_equal(psld_source_predict(weak, &PSLD_STATES(1, 2, z, &t), poor), PSLD_OK);
+            assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 2, z, &t), eps), PSLD_OK);
             for (size_t i = 0; i < count; i++) {
                 double expected = scales[s] * strong[i] + (1 - scales[s]) * poor[i];
                 assert_true(fabs(eps[i] - expected) < 1e-13 * (1 + fabs(strong[i]) + fabs(poor[i])));

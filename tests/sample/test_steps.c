@@ -19,8 +19,10 @@ typedef struct trajectory {
 } trajectory;
 
 /* The golden network: eps = tanh(z) t, elementwise. */
-static psld_status golden_network(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status golden_network(void *user, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
+    const double *z = states->z, *t = states->t;
     const psld_recipe *recipe = user;
     int k = recipe->spec.k, predicted = recipe->predicted;
     for (size_t i = 0; i < n; i++)
@@ -71,7 +73,10 @@ static double check_trajectory(const json_t *row)
     uint64_t nfe;
     read_trajectory(row, &given);
     golden_numbers(json_object_get(row, "z0"), z0);
-    assert_int_equal(psld_source_callback(golden_network, given.recipe, &source), PSLD_OK);
+    assert_int_equal(
+        psld_source_callback(
+            &(psld_callback){.size = sizeof(psld_callback), .predict = golden_network, .user = given.recipe}, &source),
+        PSLD_OK);
     psld_sample_defaults(&options);
     options.sampler = golden_text(row, "sampler");
     options.grid = golden_text(row, "grid");

@@ -31,8 +31,9 @@ static void check_translation(const psld_mixture *mixture, const psld_recipe *kn
         for (int i = 0; i < DRAWS; i++) times[i] = i < 4 ? t : 0.9 * t + 0.1; /* two times in one call */
         for (size_t i = 0; i < DRAWS * 2 * predicted; i++) weight[i] = sin((double)(1 + 3 * i));
         assert_int_equal(psld_mixture_draw(mixture, wanted, t, 4, 0, DRAWS, z), PSLD_OK);
-        assert_int_equal(psld_source_gradient(direct, DRAWS, 2, z, times, weight, eps[0], grad[0]), PSLD_OK);
-        if (psld_source_gradient(translated, DRAWS, 2, z, times, weight, eps[1], grad[1]) != PSLD_OK)
+        assert_int_equal(psld_source_gradient(direct, &PSLD_STATES(DRAWS, 2, z, times), weight, eps[0], grad[0]),
+                         PSLD_OK);
+        if (psld_source_gradient(translated, &PSLD_STATES(DRAWS, 2, z, times), weight, eps[1], grad[1]) != PSLD_OK)
             fail_msg("%s", psld_error_text());
         for (size_t i = 0; i < DRAWS * 2 * predicted; i++)
             worst = fmax(worst, fabs(eps[0][i] - eps[1][i]) / (1 + fabs(eps[0][i])));
@@ -42,7 +43,7 @@ static void check_translation(const psld_mixture *mixture, const psld_recipe *kn
             off = fmax(off, fabs(grad[0][i] - grad[1][i]));
         }
         worst = fmax(worst, off / size);
-        assert_int_equal(psld_source_predict(translated, DRAWS, 2, z, times, eps[0]), PSLD_OK);
+        assert_int_equal(psld_source_predict(translated, &PSLD_STATES(DRAWS, 2, z, times), eps[0]), PSLD_OK);
         assert_memory_equal(eps[0], eps[1], DRAWS * 2 * predicted * sizeof(double));
     }
     printf("%s as %s: within %.1e\n", known->spec.name, wanted->spec.name, worst);
@@ -93,7 +94,7 @@ static void noise_beyond_is_refused(void **state)
     assert_int_equal(psld_sample(told, translated, &o, 0, 2, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
     assert_non_null(strstr(psld_error_text(), "end earlier"));
     double t = 1e-3;
-    assert_int_equal(psld_source_predict(translated, 1, 2, z, &t, z + 6), PSLD_BAD_ARGUMENT);
+    assert_int_equal(psld_source_predict(translated, &PSLD_STATES(1, 2, z, &t), z + 6), PSLD_BAD_ARGUMENT);
     assert_non_null(strstr(psld_error_text(), "knows"));
     o.end_sigma = 0.01;
     assert_int_equal(psld_sample(told, translated, &o, 0, 2, 2, NULL, z, NULL), PSLD_OK);
@@ -121,9 +122,9 @@ static void clean_data_stay_in_range(void **state)
     assert_int_equal(psld_source_clip(base, recipe, 0.5, 1, &scaled), PSLD_OK);
     for (int i = 0; i < N; i++) times[i] = i < N / 2 ? 0.3 : 0.01;
     assert_int_equal(psld_mixture_draw(mixture, recipe, 0.1, 4, 0, N, z), PSLD_OK);
-    assert_int_equal(psld_source_denoise(base, recipe, N, 2, z, times, x[0]), PSLD_OK);
-    assert_int_equal(psld_source_denoise(clipped, recipe, N, 2, z, times, x[1]), PSLD_OK);
-    assert_int_equal(psld_source_denoise(scaled, recipe, N, 2, z, times, x[2]), PSLD_OK);
+    assert_int_equal(psld_source_denoise(base, recipe, &PSLD_STATES(N, 2, z, times), x[0]), PSLD_OK);
+    assert_int_equal(psld_source_denoise(clipped, recipe, &PSLD_STATES(N, 2, z, times), x[1]), PSLD_OK);
+    assert_int_equal(psld_source_denoise(scaled, recipe, &PSLD_STATES(N, 2, z, times), x[2]), PSLD_OK);
     for (int i = 0; i < 2 * N; i++) {
         double largest = fmax(0.5, fmax(fabs(x[0][i / 2 * 2]), fabs(x[0][i / 2 * 2 + 1])));
         beyond += fabs(x[0][i]) > 0.5;
@@ -142,9 +143,9 @@ static void clean_data_stay_in_range(void **state)
 }
 
 /* eps = 0, but for coordinate 1, where it is what `user` points to. */
-static psld_status spoil(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status spoil(void *user, const psld_states *states, double *eps)
 {
-    (void)z, (void)t;
+    size_t n = states->n, dim = states->dim;
     memset(eps, 0, n * dim * sizeof *eps);
     for (size_t i = 0; i < n; i++) eps[i * dim + 1] = *(const double *)user;
     return PSLD_OK;
@@ -162,10 +163,13 @@ static void clipping_hides_nothing(void **state)
     for (int b = 0; b < 3; b++)
         for (int scaled = 0; scaled < 2; scaled++) {
             psld_source *base, *clipped;
-            assert_int_equal(psld_source_callback(spoil, &bad[b], &base), PSLD_OK);
+            assert_int_equal(
+                psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = spoil, .user = &bad[b]},
+                                     &base),
+                PSLD_OK);
             assert_int_equal(psld_source_clip(base, recipe, 0.5, scaled ? 0.5 : 0, &clipped), PSLD_OK);
-            assert_int_equal(psld_source_denoise(base, recipe, 1, DIM, z, &t, plain), PSLD_OK);
-            assert_int_equal(psld_source_denoise(clipped, recipe, 1, DIM, z, &t, x), PSLD_OK);
+            assert_int_equal(psld_source_denoise(base, recipe, &PSLD_STATES(1, DIM, z, &t), plain), PSLD_OK);
+            assert_int_equal(psld_source_denoise(clipped, recipe, &PSLD_STATES(1, DIM, z, &t), x), PSLD_OK);
             double limit = scaled ? fabs(plain[2]) : 0.5; /* of 0.1, 2, 3, 4 and the bad one the middle is 3 */
             for (int j = 0; j < DIM; j++) {
                 double expected = fmax(-limit, fmin(limit, plain[j])) * 0.5 / limit;

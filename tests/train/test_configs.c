@@ -113,13 +113,13 @@ static void check_channels(const opened *o)
 {
     const psld_network_config *n = &o->network;
     int channels = (int)o->settings.data.channels, classifier = n->kind == PSLD_NET_CLASSIFIER, order[PSLD_MAX_K];
-    int variables = n->predicts == PSLD_PREDICTS_DATA ? 1 : psld_recipe_get(o->recipe)->k;
+    int variables = n->predicts == PSLD_OUTPUT_DATA ? 1 : psld_recipe_get(o->recipe)->k;
     assert_int_equal(n->in_ch, variables * channels);
     assert_int_equal(n->image_size, o->settings.data.size);
     assert_int_equal(classifier, o->settings.train.loss == PSLD_LOSS_ENTROPY);
     if (classifier && o->settings.data.class_count) assert_int_equal(n->out_ch, o->settings.data.class_count);
     if (classifier) return;
-    if (n->predicts == PSLD_PREDICTS_DATA)
+    if (n->predicts == PSLD_OUTPUT_DATA)
         assert_int_equal(n->out_ch, channels);
     else
         assert_int_equal(n->out_ch, psld_recipe_order(o->recipe, order) * channels);

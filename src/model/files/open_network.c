@@ -143,7 +143,7 @@ static psld_status change_process(const psld_model_options *options, psld_model 
 /* Variables in the network's input, for each of which it has the channels of the data. */
 static int input_variables(const psld_model *model)
 {
-    return model->recipe && model->network->config.predicts == PSLD_PREDICTS_EPS ? model->recipe->spec.k : 1;
+    return model->recipe && model->network->config.predicts == PSLD_OUTPUT_EPS ? model->recipe->spec.k : 1;
 }
 
 /* Channels of z are variables times channels of the data, those of eps predicted ones times channels. */
@@ -151,11 +151,11 @@ static psld_status check_channels(const psld_model *model)
 {
     const psld_network_config *config = &model->network->config;
     if (!model->recipe) return PSLD_OK;
-    if (config->predicts == PSLD_PREDICTS_DATA && config->in_ch != config->out_ch)
+    if (config->predicts == PSLD_OUTPUT_DATA && config->in_ch != config->out_ch)
         return psld_fail(PSLD_BAD_INPUT,
                          "the network has %d channels in and %d out; one that predicts data has as many of both",
                          config->in_ch, config->out_ch);
-    if (config->predicts == PSLD_PREDICTS_DATA) return PSLD_OK;
+    if (config->predicts == PSLD_OUTPUT_DATA) return PSLD_OK;
     int k = model->recipe->spec.k, predicted = model->recipe->predicted, channels = config->in_ch / k;
     if (config->in_ch % k != 0 || (model->kind == PSLD_SCORE_MODEL && config->out_ch != predicted * channels))
         return psld_fail(PSLD_BAD_INPUT,
@@ -176,7 +176,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->backend = options->reference ? &psld_backend_reference : psld_backend_fastest();
     PSLD_TRY(read_process(root, options, model));
     /* clean data are the same under both kernels: their eps is made of them, with the one given x_0 */
-    if (model->recipe && config.predicts == PSLD_PREDICTS_DATA) psld_recipe_set_mode(model->recipe, PSLD_HSM);
+    if (model->recipe && config.predicts == PSLD_OUTPUT_DATA) psld_recipe_set_mode(model->recipe, PSLD_HSM);
     model->learned = model->recipe;
     PSLD_TRY(psld_network_create(&config, &model->network));
     PSLD_TRY(check_channels(model));

@@ -26,17 +26,17 @@ typedef enum psld_progressive {
 } psld_progressive;
 typedef enum psld_combine { PSLD_COMBINE_SUM, PSLD_COMBINE_CAT } psld_combine;
 /* eps of the noisy variables from z, or clean data from what z tells of them: precondition.h */
-typedef enum psld_prediction { PSLD_PREDICTS_EPS, PSLD_PREDICTS_DATA } psld_prediction;
+typedef enum psld_network_output { PSLD_OUTPUT_EPS, PSLD_OUTPUT_DATA } psld_network_output;
 typedef enum psld_embedding { PSLD_EMBED_POSITIONAL, PSLD_EMBED_FOURIER } psld_embedding;
 
 /* The keys of the reference's configuration under its own names; docs of each are with the values it takes. */
 typedef struct psld_network_config {
-    psld_network_kind kind;   /* name: ncsnpp, ncsnpp_clf, mlp */
-    int image_size;           /* height and width; 1 for vectors */
-    int in_ch;                /* of z: variables times channels of the data; of these alone with PSLD_PREDICTS_DATA */
-    int out_ch;               /* of what it predicts; classes of a classifier (n_cls) */
-    psld_prediction predicts; /* eps, data */
-    double data_deviation;    /* see precondition.h */
+    psld_network_kind kind; /* name: ncsnpp, ncsnpp_clf, mlp */
+    int image_size;         /* height and width; 1 for vectors */
+    int in_ch;              /* of z: variables times channels of the data; of these alone with PSLD_OUTPUT_DATA */
+    int out_ch;             /* of what it predicts; classes of a classifier (n_cls) */
+    psld_network_output predicts;
+    double data_deviation;        /* see precondition.h */
     psld_activation nonlinearity; /* swish, relu, elu, lrelu */
     int nf;                       /* channels of the first level are nf ch_mult[0]; width of an MLP */
     int patch;                    /* pixels each way that are one place of the first level */

@@ -51,7 +51,7 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
     PSLD_TRY(psld_network_read_int(nodes->data, "channels", 1, 1 << 12, &channels));
     const psld_node *process = psld_node_get(nodes->root, "process");
     if (channels == 0 || !process) return PSLD_OK;
-    if (c->predicts == PSLD_PREDICTS_DATA) {
+    if (c->predicts == PSLD_OUTPUT_DATA) {
         if (!c->in_ch) c->in_ch = channels;
         if (!c->out_ch) c->out_ch = channels;
         return PSLD_OK;
@@ -152,7 +152,7 @@ static psld_status check(const config_nodes *nodes, psld_network_config *c)
     if (c->image_size == 0) return psld_node_fail(nodes->root, "data.image_size is missing");
     if (c->in_ch == 0)
         return psld_node_fail(map, "in_ch is missing, and so is data.channels or process, from which it would follow");
-    if (c->kind == PSLD_NET_CLASSIFIER && c->predicts == PSLD_PREDICTS_DATA)
+    if (c->kind == PSLD_NET_CLASSIFIER && c->predicts == PSLD_OUTPUT_DATA)
         return psld_node_fail(map, "predicts: a classifier predicts classes");
     if (c->augment && (c->kind != PSLD_NET_UNET || !c->noise_cond))
         return psld_node_fail(map,

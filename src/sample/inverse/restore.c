@@ -40,11 +40,11 @@ typedef struct moment {
 } moment;
 
 struct restored;
-typedef psld_status (*restore_fn)(struct restored *r, const moment *at, size_t n, const double *z, const double *eps);
+typedef psld_status (*restore_fn)(struct restored *r, const moment *at, const psld_states *states, const double *eps);
 
 typedef struct method_row {
     psld_restore_method_info info;
-    restore_fn run;
+    restore_fn restore;
 } method_row;
 
 /* What is the same in all calls. */
@@ -170,11 +170,11 @@ static void diffused_range(void *context, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) diffused_state(context, i);
 }
 
-static psld_status run_diffused(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+static psld_status restore_diffused(restored *r, const moment *at, const psld_states *states, const double *eps)
 {
     size_t k = (size_t)r->recipe->spec.k, size = r->op->size;
     (void)eps;
-    diffused_job job = {r, at, z, psld_alloc(size, k * k * sizeof(double))};
+    diffused_job job = {r, at, states->z, psld_alloc(size, k * k * sizeof(double))};
     if (!job.precision) return PSLD_NO_MEMORY;
     for (size_t l = 0; l < size; l++) {
         int as_before = l > 0 && r->op->squares[l] == r->op->squares[l - 1];
@@ -184,7 +184,7 @@ static psld_status run_diffused(restored *r, const moment *at, size_t n, const d
         else
             invert_mixed(r, at, r->op->squares[l], out);
     }
-    psld_parallel(n, 1, diffused_range, &job);
+    psld_parallel(states->n, 1, diffused_range, &job);
     psld_release(job.precision);
     return PSLD_OK;
 }
@@ -192,17 +192,14 @@ static psld_status run_diffused(restored *r, const moment *at, size_t n, const d
 /* ---- Through the denoiser ---------------------------------------------------------------------------------------- */
 
 /* product = (dX/dz)' v, v [n][dim]. */
-static psld_status pull_back(restored *r, const moment *at, size_t n, const double *z, const double *v)
+static psld_status pull_back(restored *r, const moment *at, const psld_states *states, const double *v)
 {
     const psld_denoiser *d = &at->denoiser;
-    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = r->op->dim;
-    double *times = r->work; /* one for each state: room >= 1 */
-    for (size_t i = 0; i < n; i++) {
-        times[i] = at->t;
+    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = r->op->dim, n = states->n;
+    for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < predicted; c++)
             for (size_t j = 0; j < dim; j++) r->weight[(i * predicted + c) * dim + j] = d->eps[c] * v[i * dim + j];
-    }
-    PSLD_TRY(psld_source_gradient(r->base, n, dim, z, times, r->weight, NULL, r->product));
+    PSLD_TRY(psld_source_gradient(r->base, states, r->weight, NULL, r->product));
     for (size_t i = 0; i < n; i++)
         for (size_t a = 0; a < k; a++)
             for (size_t j = 0; j < dim; j++) r->product[(i * k + a) * dim + j] += d->state[a] * v[i * dim + j];
@@ -210,11 +207,11 @@ static psld_status pull_back(restored *r, const moment *at, size_t n, const doub
 }
 
 /* residual = y - A X. */
-static void find_residuals(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+static void find_residuals(restored *r, const moment *at, const psld_states *states, const double *eps)
 {
     size_t dim = r->op->dim, size = r->op->size;
-    psld_denoiser_apply(&at->denoiser, n, dim, z, eps, r->clean);
-    for (size_t i = 0; i < n; i++) {
+    psld_denoiser_apply(&at->denoiser, states->n, dim, states->z, eps, r->clean);
+    for (size_t i = 0; i < states->n; i++) {
         double *rest = r->residual + i * size;
         psld_operator_forward(r->op, r->clean + i * dim, r->work, rest);
         for (size_t l = 0; l < size; l++) rest[l] = r->y[l] - rest[l];
@@ -243,12 +240,12 @@ static double part_of_pull(const restored *r, const moment *at, size_t i)
 }
 
 /* gradient = (dX/dz)' A' solved, or as much of it as is good. */
-static psld_status finish_gradient(restored *r, const moment *at, size_t n, const double *z)
+static psld_status finish_gradient(restored *r, const moment *at, const psld_states *states)
 {
-    size_t dim = r->op->dim, state = (size_t)r->recipe->spec.k * dim;
+    size_t n = states->n, dim = r->op->dim, state = (size_t)r->recipe->spec.k * dim;
     for (size_t i = 0; i < n; i++)
         psld_operator_adjoint(r->op, r->solved + i * r->op->size, r->work, r->clean + i * dim);
-    PSLD_TRY(pull_back(r, at, n, z, r->clean));
+    PSLD_TRY(pull_back(r, at, states, r->clean));
     for (size_t i = 0; i < n; i++) {
         double part = part_of_pull(r, at, i);
         for (size_t j = 0; j < state; j++) r->gradient[i * state + j] = part * r->product[i * state + j];
@@ -256,12 +253,12 @@ static psld_status finish_gradient(restored *r, const moment *at, size_t n, cons
     return PSLD_OK;
 }
 
-static psld_status run_reconstruction(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+static psld_status restore_reconstruction(restored *r, const moment *at, const psld_states *states, const double *eps)
 {
     double variance = r->options.noise * r->options.noise + at->isotropic;
-    find_residuals(r, at, n, z, eps);
-    for (size_t i = 0; i < n * r->op->size; i++) r->solved[i] = r->residual[i] / variance;
-    return finish_gradient(r, at, n, z);
+    find_residuals(r, at, states, eps);
+    for (size_t i = 0; i < states->n * r->op->size; i++) r->solved[i] = r->residual[i] / variance;
+    return finish_gradient(r, at, states);
 }
 
 /* out = (s^2 + v A A')^-1 in, for one state; what is not measured at all is left out. May be in place. */
@@ -277,24 +274,24 @@ static void divide_isotropic(const restored *r, const moment *at, const double *
     psld_operator_rotate(r->op, 1, turned, work, out);
 }
 
-static psld_status run_isotropic(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+static psld_status restore_isotropic(restored *r, const moment *at, const psld_states *states, const double *eps)
 {
     size_t size = r->op->size;
-    find_residuals(r, at, n, z, eps);
-    for (size_t i = 0; i < n; i++) divide_isotropic(r, at, r->residual + i * size, r->solved + i * size);
-    return finish_gradient(r, at, n, z);
+    find_residuals(r, at, states, eps);
+    for (size_t i = 0; i < states->n; i++) divide_isotropic(r, at, r->residual + i * size, r->solved + i * size);
+    return finish_gradient(r, at, states);
 }
 
 /* ---- With the posterior covariance ------------------------------------------------------------------------------- */
 
 /* out = (s^2 + A V A') in, for all states. */
-static psld_status multiply_covariance(restored *r, const moment *at, size_t n, const double *z, const double *in,
+static psld_status multiply_covariance(restored *r, const moment *at, const psld_states *states, const double *in,
                                        double *out)
 {
-    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
+    size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size, n = states->n;
     double noise2 = r->options.noise * r->options.noise;
     for (size_t i = 0; i < n; i++) psld_operator_adjoint(r->op, in + i * size, r->work, r->clean + i * dim);
-    PSLD_TRY(pull_back(r, at, n, z, r->clean));
+    PSLD_TRY(pull_back(r, at, states, r->clean));
     for (size_t i = 0; i < n; i++) {
         double *v = r->clean + i * dim;
         memset(v, 0, dim * sizeof *v);
@@ -309,7 +306,7 @@ static psld_status multiply_covariance(restored *r, const moment *at, size_t n, 
 /* One state's part of an iteration of conjugate gradients: x += step p, rest -= step C p. A network's V is not quite
  * symmetric and may not even be a covariance, and the iterations then lead astray: `solved` keeps the x with the least
  * residual. Ends where the residual is small enough, and where the curvature is not positive. */
-static void take_step(const restored *r, const moment *at, size_t i)
+static void iterate_state(const restored *r, const moment *at, size_t i)
 {
     size_t size = r->op->size;
     double *rest = r->cg[0] + i * size, *divided = r->cg[1] + i * size, *p = r->cg[2] + i * size;
@@ -334,9 +331,9 @@ static void take_step(const restored *r, const moment *at, size_t i)
 }
 
 /* solved = (s^2 + A V A')^-1 residual, each state for itself: how many are solved at once leaves no mark. */
-static psld_status solve(restored *r, const moment *at, size_t n, const double *z)
+static psld_status solve_by_conjugate_gradients(restored *r, const moment *at, const psld_states *states)
 {
-    size_t size = r->op->size;
+    size_t size = r->op->size, n = states->n;
     memcpy(r->cg[0], r->residual, n * size * sizeof(double));
     memset(r->solved, 0, n * size * sizeof(double));
     memset(r->cg[4], 0, n * size * sizeof(double));
@@ -348,10 +345,10 @@ static psld_status solve(restored *r, const moment *at, size_t n, const double *
     memcpy(r->cg[2], r->cg[1], n * size * sizeof(double));
     for (int iteration = 0; iteration < r->options.iterations; iteration++) {
         size_t open = 0;
-        PSLD_TRY(multiply_covariance(r, at, n, z, r->cg[2], r->cg[3]));
+        PSLD_TRY(multiply_covariance(r, at, states, r->cg[2], r->cg[3]));
         for (size_t i = 0; i < n; i++)
             if (r->goals[i] >= 0) {
-                take_step(r, at, i);
+                iterate_state(r, at, i);
                 open += r->goals[i] >= 0;
             }
         if (!open) break;
@@ -359,11 +356,11 @@ static psld_status solve(restored *r, const moment *at, size_t n, const double *
     return PSLD_OK;
 }
 
-static psld_status run_posterior(restored *r, const moment *at, size_t n, const double *z, const double *eps)
+static psld_status restore_posterior(restored *r, const moment *at, const psld_states *states, const double *eps)
 {
-    find_residuals(r, at, n, z, eps);
-    PSLD_TRY(solve(r, at, n, z));
-    return finish_gradient(r, at, n, z);
+    find_residuals(r, at, states, eps);
+    PSLD_TRY(solve_by_conjugate_gradients(r, at, states));
+    return finish_gradient(r, at, states);
 }
 
 /* ---- The source -------------------------------------------------------------------------------------------------- */
@@ -373,12 +370,13 @@ static const method_row methods[] = {
       .summary = "with the covariance of x_0 given z_t: exact for a Gaussian prior",
       .needs_gradient = 1,
       .uses_iterations = 1},
-     run_posterior},
-    {{.name = "isotropic", .summary = "the same with one variance for all of it", .needs_gradient = 1}, run_isotropic},
+     restore_posterior},
+    {{.name = "isotropic", .summary = "the same with one variance for all of it", .needs_gradient = 1},
+     restore_isotropic},
     {{.name = "reconstruction", .summary = "the gradient of |y - A x_0|^2 through the denoiser", .needs_gradient = 1},
-     run_reconstruction},
+     restore_reconstruction},
     {{.name = "diffused", .summary = "the measurement diffused like the data (the paper's form): needs no derivatives"},
-     run_diffused},
+     restore_diffused},
 };
 
 const psld_restore_method_info *psld_restore_method_at(int index)
@@ -396,28 +394,27 @@ void psld_restore_defaults(psld_restore_options *options)
     *options = (psld_restore_options){.method = methods[0].info.name, .scale = 1, .iterations = 8, .tolerance = 1e-4};
 }
 
-static psld_status restore_all(restored *r, psld_workspace *memory, size_t n, size_t dim, const double *z,
-                               const double *t, double *eps)
+static psld_status restore_all(restored *r, psld_workspace *memory, const psld_states *states, double *eps)
 {
-    size_t state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
-    PSLD_TRY(make_rooms(r, memory, n));
-    PSLD_TRY(psld_source_predict(r->base, n, dim, z, t, eps));
-    for (size_t begin = 0, end; begin < n; begin = end) {
+    size_t dim = states->dim, state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
+    PSLD_TRY(make_rooms(r, memory, states->n));
+    PSLD_TRY(psld_source_predict(r->base, states, eps));
+    for (size_t begin = 0, end; begin < states->n; begin = end) {
         moment at;
-        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
-        PSLD_TRY(plan_moment(r, t[begin], &at));
-        PSLD_TRY(r->method->run(r, &at, end - begin, z + begin * state, eps + begin * predicted));
-        PSLD_TRY(psld_eps_add_gradient(r->recipe, end - begin, dim, t + begin, r->options.scale, r->gradient,
-                                       eps + begin * predicted));
+        end = psld_states_same_time(states, begin);
+        psld_states part = psld_states_part(states, begin, end, state);
+        PSLD_TRY(plan_moment(r, part.t[0], &at));
+        PSLD_TRY(r->method->restore(r, &at, &part, eps + begin * predicted));
+        PSLD_TRY(psld_eps_add_gradient(r->recipe, &part, r->options.scale, r->gradient, eps + begin * predicted));
     }
     return PSLD_OK;
 }
 
-static psld_status predict_restored(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_restored(void *user, const psld_states *states, double *eps)
 {
     restoration *all = user;
-    if (dim != all->op->dim)
-        return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers a variable, the task %zu", dim,
+    if (states->dim != all->op->dim)
+        return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers per variable, the task %zu", states->dim,
                          all->op->dim);
     psld_workspace *memory = psld_workspace_take(&all->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
@@ -427,7 +424,7 @@ static psld_status predict_restored(void *user, size_t n, size_t dim, const doub
                      .method = all->method,
                      .options = all->options,
                      .y = all->y};
-    psld_status status = restore_all(&call, memory, n, dim, z, t, eps);
+    psld_status status = restore_all(&call, memory, states, eps);
     psld_workspace_give(&all->workspaces, memory);
     return status;
 }

@@ -30,7 +30,10 @@ static void plan_slopes(void *context, size_t begin, size_t end)
     const ode_flow *flow = context;
     for (size_t a = begin; a < end; a++) {
         const psld_dp_group *g = &flow->groups[a];
-        for (size_t i = 0; i < g->count; i++) flow->reverse->t[g->packed + i] = g->t;
+        for (size_t i = 0; i < g->count; i++) {
+            flow->reverse->t[g->packed + i] = g->t;
+            flow->reverse->sample[g->packed + i] = flow->reverse->first + g->begin + i;
+        }
         flow->slopes[a].status = psld_affine_flow(flow->reverse->recipe, g->t, &flow->slopes[a].map);
     }
 }
@@ -62,8 +65,7 @@ static psld_status watch_groups(const ode_flow *flow, size_t count)
     const psld_reverse *reverse = flow->reverse;
     for (size_t a = 0; a < count; a++) {
         const psld_dp_group *g = &flow->groups[a];
-        PSLD_TRY(psld_reverse_watch(reverse, g->begin, g->count, g->t, packed_states(flow, g),
-                                    reverse->eps + g->packed * reverse->predicted * reverse->dim));
+        PSLD_TRY(psld_reverse_watch(reverse, g->packed, g->count, packed_states(flow, g)));
     }
     return PSLD_OK;
 }

@@ -26,16 +26,16 @@ static void gradient_range(void *context, size_t begin, size_t end)
             }
 }
 
-psld_status psld_eps_add_gradient(const psld_recipe *recipe, size_t n, size_t dim, const double *t, double weight,
+psld_status psld_eps_add_gradient(const psld_recipe *recipe, const psld_states *states, double weight,
                                   const double *gradient, double *eps)
 {
-    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = states->dim;
+    for (size_t begin = 0, end; begin < states->n; begin = end) {
+        end = psld_states_same_time(states, begin);
         gradient_job job = {.recipe = recipe, .dim = dim, .weight = weight};
         job.gradient = gradient + begin * k * dim;
         job.eps = eps + begin * predicted * dim;
-        PSLD_TRY(psld_recipe_factor(recipe, t[begin], recipe->spec.mode, job.factor, NULL));
+        PSLD_TRY(psld_recipe_factor(recipe, states->t[begin], recipe->spec.mode, job.factor, NULL));
         psld_parallel(end - begin, 4096 / (k * dim) + 1, gradient_range, &job);
     }
     return PSLD_OK;

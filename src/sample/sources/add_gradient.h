@@ -1,4 +1,4 @@
-/* Tilting: the eps of a score to which a gradient has been added.
+/* The eps of a score to which a gradient has been added, as guidance and restoration do.
  *
  * By Bayes' rule a condition y adds grad log p(y | z_t) to the score s of p_t. A source does not say s but eps, with
  * s = -inverse' eps, inverse = factor^-1, both lower triangular in the recipe's order of variables; and it says eps of
@@ -11,13 +11,14 @@
  * score (it is multiplied by their rows of D, which are zero). This holds for every order of the factor, for that of the
  * kernel given x_0 and of the kernel given z_0, and for the stabilised factor, which is what turns eps into a score
  * everywhere. */
-#ifndef PSLD_SAMPLE_TILT_H
-#define PSLD_SAMPLE_TILT_H
+#ifndef PSLD_SAMPLE_ADD_GRADIENT_H
+#define PSLD_SAMPLE_ADD_GRADIENT_H
 
 #include "process/recipe.h"
+#include "sample/sources/states.h"
 
-/* eps [n][predicted * dim] for the score plus weight times gradient [n][k * dim], at times t [n]. */
-psld_status psld_eps_add_gradient(const psld_recipe *recipe, size_t n, size_t dim, const double *t, double weight,
+/* Changes eps [n][predicted * dim] to that of the score plus weight times gradient [n][k * dim]. */
+psld_status psld_eps_add_gradient(const psld_recipe *recipe, const psld_states *states, double weight,
                                   const double *gradient, double *eps);
 
 #endif

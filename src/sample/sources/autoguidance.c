@@ -27,38 +27,39 @@ static void mix(double scale, size_t count, const double *weak, double *strong)
 }
 
 /* `weight` NULL: eps alone. */
-static psld_status ask_both(autoguidance *c, psld_workspace *memory, size_t n, size_t dim, const double *z,
-                            const double *t, const double *weight, double *eps, double *grad_z)
+static psld_status evaluate_both(autoguidance *c, psld_workspace *memory, const psld_states *states,
+                                 const double *weight, double *eps, double *grad_z)
 {
+    size_t n = states->n, dim = states->dim;
     double *weak_eps, *weak_grad; /* of the weak one */
     PSLD_TRY(psld_workspace_room(memory, 0, n, c->predicted * dim, sizeof(double), (void **)&weak_eps));
     if (!weight) {
-        PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
-        PSLD_TRY(psld_source_predict(c->weak, n, dim, z, t, weak_eps));
+        PSLD_TRY(psld_source_predict(c->base, states, eps));
+        PSLD_TRY(psld_source_predict(c->weak, states, weak_eps));
     } else {
         PSLD_TRY(psld_workspace_room(memory, 1, n, c->k * dim, sizeof(double), (void **)&weak_grad));
-        PSLD_TRY(psld_source_gradient(c->base, n, dim, z, t, weight, eps, grad_z));
-        PSLD_TRY(psld_source_gradient(c->weak, n, dim, z, t, weight, weak_eps, weak_grad));
+        PSLD_TRY(psld_source_gradient(c->base, states, weight, eps, grad_z));
+        PSLD_TRY(psld_source_gradient(c->weak, states, weight, weak_eps, weak_grad));
         mix(c->scale, n * c->k * dim, weak_grad, grad_z);
     }
     if (eps) mix(c->scale, n * c->predicted * dim, weak_eps, eps);
     return PSLD_OK;
 }
 
-static psld_status differentiate_autoguidance(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                              const double *weight, double *eps, double *grad_z)
+static psld_status differentiate_autoguidance(void *user, const psld_states *states, const double *weight, double *eps,
+                                              double *grad_z)
 {
     autoguidance *c = user;
     psld_workspace *memory = psld_workspace_take(&c->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = ask_both(c, memory, n, dim, z, t, weight, eps, grad_z);
+    psld_status status = evaluate_both(c, memory, states, weight, eps, grad_z);
     psld_workspace_give(&c->workspaces, memory);
     return status;
 }
 
-static psld_status predict_autoguidance(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_autoguidance(void *user, const psld_states *states, double *eps)
 {
-    return differentiate_autoguidance(user, n, dim, z, t, NULL, eps, NULL);
+    return differentiate_autoguidance(user, states, NULL, eps, NULL);
 }
 
 psld_status psld_source_autoguide(psld_source *base, psld_source *weak, const psld_recipe *recipe, double scale,

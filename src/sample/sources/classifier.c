@@ -1,6 +1,7 @@
 #include "sample/sources/classifier.h"
 
 #include "base/alloc.h"
+#include "sample/sources/states.h"
 
 psld_status psld_classifier_create(const psld_recipe *recipe, psld_classify_fn classify, void (*release)(void *),
                                    void *user, size_t classes, psld_classifier **classifier)
@@ -35,14 +36,15 @@ size_t psld_classifier_classes(const psld_classifier *classifier)
     return classifier->classes;
 }
 
-psld_status psld_classifier_evaluate(psld_classifier *classifier, size_t n, size_t dim, const double *z,
-                                     const double *t, const int32_t *label, double *log_p, double *grad_z)
+psld_status psld_classifier_evaluate(psld_classifier *classifier, const psld_states *states, const int32_t *label,
+                                     double *log_p, double *grad_z)
 {
-    for (size_t i = 0; i < n; i++)
+    psld_states own;
+    PSLD_TRY(psld_states_read(states, &own));
+    for (size_t i = 0; i < own.n; i++)
         if (label[i] < 0 || (size_t)label[i] >= classifier->classes)
             return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %ld", classifier->classes - 1,
                              (long)label[i]);
     uint64_t before = psld_fail_count();
-    return psld_fail_callback("classifier", before,
-                              classifier->classify(classifier->user, n, dim, z, t, label, log_p, grad_z));
+    return psld_fail_callback("classifier", before, classifier->classify(classifier->user, &own, label, log_p, grad_z));
 }

@@ -39,7 +39,7 @@ static double find_scale(const clipped *c, size_t dim, const double *x, double *
     return fmax(c->limit, sorted[(size_t)(c->quantile * (double)(dim - 1))]);
 }
 
-/* What is not finite must not come out as a pixel: it stays for the walk to report. */
+/* What is not finite must not come out as a pixel: it stays for the sampler to report. */
 static void clip_sample(const clipped *c, size_t dim, double *x, double *sorted)
 {
     double scale = find_scale(c, dim, x, sorted);
@@ -47,31 +47,32 @@ static void clip_sample(const clipped *c, size_t dim, double *x, double *sorted)
         x[j] = isfinite(x[j]) ? fmax(-scale, fmin(scale, x[j])) * (c->limit / scale) : (double)NAN;
 }
 
-static psld_status predict_with(clipped *c, psld_workspace *memory, size_t n, size_t dim, const double *z,
-                                const double *t, double *eps)
+static psld_status predict_and_clip(clipped *c, psld_workspace *memory, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
     size_t state = (size_t)c->recipe.spec.k * dim, predicted = (size_t)c->recipe.predicted * dim;
     double *x, *sorted; /* [n][dim], [dim] */
     PSLD_TRY(psld_workspace_room(memory, 0, n, dim, sizeof *x, (void **)&x));
     PSLD_TRY(psld_workspace_room(memory, 1, 1, dim, sizeof *sorted, (void **)&sorted));
-    PSLD_TRY(psld_source_predict(c->base, n, dim, z, t, eps));
+    PSLD_TRY(psld_source_predict(c->base, states, eps));
     for (size_t begin = 0, end; begin < n; begin = end) {
         psld_denoiser denoiser;
-        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
-        PSLD_TRY(psld_denoiser_plan(&c->recipe, c->base->exact, t[begin], &denoiser));
-        psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted, x);
+        const double *z = states->z + begin * state;
+        end = psld_states_same_time(states, begin);
+        PSLD_TRY(psld_denoiser_plan(&c->recipe, c->base->exact, states->t[begin], &denoiser));
+        psld_denoiser_apply(&denoiser, end - begin, dim, z, eps + begin * predicted, x);
         for (size_t i = begin; i < end; i++) clip_sample(c, dim, x + (i - begin) * dim, sorted);
-        psld_denoiser_eps(&denoiser, end - begin, dim, z + begin * state, x, eps + begin * predicted);
+        psld_denoiser_eps(&denoiser, end - begin, dim, z, x, eps + begin * predicted);
     }
     return PSLD_OK;
 }
 
-static psld_status predict_clipped(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_clipped(void *user, const psld_states *states, double *eps)
 {
     clipped *c = user;
     psld_workspace *memory = psld_workspace_take(&c->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = predict_with(c, memory, n, dim, z, t, eps);
+    psld_status status = predict_and_clip(c, memory, states, eps);
     psld_workspace_give(&c->workspaces, memory);
     return status;
 }

@@ -159,21 +159,22 @@ void psld_denoiser_eps(const psld_denoiser *denoiser, size_t n, size_t dim, cons
 
 /* ---- A source as a denoiser -------------------------------------------------------------------------------------- */
 
-psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, size_t n, size_t dim, const double *z,
-                                const double *t, double *x)
+psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, const psld_states *states, double *x)
 {
-    size_t state = (size_t)recipe->spec.k * dim, predicted = (size_t)recipe->predicted * dim;
+    psld_states own;
+    PSLD_TRY(psld_states_read(states, &own));
+    size_t dim = own.dim, state = (size_t)recipe->spec.k * dim, predicted = (size_t)recipe->predicted * dim;
     PSLD_TRY(psld_source_check(source, recipe));
-    PSLD_TRY(psld_check_doubles("denoise", n, (size_t)recipe->spec.k, dim));
-    double *eps = psld_alloc(n, predicted * sizeof *eps);
+    PSLD_TRY(psld_check_doubles("denoise", own.n, (size_t)recipe->spec.k, dim));
+    double *eps = psld_alloc(own.n, predicted * sizeof *eps);
     if (!eps) return PSLD_NO_MEMORY;
-    psld_status status = psld_source_predict(source, n, dim, z, t, eps);
-    for (size_t begin = 0, end; status == PSLD_OK && begin < n; begin = end) {
+    psld_status status = psld_source_predict(source, &own, eps);
+    for (size_t begin = 0, end; status == PSLD_OK && begin < own.n; begin = end) {
         psld_denoiser denoiser;
-        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
-        status = psld_denoiser_plan(recipe, source->exact, t[begin], &denoiser);
+        end = psld_states_same_time(&own, begin);
+        status = psld_denoiser_plan(recipe, source->exact, own.t[begin], &denoiser);
         if (status == PSLD_OK)
-            psld_denoiser_apply(&denoiser, end - begin, dim, z + begin * state, eps + begin * predicted,
+            psld_denoiser_apply(&denoiser, end - begin, dim, own.z + begin * state, eps + begin * predicted,
                                 x + begin * dim);
     }
     psld_release(eps);

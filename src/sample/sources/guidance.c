@@ -25,25 +25,25 @@ static void release_guided(void *user)
     psld_release(g);
 }
 
-static psld_status predict_with(guided *g, psld_workspace *memory, size_t n, size_t dim, const double *z,
-                                const double *t, double *eps)
+static psld_status add_guidance(guided *g, psld_workspace *memory, const psld_states *states, double *eps)
 {
+    size_t n = states->n, dim = states->dim;
     double *gradient; /* [n][k * dim] */
     int32_t *labels;  /* [n] */
     PSLD_TRY(psld_workspace_room(memory, 0, n, (size_t)g->recipe.spec.k * dim, sizeof *gradient, (void **)&gradient));
     PSLD_TRY(psld_workspace_room(memory, 1, n, 1, sizeof *labels, (void **)&labels));
     for (size_t i = 0; i < n; i++) labels[i] = g->label;
-    PSLD_TRY(psld_source_predict(g->base, n, dim, z, t, eps));
-    PSLD_TRY(psld_classifier_evaluate(g->classifier, n, dim, z, t, labels, NULL, gradient));
-    return psld_eps_add_gradient(&g->recipe, n, dim, t, g->scale, gradient, eps);
+    PSLD_TRY(psld_source_predict(g->base, states, eps));
+    PSLD_TRY(psld_classifier_evaluate(g->classifier, states, labels, NULL, gradient));
+    return psld_eps_add_gradient(&g->recipe, states, g->scale, gradient, eps);
 }
 
-static psld_status predict_guided(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_guided(void *user, const psld_states *states, double *eps)
 {
     guided *g = user;
     psld_workspace *memory = psld_workspace_take(&g->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = predict_with(g, memory, n, dim, z, t, eps);
+    psld_status status = add_guidance(g, memory, states, eps);
     psld_workspace_give(&g->workspaces, memory);
     return status;
 }

@@ -409,36 +409,35 @@ static psld_status ask_with(question *asked, psld_workspace *memory, size_t n, c
     return PSLD_OK;
 }
 
-static psld_status ask(exact_score *score, size_t n, size_t dim, const double *t, question asked)
+static psld_status ask(exact_score *score, const psld_states *states, question asked)
 {
-    if (dim != score->mixture->dim)
-        return psld_fail(PSLD_BAD_ARGUMENT, "mixture: states have %zu dimensions, the mixture %zu", dim,
+    if (states->dim != score->mixture->dim)
+        return psld_fail(PSLD_BAD_ARGUMENT, "mixture: states have %zu dimensions, the mixture %zu", states->dim,
                          score->mixture->dim);
     psld_workspace *memory = psld_workspace_take(&score->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
     asked.score = score;
-    psld_status status = ask_with(&asked, memory, n, t);
+    asked.z = states->z;
+    psld_status status = ask_with(&asked, memory, states->n, states->t);
     psld_workspace_give(&score->workspaces, memory);
     return status;
 }
 
-static psld_status predict_exactly(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_exactly(void *user, const psld_states *states, double *eps)
 {
-    return ask(user, n, dim, t, (question){.answer = answer_score, .z = z, .eps = eps});
+    return ask(user, states, (question){.answer = answer_score, .eps = eps});
 }
 
-static psld_status differentiate_exactly(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                         const double *weight, double *eps, double *grad_z)
+static psld_status differentiate_exactly(void *user, const psld_states *states, const double *weight, double *eps,
+                                         double *grad_z)
 {
-    return ask(user, n, dim, t,
-               (question){.answer = answer_gradient, .z = z, .weight = weight, .eps = eps, .grad_z = grad_z});
+    return ask(user, states, (question){.answer = answer_gradient, .weight = weight, .eps = eps, .grad_z = grad_z});
 }
 
-static psld_status classify_exactly(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                    const int32_t *label, double *log_p, double *grad_z)
+static psld_status classify_exactly(void *user, const psld_states *states, const int32_t *label, double *log_p,
+                                    double *grad_z)
 {
-    return ask(user, n, dim, t,
-               (question){.answer = answer_component, .z = z, .label = label, .log_p = log_p, .grad_z = grad_z});
+    return ask(user, states, (question){.answer = answer_component, .label = label, .log_p = log_p, .grad_z = grad_z});
 }
 
 static void release_score(void *user)

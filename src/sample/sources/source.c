@@ -36,21 +36,6 @@ psld_status psld_source_check(const psld_source *source, const psld_recipe *reci
     return psld_layout_check(&source->layout, "score source", recipe);
 }
 
-psld_status psld_source_callback(psld_score_fn predict, void *user, psld_source **source)
-{
-    return psld_source_callback_gradient(predict, NULL, user, source);
-}
-
-psld_status psld_source_callback_gradient(psld_score_fn predict, psld_score_gradient_fn gradient, void *user,
-                                          psld_source **source)
-{
-    *source = NULL;
-    if (!predict) return psld_fail(PSLD_BAD_ARGUMENT, "score source: expected a callback, found NULL");
-    PSLD_TRY(psld_source_create(NULL, predict, NULL, user, source));
-    (*source)->gradient = gradient;
-    return PSLD_OK;
-}
-
 void psld_source_free(psld_source *source)
 {
     if (!source) return;
@@ -58,11 +43,12 @@ void psld_source_free(psld_source *source)
     psld_release(source);
 }
 
-psld_status psld_source_predict(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
-                                double *eps)
+psld_status psld_source_predict(psld_source *source, const psld_states *states, double *eps)
 {
+    psld_states own;
+    PSLD_TRY(psld_states_read(states, &own));
     uint64_t before = psld_fail_count();
-    return psld_fail_callback("score", before, source->predict(source->user, n, dim, z, t, eps));
+    return psld_fail_callback("score", before, source->predict(source->user, &own, eps));
 }
 
 int psld_source_has_gradient(const psld_source *source)
@@ -70,10 +56,12 @@ int psld_source_has_gradient(const psld_source *source)
     return source->gradient != NULL;
 }
 
-psld_status psld_source_gradient(psld_source *source, size_t n, size_t dim, const double *z, const double *t,
-                                 const double *weight, double *eps, double *grad_z)
+psld_status psld_source_gradient(psld_source *source, const psld_states *states, const double *weight, double *eps,
+                                 double *grad_z)
 {
+    psld_states own;
     if (!source->gradient) return psld_fail(PSLD_BAD_ARGUMENT, "this score source cannot be differentiated");
+    PSLD_TRY(psld_states_read(states, &own));
     uint64_t before = psld_fail_count();
-    return psld_fail_callback("gradient", before, source->gradient(source->user, n, dim, z, t, weight, eps, grad_z));
+    return psld_fail_callback("gradient", before, source->gradient(source->user, &own, weight, eps, grad_z));
 }

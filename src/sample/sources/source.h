@@ -4,6 +4,7 @@
 #define PSLD_SAMPLE_SOURCE_H
 
 #include "sample/sources/layout.h"
+#include "sample/sources/states.h"
 
 struct psld_source {
     psld_score_fn predict;

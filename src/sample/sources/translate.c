@@ -153,56 +153,58 @@ static void collect_gradient(const translation *tr, const rooms *room, const phr
         }
 }
 
-/* n states at one time; `weight` NULL: eps alone. */
-static psld_status translate_run(const translation *tr, const rooms *room, size_t n, size_t dim, const double *z,
-                                 double t, const double *weight, double *eps, double *grad_z)
+/* States of one time; `weight` NULL: eps alone. */
+static psld_status translate_time(const translation *tr, const rooms *room, const psld_states *states,
+                                  const double *weight, double *eps, double *grad_z)
 {
     phrase p;
-    PSLD_TRY(plan_phrase(tr, t, &p));
-    move_states(tr, &p, n, dim, z, room->z);
+    size_t n = states->n, dim = states->dim;
+    psld_states known = psld_states_replace(states, room->z, room->t);
+    PSLD_TRY(plan_phrase(tr, states->t[0], &p));
+    move_states(tr, &p, n, dim, states->z, room->z);
     for (size_t i = 0; i < n; i++) room->t[i] = p.t;
     if (weight) {
         weigh(room, &p, n, dim, weight);
-        PSLD_TRY(psld_source_gradient(tr->base, n, dim, room->z, room->t, room->weight, room->eps, room->grad));
+        PSLD_TRY(psld_source_gradient(tr->base, &known, room->weight, room->eps, room->grad));
         collect_gradient(tr, room, &p, n, dim, weight, grad_z);
     } else {
-        PSLD_TRY(psld_source_predict(tr->base, n, dim, room->z, room->t, room->eps));
+        PSLD_TRY(psld_source_predict(tr->base, &known, room->eps));
     }
     if (!eps) return PSLD_OK;
     psld_denoiser_apply(&p.known, n, dim, room->z, room->eps, room->x);
-    psld_denoiser_eps(&p.wanted, n, dim, z, room->x, eps);
+    psld_denoiser_eps(&p.wanted, n, dim, states->z, room->x, eps);
     return PSLD_OK;
 }
 
-static psld_status translate_all(const translation *tr, psld_workspace *memory, size_t n, size_t dim, const double *z,
-                                 const double *t, const double *weight, double *eps, double *grad_z)
+static psld_status translate_all(const translation *tr, psld_workspace *memory, const psld_states *states,
+                                 const double *weight, double *eps, double *grad_z)
 {
     rooms room;
-    size_t state = (size_t)tr->wanted.spec.k * dim, predicted = (size_t)tr->wanted.predicted * dim;
-    PSLD_TRY(make_rooms(tr, memory, n, dim, &room));
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        for (end = begin + 1; end < n && t[end] == t[begin];) end++;
-        PSLD_TRY(translate_run(tr, &room, end - begin, dim, z + begin * state, t[begin],
-                               weight ? weight + begin * predicted : NULL, eps ? eps + begin * predicted : NULL,
-                               grad_z ? grad_z + begin * state : NULL));
+    size_t dim = states->dim, state = (size_t)tr->wanted.spec.k * dim, predicted = (size_t)tr->wanted.predicted * dim;
+    PSLD_TRY(make_rooms(tr, memory, states->n, dim, &room));
+    for (size_t begin = 0, end; begin < states->n; begin = end) {
+        end = psld_states_same_time(states, begin);
+        psld_states part = psld_states_part(states, begin, end, state);
+        PSLD_TRY(translate_time(tr, &room, &part, weight ? weight + begin * predicted : NULL,
+                                eps ? eps + begin * predicted : NULL, grad_z ? grad_z + begin * state : NULL));
     }
     return PSLD_OK;
 }
 
-static psld_status differentiate(void *user, size_t n, size_t dim, const double *z, const double *t,
-                                 const double *weight, double *eps, double *grad_z)
+static psld_status differentiate_translation(void *user, const psld_states *states, const double *weight, double *eps,
+                                             double *grad_z)
 {
     translation *tr = user;
     psld_workspace *memory = psld_workspace_take(&tr->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = translate_all(tr, memory, n, dim, z, t, weight, eps, grad_z);
+    psld_status status = translate_all(tr, memory, states, weight, eps, grad_z);
     psld_workspace_give(&tr->workspaces, memory);
     return status;
 }
 
-static psld_status predict(void *user, size_t n, size_t dim, const double *z, const double *t, double *eps)
+static psld_status predict_translation(void *user, const psld_states *states, double *eps)
 {
-    return differentiate(user, n, dim, z, t, NULL, eps, NULL);
+    return differentiate_translation(user, states, NULL, eps, NULL);
 }
 
 /* What the base knows, whether the walk can begin there, and the earliest time it can be asked for. */
@@ -237,8 +239,8 @@ psld_status psld_source_translate(psld_source *base, const psld_recipe *known, c
         release_translation(tr);
         return status;
     }
-    PSLD_TRY(psld_source_create(recipe, predict, release_translation, tr, source));
-    if (psld_source_has_gradient(base)) (*source)->gradient = differentiate;
+    PSLD_TRY(psld_source_create(recipe, predict_translation, release_translation, tr, source));
+    if (psld_source_has_gradient(base)) (*source)->gradient = differentiate_translation;
     (*source)->exact = 1; /* its eps is made of the kernel itself */
     (*source)->earliest = earliest;
     return PSLD_OK;
