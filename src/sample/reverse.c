@@ -5,7 +5,7 @@
 
 psld_status psld_reverse_predict_each(psld_reverse *reverse, size_t n, const double *z)
 {
-    size_t batch = reverse->options->batch, predicted = reverse->predicted * reverse->dim;
+    size_t batch = (size_t)reverse->options->batch, predicted = reverse->predicted * reverse->dim;
     for (size_t begin = 0; begin < n; begin += batch) {
         size_t now = n - begin < batch ? n - begin : batch;
         PSLD_TRY(psld_source_predict(reverse->source, now, reverse->dim, z + begin * reverse->k * reverse->dim,
