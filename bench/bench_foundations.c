@@ -65,9 +65,8 @@ static void bench_samplers(void)
         psld_source_mixture(mixture, recipe, &source) != PSLD_OK)
         exit(1);
     for (int i = 0; psld_sampler_at(i); i++) {
-        psld_sample_options options;
+        psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
         uint64_t nfe = 0;
-        psld_sample_defaults(&options);
         options.sampler = psld_sampler_at(i)->name;
         options.nfe = NFE;
         options.tolerance = 1e-3;

@@ -92,12 +92,11 @@ static void run_parts(rehearsal *r)
 
 static void walk(rehearsal *r)
 {
-    psld_sample_options o;
-    psld_sample_defaults(&o);
+    psld_sample_options o = PSLD_SAMPLE_DEFAULTS;
     o.sampler = r->sampler;
     o.nfe = r->steps;
     o.denoise = 0;
-    o.batch = r->n;
+    o.batch = (int)r->n;
     must(psld_sample(r->recipe, r->guided, &o, 0, r->n, r->dim, NULL, r->end, NULL));
 }
 

@@ -106,8 +106,7 @@ static double spread(const field *f, const double *z)
 
 static void walk(const field *f, const struct way *way, int nfe, size_t n, double *z)
 {
-    psld_sample_options o;
-    psld_sample_defaults(&o);
+    psld_sample_options o = PSLD_SAMPLE_DEFAULTS;
     o.sampler = way->sampler;
     o.grid = way->grid;
     o.order = way->order;

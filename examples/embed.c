@@ -16,13 +16,12 @@ int main(int argc, char **argv)
 {
     psld_model *model = NULL;
     psld_array *samples = NULL, *pixels = NULL;
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     uint64_t evaluations = 0;
     if (argc < 3) {
         fprintf(stderr, "usage: embed MODEL OUT.png [SEED]\n");
         return 2;
     }
-    psld_sample_defaults(&options);
     options.sampler = "sscs";
     options.nfe = 50;
     options.batch = 0; /* what suits the model */

@@ -10,8 +10,7 @@ enum { N = 2000 };
 static psld_status find_mean(const psld_recipe *recipe, psld_source *source, double *mean)
 {
     static double z[2 * N]; /* x and its momentum */
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.sampler = "ancestral";
     psld_status status = psld_sample(recipe, source, &options, 0, N, 1, NULL, z, NULL);
     *mean = 0;
@@ -75,9 +74,8 @@ static psld_status follow_flow(const psld_mixture *mixture, const psld_recipe *r
     const double x = 0.3;
     double log_p, z[2], back[2], mean, variance;
     psld_likelihood_options likelihood;
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_likelihood_defaults(&likelihood);
-    psld_sample_defaults(&options);
     options.sampler = "collapsed";
     options.nfe = 100;
     options.denoise = 0;

@@ -32,9 +32,8 @@ int main(void)
     enum { N = 4000 };
     psld_recipe *recipe = NULL;
     psld_source *source = NULL;
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     double *z = calloc(2 * N, sizeof *z), sum = 0;
-    psld_sample_defaults(&options);
     options.sampler = "sscs";
     options.nfe = 200;
     psld_status status = z ? psld_recipe_open("psld gamma=0.3 nu=3 m_inv=5 beta=[1, 12]", &recipe) : PSLD_NO_MEMORY;

@@ -11,8 +11,12 @@
  * Conventions
  *   - A function returns a psld_status; results come last and are set to NULL (or left alone) on failure.
  *     psld_error_text() then says in one line what went wrong.
- *   - Objects are opaque, made and freed in pairs; freeing NULL is harmless. Options are plain structs that a
- *     ..._defaults() function fills, so that later versions can add fields.
+ *   - Objects are opaque, made and freed in pairs; freeing NULL is harmless. Options, and results that a caller
+ *     allocates, are plain structs that begin with their size. Initialise each with its macro:
+ *     psld_sample_options options = PSLD_SAMPLE_DEFAULTS; Later versions add fields at the end; the library reads and
+ *     writes only what the size covers, and refuses a size that it does not know.
+ *   - What options leave unset the library chooses. Unset is NULL for texts and pointers and PSLD_UNSET for numbers; where
+ *     0 would make no sense, 0 is unset too. The macros leave everything unset.
  *   - Objects, arrays and results that a call asks for must be there: NULL is taken only where it is said what it means.
  *   - Matrices are k x k, row by row, position first. States are variable-major: all of x, then all of m_1, ...
  *   - The library never prints, never exits, never touches the environment or signal handlers.
@@ -64,7 +68,8 @@ PSLD_API const char *psld_text_nearest(const char *word, const char *const *word
 /* Makes a folder and those above it, unless they are there. */
 PSLD_API psld_status psld_folder_make(const char *path);
 
-#define PSLD_VERSION "0.1.0"
+#define PSLD_VERSION        "0.2.0"
+#define PSLD_VERSION_NUMBER 200 /* major * 10000 + minor * 100 + patch */
 /* The version of the library that runs; PSLD_VERSION is the one compiled against. */
 PSLD_API const char *psld_version(void);
 
@@ -85,6 +90,9 @@ typedef int (*psld_progress_fn)(void *user, uint64_t done, uint64_t total);
  * of its own; objects that work ahead in the background, open data and training, are not to be used in it. */
 PSLD_API psld_status psld_threads_set(int count);
 PSLD_API int psld_threads_get(void);
+
+/* A number in options that is left to the library. */
+#define PSLD_UNSET (-1)
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
@@ -463,35 +471,43 @@ typedef psld_status (*psld_watch_fn)(void *user, const psld_evaluation *evaluati
  * walked so many times, the state being noised back to where the stretch began: options.nfe is then that of one pass,
  * and what is reported that of all. */
 typedef struct psld_inpainting {
-    size_t images, each;        /* 1 and 1 by default */
+    size_t size;
+    int images, each;           /* unset: 1 and 1 */
     const double *x;            /* [images][dim]; what is unknown is not looked at */
     const unsigned char *known; /* [images][dim]: 1 where known */
-    int repeats, jump;          /* 1 and 1 */
+    int repeats, jump;          /* unset: 1 and 1 */
     int lagging;                /* 1: draw at the time that the step started from, as the paper's authors did */
+    int reserved;               /* 0 */
 } psld_inpainting;
 
-PSLD_API void psld_inpainting_defaults(psld_inpainting *inpainting);
+#define PSLD_INPAINTING_DEFAULTS                                                                           \
+    {                                                                                                      \
+        sizeof(psld_inpainting), PSLD_UNSET, PSLD_UNSET, NULL, NULL, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, 0 \
+    }
 
+/* What is not said is left to the library: then samples are those of the quality "normal". */
 typedef struct psld_sample_options {
-    const char *sampler; /* the name of a sampler: psld_sampler_at */
+    size_t size;
+    const char *sampler; /* the name of a sampler: psld_sampler_at; NULL: that of the quality "normal" */
     const char *grid;    /* of psld_grid_at, or falling times from 1 on: "1,0.5,0.1,0.001"; NULL: what suits
                               the sampler; unused by adaptive samplers */
-    double rho;          /* of the grid of that name */
-    int nfe;             /* evaluations of the score a sample, the last denoising step included; 0: what suits */
-    int order;           /* of samplers that have a choice; 0: what suits */
-    double eta;          /* ancestral: its noise, from 0 (none) to 1 (that of the reverse process, below 0 too) */
+    double rho;          /* of the grid of that name; unset: 7 */
+    int nfe;             /* evaluations of the score per sample, the last denoising step included; unset: what suits */
+    int order;           /* of samplers that have a choice; unset: what suits */
+    double eta;          /* ancestral: its noise, from 0 (none) to 1 (that of the reverse process); unset: 1 */
     double detail;       /* samplers that extrapolate clean data: noise far below this does not change them any more, in
-                              the units of the data; below 0: what suits */
-    double tolerance;    /* adaptive samplers: relative and absolute */
-    double eps;          /* where the walk ends; the denoising step goes from here to 0 */
-    double end_sigma;    /* if above 0: end where the effective noise is this, whatever eps is */
-    int denoise;         /* 0: no last step; its evaluation goes to the walk */
-    double clip;         /* if above 0: the largest absolute value of clean data, see psld_source_clip */
-    double threshold;    /* and its quantile; 0: plain clipping */
-    int corrector;       /* Langevin steps after each step of the walk */
-    double corrector_size; /* their size, in (0, 1]: 1 forgets the noise altogether */
-    size_t ode_group;      /* adaptive samplers choose their step for this many consecutive samples at once */
-    size_t batch;          /* states a call of the source; results do not depend on it */
+                              the units of the data; 0: all of it does; unset: what suits */
+    double tolerance;    /* adaptive samplers: relative and absolute; unset: 1e-5 */
+    double eps;          /* where the reverse process ends; the denoising step goes from here to 0. Unset: 1e-3, or
+                              what the sampler's end_sigma says */
+    double end_sigma;    /* end where the effective noise is this, whatever eps is; unset: at eps */
+    double clip;         /* the largest absolute value of clean data, see psld_source_clip; unset: none */
+    double threshold;    /* and its quantile; unset: plain clipping */
+    int denoise;         /* 0: no last step; its evaluation goes to the steps before; unset: 1 */
+    int corrector;       /* Langevin steps after each step; unset: 0 */
+    double corrector_size; /* their size, in (0, 1]: 1 forgets the noise altogether; unset: 0.05 */
+    int ode_group; /* adaptive samplers choose their step for this many consecutive samples at once; unset: 16 */
+    int batch;     /* states per call of the source; results do not depend on it; unset: what suits */
     uint64_t seed;
     psld_noise_fn noise; /* NULL: the generator */
     void *noise_user;
@@ -502,8 +518,13 @@ typedef struct psld_sample_options {
     const psld_inpainting *inpainting; /* NULL: nothing is known */
 } psld_sample_options;
 
-/* em, its grid (quadratic) and evaluations (250), tolerance 1e-5, eps 1e-3, denoising, batch 1024, groups of 16. */
-PSLD_API void psld_sample_defaults(psld_sample_options *options);
+/* clang-format off */
+#define PSLD_SAMPLE_DEFAULTS { \
+    sizeof(psld_sample_options), NULL, NULL, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, \
+    PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, 0, \
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+/* clang-format on */
+
 /* Budgets, and what each stands for. */
 typedef struct psld_quality_info {
     const char *name, *summary;
@@ -513,11 +534,11 @@ typedef struct psld_quality_info {
 } psld_quality_info;
 PSLD_API const psld_quality_info *psld_quality_at(int index);
 PSLD_API const psld_quality_info *psld_quality_find(const char *name);
-/* What costs least for a quality: sets the sampler, and grid, nfe, eta and eps where they are open (NULL, 0, below 0).
- * The walk ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
+/* What costs least for a quality: sets the sampler, and grid, nfe, eta and eps where they are unset. The reverse process
+ * ends at t = 1e-3, or before where the effective noise falls below 0.01, which no 8-bit picture shows. */
 PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options);
-/* Checks options and fills in those that are left open (grid, nfe, order, detail, and eps by end_sigma), as sampling
- * itself does: to know them before. */
+/* Checks options and fills in those that are unset, as sampling itself does: to know them before. The batch stays unset:
+ * what suits depends on the model. */
 PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);
 
 /* What a sampler is and can do. */
@@ -637,7 +658,7 @@ PSLD_API psld_status psld_model_trained(const psld_model *model, uint64_t *steps
 
 /* Draws the samples first ... first + count - 1 of options->seed (see psld_sample): *x is float32 [count, channels, ...],
  * or with `state` whole states, [count, k * channels, ...]. `start`, if not NULL, has the states to begin with, of that
- * shape and any type. An options->batch of 0 is psld_model_batch. */
+ * shape and any type. An unset batch is psld_model_batch. */
 PSLD_API psld_status psld_model_sample(psld_model *model, const psld_sample_options *options, uint64_t first,
                                        size_t count, const psld_array *start, int state, psld_array **x, uint64_t *nfe);
 /* The same for more samples than memory holds, or to have some while others are drawn: `take` is given each batch when

@@ -75,9 +75,8 @@ static int demo_report(void *user, uint64_t done, uint64_t total)
 
 static psld_status demo_draw(demo *d, int recipe, int sampler, int budget, uint64_t *nfe)
 {
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_source *source = NULL;
-    psld_sample_defaults(&options);
     options.sampler = sampler_names[sampler];
     options.grid = "uniform";
     options.nfe = budgets[budget];

@@ -29,9 +29,9 @@ static psld_status hide_unknown_pixels(inpaint_job *job)
 static void inpaint_describe(const inpaint_request *r, inpaint_job *job, size_t each)
 {
     psld_inpainting *p = &job->inpainting;
-    psld_inpainting_defaults(p);
-    p->images = job->x->shape[0];
-    p->each = each;
+    *p = (psld_inpainting)PSLD_INPAINTING_DEFAULTS;
+    p->images = (int)job->x->shape[0];
+    p->each = (int)each;
     p->x = job->x->data;
     p->known = job->known->data;
     p->lagging = strcmp(r->method, "authors") == 0;

@@ -68,7 +68,7 @@ size_t sample_group(const sample_job *job)
 {
     const psld_sample_options *o = &job->sampling.options;
     if (!sampling_is_adaptive(o->sampler)) return 1;
-    return o->ode_group < job->n ? o->ode_group : job->n;
+    return (size_t)o->ode_group < job->n ? (size_t)o->ode_group : job->n;
 }
 
 void sample_share(const sample_job *job, size_t *begin, size_t *end)

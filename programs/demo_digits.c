@@ -27,17 +27,15 @@ static void picture_name(const struct drawn *d, char name[64])
 
 static psld_status draw_digits(psld_model *model, struct drawn *d, const char *folder)
 {
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_array *x = NULL, *pixels = NULL;
     cli_progress progress;
     char name[64], what[64];
     snprintf(what, sizeof what, "digits, %s", d->sampler);
     picture_name(d, name);
-    psld_sample_defaults(&options);
     options.sampler = d->sampler;
     if (d->nfe) options.nfe = d->nfe;
     options.tolerance = 1e-2;
-    options.batch = 0;
     cli_progress_begin(&progress, what);
     options.progress = cli_progress_report;
     options.progress_user = &progress;

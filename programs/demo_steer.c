@@ -59,8 +59,7 @@ static psld_status open_models(void)
     steered.k = (size_t)psld_recipe_get(psld_model_recipe(steered.model))->k;
     steered.states = malloc(CLASSES * steered.k * steered.dim * sizeof *steered.states);
     if (!steered.states) return cli_bad_input("out of memory");
-    psld_sample_defaults(&steered.options);
-    steered.options.eps = 0; /* by quality */
+    steered.options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     status = psld_sample_quality(psld_model_recipe(steered.model), "normal", &steered.options);
     return status == PSLD_OK ? psld_array_create(PSLD_F32, 4, row, &steered.row) : status;
 }
@@ -111,7 +110,7 @@ static psld_status demo_draw_classes(const char *folder)
 /* The row's digit SHOWN, what is left of it when its lower half is hidden, and completions. */
 static psld_status complete_digits(double *x, unsigned char *known)
 {
-    psld_inpainting inpainting;
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     psld_sample_options options = steered.options;
     const float *digit = (const float *)steered.row->data + SHOWN * steered.dim;
     double began = cli_seconds();
@@ -119,7 +118,6 @@ static psld_status complete_digits(double *x, unsigned char *known)
         x[j] = (double)digit[j];
         known[j] = j < steered.dim / 2;
     }
-    psld_inpainting_defaults(&inpainting);
     inpainting.x = x;
     inpainting.known = known;
     inpainting.repeats = 5;

@@ -37,12 +37,10 @@ static psld_status fresh_data(uint64_t first, double points[2 * POINTS])
 
 static psld_status demo_draw_points(double points[2 * POINTS])
 {
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_array *x = NULL;
-    psld_sample_defaults(&options);
     options.sampler = "sscs";
     options.nfe = 50;
-    options.batch = 0;
     psld_status status =
         psld_model_sample(psld_training_model(learned.training), &options, 0, POINTS, NULL, 0, &x, NULL);
     for (size_t i = 0; i < 2 * POINTS && status == PSLD_OK; i++) points[i] = (double)((const float *)x->data)[i];

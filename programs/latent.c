@@ -8,10 +8,9 @@ void latent_defaults(latent_request *request)
 {
     psld_model_defaults(&request->model.options);
     request->model.weak = "none";
-    psld_sample_defaults(&request->options);
+    request->options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     request->options.sampler = LATENT_SAMPLER;
     request->options.nfe = LATENT_NFE;
-    request->options.batch = 0;
 }
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */

@@ -61,7 +61,7 @@ static psld_status measure_sampling(const sample_job *job, estimate *e)
     int steps = 1 + options.corrector;
     options.progress = NULL;
     if (sampling_is_adaptive(options.sampler)) options.sampler = "euler-ode";
-    e->batch = options.batch < job->n ? options.batch : job->n;
+    e->batch = (size_t)options.batch < job->n ? (size_t)options.batch : job->n;
     psld_status status = measure_once(job, options, steps + 2, e->batch, &e->each, &seconds);
     for (int i = 0; i < 2 && status == PSLD_OK && seconds < 1; i++) {
         status = measure_once(job, options, 4 * steps + 3, e->batch, &each, &seconds);

@@ -40,7 +40,7 @@ static json_t *describe_request(const sample_job *job)
     json_object_set_new(d, "sampler", json_string(o->sampler));
     if (adaptive) {
         json_object_set_new(d, "tol", json_real(o->tolerance));
-        json_object_set_new(d, "ode-group", json_integer((json_int_t)o->ode_group));
+        json_object_set_new(d, "ode-group", json_integer(o->ode_group));
     } else {
         json_object_set_new(d, "grid", json_string(o->grid));
         json_object_set_new(d, "nfe", json_integer(o->nfe));

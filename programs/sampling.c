@@ -37,7 +37,7 @@ psld_status sampling_choose(const sampling_request *s, const psld_model *model, 
     const psld_recipe *recipe = psld_model_recipe(model);
     psld_status status = PSLD_OK;
     *options = s->options;
-    if (options->batch == 0) options->batch = psld_model_batch(model);
+    if (options->batch == 0) options->batch = (int)psld_model_batch(model);
     if (!s->sampler) status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }

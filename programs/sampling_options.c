@@ -179,10 +179,9 @@ const char *sampling_qualities(void)
 void sampling_defaults(sampling_request *s)
 {
     memset(s, 0, sizeof *s);
-    psld_sample_defaults(&s->options);
+    s->options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     psld_model_defaults(&s->model.options);
     s->quantize = "round";
-    s->ode_group = 16;
 }
 
 int sampling_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **words,
@@ -227,20 +226,20 @@ int sampling_check(const cli_command *command, sampling_request *s)
     if (exit_code != EXIT_DONE) return exit_code;
     if (s->sampler && strcmp(s->sampler, psld_quality_find("normal")->sampler) == 0)
         s->sampler = NULL; /* what is taken anyway */
-    if (s->eps != 0 && s->options.end_sigma != 0)
+    if (s->eps != 0 && s->options.end_sigma > 0)
         return cli_wrong_usage(command, "--eps and --end-sigma both choose the end of sampling; give one of them");
     if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))
         return cli_wrong_usage(command, "--eta: expected a number from 0 to 1, found \"%s\"", s->eta);
     if (s->detail && (cli_numbers(s->detail, &s->options.detail, 1) != 1 || s->options.detail < 0))
         return cli_wrong_usage(command, "--detail: expected a number from 0 on, found \"%s\"", s->detail);
     if (s->sampler) s->options.sampler = s->sampler;
-    if (!s->sampler || s->eps != 0) s->options.eps = s->eps;
-    if (s->tolerance != 0) s->options.tolerance = s->tolerance;
+    s->options.eps = s->eps;
+    s->options.tolerance = s->tolerance;
     s->options.nfe = option_as_int(s->nfe);
     s->options.order = option_as_int(s->order);
     s->options.corrector = option_as_int(s->corrector);
-    s->options.batch = (size_t)s->batch;
-    s->options.ode_group = (size_t)s->ode_group;
+    s->options.batch = option_as_int(s->batch);
+    s->options.ode_group = option_as_int(s->ode_group);
     return EXIT_DONE;
 }
 

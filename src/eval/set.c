@@ -158,14 +158,16 @@ psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_o
 psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
                            psld_set **set)
 {
+    psld_sample_options own;
     *set = NULL;
+    PSLD_TRY(psld_sample_options_read(options, &own));
     if (psld_model_kind_of(model) == PSLD_CLASSIFIER)
         return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample of the model");
     psld_set *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     made->model = model;
-    made->sampling = *options;
+    made->sampling = own;
     made->floor = floor;
     made->count = count;
     made->rank = psld_model_shape(model, made->shape);
@@ -235,7 +237,7 @@ static psld_status keep_samples(psld_set *set, const psld_array *x, size_t n)
 size_t psld_set_batch(const psld_set *set)
 {
     size_t about = set->kind == PSLD_SET_ROWS ? 64 * DRAW_AT_ONCE : DRAW_AT_ONCE;
-    return psld_batch_size((size_t)set->count, about, set->sampling.ode_group);
+    return psld_batch_size((size_t)set->count, about, (size_t)set->sampling.ode_group);
 }
 
 /* Draws what is missing up to `end`. */

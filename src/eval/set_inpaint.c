@@ -117,8 +117,9 @@ psld_status psld_set_next_inpainting(psld_set *set, size_t n, psld_inpainting *i
     for (size_t i = 0; status == PSLD_OK && i < n * set->size; i++) set->x[i] = (double)pixels[i] / 127.5 - 1;
     psld_release(pixels);
     if (status == PSLD_OK && set->masks) status = show_masks(set, n);
-    psld_inpainting_defaults(inpainting);
-    inpainting->images = psld_set_batch(set); /* sample s continues image s modulo this: pieces begin at multiples */
+    *inpainting = (psld_inpainting)PSLD_INPAINTING_DEFAULTS;
+    inpainting->images =
+        (int)psld_set_batch(set); /* sample s continues image s modulo this: pieces begin at multiples */
     inpainting->x = set->x;
     inpainting->known = set->visible;
     inpainting->lagging = set->lagging;

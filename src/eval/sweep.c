@@ -218,13 +218,13 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 static psld_status add_sampler(psld_sweep *s, size_t model, const char *process, const char *text,
                                psld_sweep_cell *cells)
 {
-    psld_sample_options said = {0};
+    psld_sample_options said = PSLD_SAMPLE_DEFAULTS;
     if (psld_sample_options_parse(text, &said) != PSLD_OK) return psld_fail_in(PSLD_BAD_INPUT, "%s", s->path);
     const psld_sampler_info *sampler = psld_sampler_find(said.sampler);
     const texts alone = {1, {said.grid ? said.grid : sampler->grid}};
     int adaptive = sampler->adaptive;
     const texts *grids = adaptive || said.grid || s->grids.count == 0 ? &alone : &s->grids;
-    const numbers own = {1, {said.nfe}}, *budgets = adaptive ? &s->tolerances : said.nfe ? &own : &s->nfe;
+    const numbers own = {1, {said.nfe}}, *budgets = adaptive ? &s->tolerances : said.nfe > 0 ? &own : &s->nfe;
     if (budgets->count == 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: sampler %s needs %s", s->path, text, adaptive ? "tolerances" : "nfe");
     for (size_t grid = 0; grid < grids->count; grid++)
@@ -274,13 +274,13 @@ static psld_status open_model(psld_sweep *s, size_t index)
 
 static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
 {
-    psld_sample_defaults(sampling);
+    *sampling = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
+    sampling->eps = 1e-3; /* the same for all samplers, so that their results compare */
     PSLD_TRY(psld_sample_options_parse(cell->sampler, sampling));
     if (cell->grid) sampling->grid = cell->grid;
     if (cell->nfe) sampling->nfe = cell->nfe;
     if (cell->tolerance > 0) sampling->tolerance = cell->tolerance;
     sampling->seed = cell->seed;
-    sampling->batch = 0;
     return PSLD_OK;
 }
 
@@ -294,7 +294,6 @@ static psld_status check_cell(const psld_sweep *s, size_t index)
     if (!s->data && !psld_model_mixture(s->model))
         return psld_fail(PSLD_BAD_INPUT, "%s: data is missing: only exact models know their own", s->path);
     PSLD_TRY(sampling_of(cell, &sampling));
-    sampling.batch = psld_model_batch(s->model);
     psld_status status = psld_sample_check(psld_model_recipe(s->model), psld_model_source(s->model), &sampling);
     if (status == PSLD_OK) return PSLD_OK;
     return psld_fail_in(status == PSLD_BAD_ARGUMENT ? PSLD_BAD_INPUT : status, "%s: %s", s->path, cell->sampler);
@@ -533,15 +532,14 @@ psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn pro
 
 psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds)
 {
-    psld_sample_options sampling;
+    psld_sample_options sampling = PSLD_SAMPLE_DEFAULTS;
     psld_array *x;
     uint64_t nfe;
     PSLD_TRY(check_index(sweep, index));
     PSLD_TRY(open_model(sweep, index));
     size_t batch = psld_model_batch(sweep->model);
-    psld_sample_defaults(&sampling);
+    sampling.sampler = "em";
     sampling.nfe = ESTIMATE_NFE;
-    sampling.batch = 0;
     if ((uint64_t)batch > (uint64_t)sweep->number) batch = (size_t)sweep->number;
     double began = psld_seconds();
     PSLD_TRY(psld_model_sample(sweep->model, &sampling, 0, batch, NULL, 0, &x, &nfe));

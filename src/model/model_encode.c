@@ -1,6 +1,8 @@
 /* Data of a model to states at t = 1: arrays in, arrays out. */
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "model/model.h"
+#include "sample/options.h"
 
 static psld_status create_states(const psld_model *model, size_t n, psld_array **z)
 {
@@ -12,15 +14,16 @@ static psld_status create_states(const psld_model *model, size_t n, psld_array *
 psld_status psld_model_encode(psld_model *model, const psld_sample_options *options, uint64_t first,
                               const psld_array *x, psld_array **z, uint64_t *nfe)
 {
-    psld_sample_options own = *options;
+    psld_sample_options own;
     psld_array *data = NULL;
     size_t dim = psld_model_size(model), n = x->rank ? x->shape[0] : 0;
     *z = NULL;
+    PSLD_TRY(psld_sample_options_read(options, &own));
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (n < 1 || x->count != n * dim)
         return psld_fail(PSLD_BAD_ARGUMENT, "data: expected samples of %zu numbers, found %zu numbers in all", dim,
                          x->count);
-    if (own.batch == 0) own.batch = psld_model_batch(model);
+    PSLD_FILL_ZERO(own.batch, (int)psld_model_batch(model));
     size_t numbers = n * dim * (size_t)model->recipe->spec.k;
     double *states = psld_alloc(numbers, sizeof *states);
     psld_status status = states ? psld_array_convert(x, PSLD_F64, &data) : PSLD_NO_MEMORY;

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "model/model.h"
 #include "sample/options.h"
 #include "sample/sample.h"
 
 typedef struct drawing {
     psld_model *model;
-    psld_sample_options options; /* the caller's, but for the batch and the progress */
-    const psld_sample_options *asked;
+    psld_sample_options options, asked; /* the caller's; in `options` batch and progress are those of one batch */
     uint64_t first;
     size_t count, before; /* samples asked for; those of the batches before */
     size_t dim, k, batch;
@@ -33,7 +33,7 @@ static int report_whole(void *user, uint64_t done, uint64_t total)
 {
     const drawing *d = user;
     uint64_t each = total / batch_now(d); /* units a sample */
-    return d->asked->progress(d->asked->progress_user, d->before * each + done, d->count * each);
+    return d->asked.progress(d->asked.progress_user, d->before * each + done, d->count * each);
 }
 
 static psld_status take_start(drawing *d, const psld_array *start)
@@ -57,9 +57,9 @@ static psld_status prepare(drawing *d, const psld_array *start, int state)
 {
     d->dim = psld_model_size(d->model);
     d->k = (size_t)d->model->recipe->spec.k;
-    if (d->options.batch == 0) d->options.batch = psld_model_batch(d->model);
-    d->batch = psld_batch_size(d->count, d->options.batch, d->options.ode_group);
-    if (d->asked->progress) d->options.progress = report_whole, d->options.progress_user = d;
+    PSLD_FILL_ZERO(d->options.batch, (int)psld_model_batch(d->model));
+    d->batch = psld_batch_size(d->count, (size_t)d->options.batch, (size_t)d->options.ode_group);
+    if (d->asked.progress) d->options.progress = report_whole, d->options.progress_user = d;
     if (start) PSLD_TRY(take_start(d, start));
     PSLD_TRY(create_samples(d->model, d->batch, state ? d->k : 1, &d->piece));
     d->states = psld_alloc(d->batch, d->k * d->dim * sizeof(double));
@@ -89,7 +89,9 @@ static psld_status hand_over(const drawing *d, psld_samples_fn take, void *user)
 psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
                             const psld_array *start, int state, psld_samples_fn take, void *user, uint64_t *nfe)
 {
-    drawing d = {.model = model, .options = *options, .asked = options, .first = first, .count = count};
+    drawing d = {.model = model, .first = first, .count = count};
+    PSLD_TRY(psld_sample_options_read(options, &d.asked));
+    d.options = d.asked;
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
     if (!take) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
@@ -100,7 +102,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
         if (status == PSLD_OK) status = hand_over(&d, take, user);
         d.before += batch_now(&d);
     }
-    if (nfe && d.cost.groups) *nfe = psld_sample_nfe(options, &d.cost);
+    if (nfe && d.cost.groups) *nfe = psld_sample_nfe(&d.asked, &d.cost);
     psld_release(d.states);
     psld_array_free(d.piece);
     psld_array_free(d.start);

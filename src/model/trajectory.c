@@ -5,7 +5,9 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "model/model.h"
+#include "sample/options.h"
 #include "sample/sources/denoiser.h"
 
 struct psld_trajectory {
@@ -96,15 +98,17 @@ static psld_status keep_evaluation(void *user, const psld_evaluation *evaluation
 static double end_of(const psld_recipe *recipe, const psld_sample_options *options)
 {
     psld_sample_options complete = *options;
-    if (complete.batch == 0) complete.batch = 1; /* the model fills it in */
     return psld_sample_complete(recipe, &complete) == PSLD_OK ? complete.eps : options->eps;
 }
 
 void psld_trajectory_watch(psld_trajectory *trajectory, psld_sample_options *options)
 {
-    trajectory->end = end_of(trajectory->model->recipe, options);
-    options->watch = keep_evaluation;
-    options->watch_user = trajectory;
+    psld_sample_options own;
+    if (psld_sample_options_copy(options, &own) != PSLD_OK) return; /* sampling will refuse them */
+    trajectory->end = end_of(trajectory->model->recipe, &own);
+    own.watch = keep_evaluation;
+    own.watch_user = trajectory;
+    psld_sized_write(options, &own);
 }
 
 const psld_array *psld_trajectory_frames(const psld_trajectory *trajectory)

@@ -209,9 +209,10 @@ static psld_status reverse_paths(const recipe_page *page, psld_panel *panel, siz
 {
     double z[PSLD_MAX_K], eps[PSLD_MAX_K], t, horizontal[PATH_POINTS], vertical[PATH_POINTS];
     const psld_recipe *recipe = page->recipes[r];
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     uint64_t sample;
-    psld_sample_defaults(&options);
+    options.eps = 1e-3;
+    options.batch = 1;
     psld_reverse reverse = {.recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 1, .count = 1};
     reverse.predicted = (size_t)recipe->predicted;
     reverse.z = z;

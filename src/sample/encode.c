@@ -36,18 +36,21 @@ static psld_status draw_encoding(const psld_recipe *recipe, int exact, double t,
 psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                         uint64_t first, size_t count, size_t dim, const double *x, double *z, uint64_t *nfe)
 {
-    psld_sample_options upwards = *options, resolved;
+    psld_sample_options upwards;
+    psld_sample_resolved resolved;
     psld_sample_cost cost = {0};
     psld_schedule schedule = {.upward = 1};
+    PSLD_TRY(psld_sample_options_read(options, &upwards));
     upwards.denoise = 0;
     upwards.corrector = 0;
     upwards.inpainting = NULL;
     PSLD_TRY(psld_sample_resolve(recipe, &upwards, &schedule.sampler, &resolved));
     if (!schedule.sampler->info.reversible)
         return psld_fail(PSLD_BAD_ARGUMENT, "sampler: %s cannot go from data to noise", schedule.sampler->info.name);
-    PSLD_TRY(psld_sample_check_call(recipe, source, &resolved, count, dim));
-    PSLD_TRY(draw_encoding(recipe, source->exact, resolved.eps, resolved.seed, first, count, dim, x, z));
-    PSLD_TRY(psld_sample_along(recipe, source, &resolved, &schedule, first, count, dim, z, z, &cost));
-    if (nfe) *nfe = psld_sample_nfe(&resolved, &cost);
+    PSLD_TRY(psld_sample_check_call(recipe, source, &resolved.options, count, dim));
+    PSLD_TRY(
+        draw_encoding(recipe, source->exact, resolved.options.eps, resolved.options.seed, first, count, dim, x, z));
+    PSLD_TRY(psld_sample_along(recipe, source, &resolved.options, &schedule, first, count, dim, z, z, &cost));
+    if (nfe) *nfe = psld_sample_nfe(&resolved.options, &cost);
     return PSLD_OK;
 }

@@ -3,21 +3,51 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sized.h"
+#include "sample/inverse/inpaint.h"
 #include "sample/time_grid.h"
 
-void psld_sample_defaults(psld_sample_options *options)
+#define LAST_TIME     1e-3
+#define DEFAULT_BATCH 1024
+
+/* Fills in the numbers whose default depends on nothing. */
+static void fill_numbers(psld_sample_options *o)
 {
-    memset(options, 0, sizeof *options);
-    options->sampler = "em";
-    options->tolerance = 1e-5;
-    options->eps = 1e-3;
-    options->denoise = 1;
-    options->rho = 7;
-    options->eta = -1;
-    options->detail = -1;
-    options->corrector_size = 0.05;
-    options->ode_group = 16;
-    options->batch = 1024;
+    PSLD_FILL_ZERO(o->rho, 7);
+    PSLD_FILL_UNSET(o->nfe, 0);
+    PSLD_FILL_UNSET(o->order, 0);
+    PSLD_FILL_UNSET(o->eta, 1);
+    PSLD_FILL_ZERO(o->tolerance, 1e-5);
+    PSLD_FILL_UNSET(o->end_sigma, 0);
+    PSLD_FILL_UNSET(o->clip, 0);
+    PSLD_FILL_UNSET(o->threshold, 0);
+    PSLD_FILL_UNSET(o->denoise, 1);
+    PSLD_FILL_UNSET(o->corrector, 0);
+    PSLD_FILL_ZERO(o->corrector_size, 0.05);
+    PSLD_FILL_ZERO(o->ode_group, 16);
+}
+
+psld_status psld_sample_options_copy(const psld_sample_options *options, psld_sample_options *own)
+{
+    return PSLD_SIZED_READ(psld_sample_options, options, own, PSLD_SAMPLE_DEFAULTS);
+}
+
+psld_status psld_sample_options_read(const psld_sample_options *options, psld_sample_options *own)
+{
+    PSLD_TRY(psld_sample_options_copy(options, own));
+    fill_numbers(own);
+    return PSLD_OK;
+}
+
+psld_status psld_sample_end(const psld_recipe *recipe, const psld_sampler *sampler, double *eps)
+{
+    double end_sigma = sampler->info.end_sigma, sigma;
+    *eps = LAST_TIME;
+    if (!(end_sigma > 0)) return PSLD_OK;
+    PSLD_TRY(psld_recipe_sigma(recipe, LAST_TIME, &sigma));
+    if (sigma >= end_sigma) return PSLD_OK;
+    PSLD_TRY(psld_recipe_sigma(recipe, 1, &sigma));
+    return sigma > end_sigma ? psld_recipe_time(recipe, end_sigma, eps) : PSLD_OK;
 }
 
 enum { MAX_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
@@ -38,14 +68,15 @@ static psld_status check_numbers(const psld_sample_options *o)
 {
     if (o->nfe < 0 || o->nfe > MAX_EVALUATIONS)
         return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected 1 to %d, found %d", MAX_EVALUATIONS, o->nfe);
-    if (!(o->eps > 0 && o->eps < 1))
+    if (!(o->eps >= 0 && o->eps < 1) && o->eps != PSLD_UNSET)
         return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", o->eps);
     if (!(o->end_sigma >= 0) || !isfinite(o->end_sigma))
         return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: expected a positive number, found %g", o->end_sigma);
     if (!(o->rho >= 1 && o->rho <= 1000))
         return psld_fail(PSLD_BAD_ARGUMENT, "rho: expected a number from 1 to 1000, found %g", o->rho);
-    if (!(o->eta <= 1)) return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
-    if (!(o->detail <= 0 || (o->detail >= MIN_DETAIL && o->detail <= MAX_DETAIL)))
+    if (!(o->eta >= 0 && o->eta <= 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "eta: expected a number from 0 to 1, found %g", o->eta);
+    if (!(o->detail == 0 || o->detail == PSLD_UNSET || (o->detail >= MIN_DETAIL && o->detail <= MAX_DETAIL)))
         return psld_fail(PSLD_BAD_ARGUMENT, "detail: expected 0, or a number from %g to %g, found %g", MIN_DETAIL,
                          MAX_DETAIL, o->detail);
     if (!(o->clip >= 0) || !isfinite(o->clip))
@@ -58,8 +89,8 @@ static psld_status check_numbers(const psld_sample_options *o)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: expected 0 to 1000 steps, found %d", o->corrector);
     if (!(o->corrector_size > 0 && o->corrector_size <= 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector_size: expected a number in (0, 1], found %g", o->corrector_size);
-    if (o->batch < 1) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected at least 1, found 0");
-    if (o->ode_group < 1) return psld_fail(PSLD_BAD_ARGUMENT, "ode_group: expected at least 1, found 0");
+    if (o->batch < 1) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected at least 1, found %d", o->batch);
+    if (o->ode_group < 1) return psld_fail(PSLD_BAD_ARGUMENT, "ode_group: expected at least 1, found %d", o->ode_group);
     return PSLD_OK;
 }
 
@@ -77,7 +108,7 @@ static psld_status resolve_detail(const psld_sampler *sampler, psld_sample_optio
 {
     if (o->detail > 0 && sampler->info.max_order == 0)
         return psld_fail(PSLD_BAD_ARGUMENT, "detail: %s does not extrapolate clean data", sampler->info.name);
-    if (o->detail < 0) o->detail = sampler->info.detail;
+    PSLD_FILL_UNSET(o->detail, sampler->info.detail);
     return PSLD_OK;
 }
 
@@ -93,37 +124,58 @@ static psld_status resolve_list(const psld_sampler *sampler, int steps, psld_sam
     return psld_grid_list_end(o->grid, &o->eps);
 }
 
-psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_options *options,
-                                const psld_sampler **sampler, psld_sample_options *resolved)
+/* Where the reverse process ends, and the grid and evaluations on the way there. */
+static psld_status resolve_grid(const psld_recipe *recipe, const psld_sampler *sampler, psld_sample_options *o)
 {
     int steps;
-    *resolved = *options;
+    if (o->eps == PSLD_UNSET || o->eps == 0) PSLD_TRY(psld_sample_end(recipe, sampler, &o->eps));
+    if (o->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, o->end_sigma, &o->eps));
+    if (!(o->eps < 1))
+        return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: %g is where recipe %s begins", o->end_sigma, recipe->spec.name);
+    if (!o->grid) o->grid = sampler->info.grid;
+    if (!sampler->info.adaptive && psld_grid_is_list(o->grid, &steps)) PSLD_TRY(resolve_list(sampler, steps, o));
+    if (o->nfe == 0) o->nfe = sampler->info.nfe;
+    return PSLD_OK;
+}
+
+static psld_status resolve_inpainting(psld_sample_resolved *resolved)
+{
+    if (!resolved->options.inpainting) return PSLD_OK;
+    PSLD_TRY(psld_inpainting_read(resolved->options.inpainting, &resolved->inpainting));
+    resolved->options.inpainting = &resolved->inpainting;
+    return PSLD_OK;
+}
+
+psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_options *options,
+                                const psld_sampler **sampler, psld_sample_resolved *resolved)
+{
+    psld_sample_options *o = &resolved->options;
+    PSLD_TRY(psld_sample_options_read(options, o));
     PSLD_TRY(check_recipe(recipe));
-    PSLD_TRY(check_numbers(options));
-    *sampler = psld_sampler_row(options->sampler);
+    PSLD_FILL_ZERO(o->batch, DEFAULT_BATCH);
+    PSLD_TRY(check_numbers(o));
+    if (!o->sampler) o->sampler = psld_quality_find("normal")->sampler;
+    *sampler = psld_sampler_row(o->sampler);
     if (!*sampler) return PSLD_BAD_ARGUMENT;
-    PSLD_TRY(resolve_order(*sampler, resolved));
-    PSLD_TRY(resolve_detail(*sampler, resolved));
-    if (resolved->eta < 0) resolved->eta = 1;
-    if ((*sampler)->info.adaptive && options->corrector)
+    PSLD_TRY(resolve_order(*sampler, o));
+    PSLD_TRY(resolve_detail(*sampler, o));
+    if ((*sampler)->info.adaptive && o->corrector)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none",
                          (*sampler)->info.name);
-    if (options->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, options->end_sigma, &resolved->eps));
-    if (!(resolved->eps < 1))
-        return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: %g is where recipe %s begins", options->end_sigma,
-                         recipe->spec.name);
-    if (!resolved->grid) resolved->grid = (*sampler)->info.grid;
-    if (!(*sampler)->info.adaptive && psld_grid_is_list(resolved->grid, &steps))
-        PSLD_TRY(resolve_list(*sampler, steps, resolved));
-    if (resolved->nfe == 0) resolved->nfe = (*sampler)->info.nfe;
-    return PSLD_OK;
+    PSLD_TRY(resolve_grid(recipe, *sampler, o));
+    return resolve_inpainting(resolved);
 }
 
 psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options)
 {
     const psld_sampler *sampler;
-    psld_sample_options resolved;
-    PSLD_TRY(psld_sample_resolve(recipe, options, &sampler, &resolved));
-    *options = resolved;
+    psld_sample_resolved resolved;
+    psld_sample_options asked;
+    PSLD_TRY(psld_sized_check(options, sizeof *options, "PSLD_SAMPLE_DEFAULTS"));
+    PSLD_TRY(psld_sample_options_copy(options, &asked));
+    PSLD_TRY(psld_sample_resolve(recipe, &asked, &sampler, &resolved));
+    resolved.options.batch = asked.batch;
+    resolved.options.inpainting = asked.inpainting;
+    psld_sized_write(options, &resolved.options);
     return PSLD_OK;
 }

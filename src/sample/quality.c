@@ -1,6 +1,7 @@
 /* Budgets by name. The sampler is the one with the best samples of networks for its cost
  * (docs/measurements/samplers.md): fresh noise removes their errors, which a flow carries to the end. Few steps take half
  * the noise, since fresh noise needs steps to average out. */
+#include "base/sized.h"
 #include "base/table.h"
 #include "sample/options.h"
 #include "sample/time_grid.h"
@@ -16,9 +17,6 @@ static const psld_quality_info table[] = {
     {.name = "best", .summary = "what a network can do", .sampler = "ancestral", .grid = "log", .nfe = 100, .eta = 1},
 };
 
-#define MIN_SIGMA 0.01
-#define LAST_TIME 1e-3
-
 const psld_quality_info *psld_quality_at(int index)
 {
     return PSLD_TABLE_AT(table, index);
@@ -29,25 +27,27 @@ const psld_quality_info *psld_quality_find(const char *name)
     return PSLD_TABLE_FIND(table, "quality", name);
 }
 
-/* The earlier end, as the walk meets them: t = LAST_TIME, or the noise MIN_SIGMA. */
-static psld_status choose_end(const psld_recipe *recipe, double *eps)
+/* What is unset takes the quality's value; the end is that of the sampler. */
+static psld_status apply_quality(const psld_recipe *recipe, const psld_quality_info *q, psld_sample_options *options)
 {
-    double sigma;
-    *eps = LAST_TIME;
-    PSLD_TRY(psld_recipe_sigma(recipe, LAST_TIME, &sigma));
-    if (sigma >= MIN_SIGMA) return PSLD_OK;
-    PSLD_TRY(psld_recipe_sigma(recipe, 1, &sigma));
-    return sigma > MIN_SIGMA ? psld_recipe_time(recipe, MIN_SIGMA, eps) : PSLD_OK;
+    int steps, list = options->grid && psld_grid_is_list(options->grid, &steps);
+    const psld_sampler *sampler = psld_sampler_row(q->sampler);
+    options->sampler = q->sampler;
+    if (!options->grid) options->grid = q->grid;
+    if (!list) PSLD_FILL_ZERO(options->nfe, q->nfe);
+    PSLD_FILL_UNSET(options->eta, q->eta);
+    if (options->eps != PSLD_UNSET && options->eps != 0) return PSLD_OK;
+    return psld_sample_end(recipe, sampler, &options->eps);
 }
 
 psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options)
 {
     const psld_quality_info *q = psld_quality_find(quality);
+    psld_sample_options own;
     if (!q) return PSLD_BAD_ARGUMENT;
-    int steps, list = options->grid && psld_grid_is_list(options->grid, &steps);
-    options->sampler = q->sampler;
-    if (!options->grid) options->grid = q->grid;
-    if (options->nfe == 0 && !list) options->nfe = q->nfe;
-    if (options->eta < 0) options->eta = q->eta;
-    return options->eps == 0 ? choose_end(recipe, &options->eps) : PSLD_OK;
+    PSLD_TRY(psld_sized_check(options, sizeof *options, "PSLD_SAMPLE_DEFAULTS"));
+    PSLD_TRY(psld_sample_options_copy(options, &own));
+    PSLD_TRY(apply_quality(recipe, q, &own));
+    psld_sized_write(options, &own);
+    return PSLD_OK;
 }

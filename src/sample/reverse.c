@@ -5,7 +5,7 @@
 
 psld_status psld_reverse_predict_each(psld_reverse *reverse, size_t n, const double *z)
 {
-    size_t batch = reverse->options->batch, predicted = reverse->predicted * reverse->dim;
+    size_t batch = (size_t)reverse->options->batch, predicted = reverse->predicted * reverse->dim;
     psld_states states = PSLD_STATES(n, reverse->dim, z, reverse->t);
     states.sample = reverse->sample;
     for (size_t begin = 0, end; begin < n; begin = end) {

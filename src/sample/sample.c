@@ -105,9 +105,9 @@ static psld_status allocate_batch(psld_reverse *reverse, size_t batch, const psl
 static psld_status sample_batches(psld_reverse *reverse, const psld_schedule *schedule, uint64_t first, size_t count,
                                   const double *start, double *z)
 {
-    size_t group = schedule->sampler->info.adaptive ? reverse->options->ode_group : 1,
+    size_t group = schedule->sampler->info.adaptive ? (size_t)reverse->options->ode_group : 1,
            state = reverse->k * reverse->dim;
-    size_t batch = psld_batch_size(count, reverse->options->batch, group);
+    size_t batch = psld_batch_size(count, (size_t)reverse->options->batch, group);
     PSLD_TRY(allocate_batch(reverse, batch, schedule->sampler));
     reverse->total = (uint64_t)count * 1000;
     PSLD_TRY(psld_reverse_report(reverse, 0));
@@ -154,11 +154,11 @@ static psld_status check_source(const psld_recipe *recipe, const psld_source *so
 
 psld_status psld_sample_check(const psld_recipe *recipe, const psld_source *source, const psld_sample_options *options)
 {
-    psld_sample_options resolved;
+    psld_sample_resolved resolved;
     psld_schedule schedule = {0};
     PSLD_TRY(psld_sample_resolve(recipe, options, &schedule.sampler, &resolved));
-    PSLD_TRY(check_source(recipe, source, &resolved));
-    psld_status status = psld_schedule_plan(recipe, &resolved, source->exact, &schedule);
+    PSLD_TRY(check_source(recipe, source, &resolved.options));
+    psld_status status = psld_schedule_plan(recipe, &resolved.options, source->exact, &schedule);
     psld_schedule_release(&schedule);
     return status;
 }
@@ -195,15 +195,16 @@ psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, 
                                 uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                 psld_sample_cost *cost)
 {
-    psld_sample_options resolved;
+    psld_sample_resolved resolved;
+    const psld_sample_options *o = &resolved.options;
     psld_source *clipped = NULL;
     psld_schedule schedule = {0};
     PSLD_TRY(psld_sample_resolve(recipe, options, &schedule.sampler, &resolved));
-    PSLD_TRY(psld_sample_check_call(recipe, source, &resolved, count, dim));
-    if (options->clip > 0 || options->threshold > 0)
-        PSLD_TRY(psld_source_clip(source, recipe, options->clip > 0 ? options->clip : 1, options->threshold, &clipped));
+    PSLD_TRY(psld_sample_check_call(recipe, source, o, count, dim));
+    if (o->clip > 0 || o->threshold > 0)
+        PSLD_TRY(psld_source_clip(source, recipe, o->clip > 0 ? o->clip : 1, o->threshold, &clipped));
     psld_status status =
-        psld_sample_along(recipe, clipped ? clipped : source, &resolved, &schedule, first, count, dim, start, z, cost);
+        psld_sample_along(recipe, clipped ? clipped : source, o, &schedule, first, count, dim, start, z, cost);
     psld_source_free(clipped);
     return status;
 }
@@ -217,8 +218,10 @@ psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const ps
                         uint64_t first, size_t count, size_t dim, const double *start, double *z, uint64_t *nfe)
 {
     psld_sample_cost cost = {0};
+    psld_sample_options own;
+    PSLD_TRY(psld_sample_options_read(options, &own));
     if (!start) psld_sample_warn(recipe);
-    PSLD_TRY(psld_sample_counted(recipe, source, options, first, count, dim, start, z, &cost));
-    if (nfe) *nfe = psld_sample_nfe(options, &cost);
+    PSLD_TRY(psld_sample_counted(recipe, source, &own, first, count, dim, start, z, &cost));
+    if (nfe) *nfe = psld_sample_nfe(&own, &cost);
     return PSLD_OK;
 }

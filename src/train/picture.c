@@ -52,9 +52,9 @@ static int shows_points(const psld_model *model)
 
 static psld_sample_options picture_options(const psld_training *t)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.sampler = t->settings.train.sampler;
+    options.eps = 1e-3;
     const psld_sampler_info *sampler = psld_sampler_find(options.sampler);
     if (!sampler || !sampler->adaptive) options.nfe = (int)t->settings.train.sample_nfe;
     options.seed = (uint64_t)t->settings.seed;
@@ -76,7 +76,6 @@ psld_status psld_training_check_picture(const psld_training *t)
 psld_status psld_training_draw(psld_training *t, size_t count, psld_array **x)
 {
     psld_sample_options options = picture_options(t);
-    options.batch = 0;
     psld_model_changed(t->model);
     return psld_model_sample(t->model, &options, 0, count, NULL, 0, x, NULL);
 }

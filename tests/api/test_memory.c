@@ -217,9 +217,8 @@ static psld_status denoise(void)
 static psld_status encode(void)
 {
     double x[6] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}, z[12];
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_source *made;
-    psld_sample_defaults(&options);
     options.sampler = "dpm";
     options.nfe = 3;
     psld_status status = psld_source_mixture(mixture, recipe, &made);
@@ -251,8 +250,7 @@ static psld_status draw_mixture(void)
 static psld_status sample(void)
 {
     double z[20 * 4];
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.sampler = sampler;
     options.nfe = 6;
     options.tolerance = 0.1;
@@ -363,8 +361,7 @@ static psld_status sample_network(void)
     psld_trajectory *trajectory = NULL;
     psld_array *start = NULL, *x = NULL;
     const size_t shape[4] = {2, 2, 4, 4};
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.nfe = 3;
     psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
     if (status == PSLD_OK) status = psld_array_create(PSLD_F32, 4, shape, &start);
@@ -585,7 +582,7 @@ MAKES(open_features, features, psld_features_open("memory-classifier.safetensors
 /* Few evaluations are enough to fail at. */
 static void cheap_sampling(psld_sample_options *options)
 {
-    psld_sample_defaults(options);
+    *options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     options->nfe = 2;
     options->batch = 0;
 }

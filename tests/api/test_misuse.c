@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "psld.h"
 #include "psld_eval.h"
 
@@ -41,8 +42,7 @@ static psld_source *exact_source(const char *line)
 
 static psld_sample_options few_steps(void)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.nfe = 4;
     return options;
 }
@@ -341,7 +341,13 @@ static void names_that_are_missing(void **state)
     psld_task task;
     psld_array *x;
     double z[2] = {0}, y[2] = {0};
-    options.sampler = NULL;
+    options.size = 0;
+    check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT,
+                  "size|PSLD_SAMPLE_DEFAULTS");
+    options.size = sizeof options + 8;
+    check_refused(psld_sample_complete(recipe, &options), PSLD_BAD_ARGUMENT, "size|PSLD_SAMPLE_DEFAULTS");
+    options.size = sizeof options;
+    options.sampler = "";
     check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, "sampler|sscs");
     check_refused(psld_encode(recipe, source, &options, 0, 1, 2, y, z, NULL), PSLD_BAD_ARGUMENT, "sampler");
     check_refused(psld_sample_complete(recipe, &options), PSLD_BAD_ARGUMENT, "sampler");
@@ -391,9 +397,8 @@ static void inpainting_without_data(void **state)
     psld_recipe *recipe = open_recipe("vp");
     psld_source *source = exact_source("vp");
     psld_sample_options options = few_steps();
-    psld_inpainting inpainting;
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     double z[2];
-    psld_inpainting_defaults(&inpainting);
     options.inpainting = &inpainting;
     inpainting.known = known;
     check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT, "inpainting: x");
@@ -668,7 +673,7 @@ static void sizes_beyond_memory(void **state)
     task.shape[0] = task.shape[1] = task.shape[2] = (size_t)1 << 32;
     check_refused(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT, "restore|memory");
     options.sampler = "ode";
-    options.batch = SIZE_MAX; /* as many as there are */
+    options.batch = INT_MAX; /* as many as there are */
     assert_int_equal(psld_sample(recipe, source, &options, 0, 2, 2, NULL, z, NULL), PSLD_OK);
     psld_source_free(source);
     psld_source_free(callback);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "psld.h"
 #include "psld_eval.h"
 
@@ -199,8 +200,7 @@ static psld_status use_denoiser(double *out)
 
 static psld_status use_sampler(double *out)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.nfe = 8;
     options.clip = 2;
     return psld_sample(shared.recipe, shared.guided, &options, 0, N, DIM, NULL, out, NULL);
@@ -208,8 +208,7 @@ static psld_status use_sampler(double *out)
 
 static psld_status use_adaptive_sampler(double *out)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.sampler = "ode";
     options.tolerance = 1e-2;
     return psld_sample(shared.recipe, shared.exact, &options, 0, N, DIM, NULL, out, NULL);
@@ -249,9 +248,8 @@ static psld_status use_operator(double *out)
 
 static psld_status use_exact_model(double *out)
 {
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     psld_array *x;
-    psld_sample_defaults(&options);
     options.nfe = 6;
     psld_status status = psld_model_sample(shared.model, &options, 0, N, NULL, 1, &x, NULL);
     if (status != PSLD_OK) return status;
@@ -365,9 +363,8 @@ typedef struct network_user {
 
 static psld_array *draw(psld_model *model)
 {
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     psld_array *x = NULL;
-    psld_sample_defaults(&options);
     options.nfe = 3;
     return psld_model_sample(model, &options, 0, 8, NULL, 0, &x, NULL) == PSLD_OK ? x : NULL;
 }

@@ -216,7 +216,7 @@ static void told_network(void **state)
     (void)state;
     psld_training *whole, *cut;
     psld_training_report report;
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_array *x;
     assert_int_equal(system("rm -rf cut"), 0);
     save_images();
@@ -234,7 +234,6 @@ static void told_network(void **state)
                                 whole->network->graph->parameter_elements * sizeof(float));
         psld_training_free(cut);
     }
-    psld_sample_defaults(&options);
     options.sampler = "em";
     options.nfe = 3;
     options.batch = 0;

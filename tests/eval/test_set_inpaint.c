@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "eval/set.h"
 
 enum { COUNT = 70, SIZE = 8, PIXELS = SIZE * SIZE, DIGIT = 4 };
@@ -55,9 +56,8 @@ static psld_model *make_model(void)
 
 static void draw(psld_model *model, psld_set *images, const psld_hiding *hiding, uint8_t *drawn)
 {
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     psld_set *set;
-    psld_sample_defaults(&options);
     options.nfe = 4;
     if (psld_set_inpainted_as(model, &options, COUNT, 0, images, hiding, &set) != PSLD_OK)
         fail_msg("%s", psld_error_text());
@@ -103,11 +103,10 @@ static void refused(void **state)
 {
     static uint8_t pixels[COUNT * PIXELS];
     psld_hiding hiding = {.part = "nothing"};
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     psld_set *set, *images = open_images(pixels);
     psld_model *model = make_model();
     (void)state;
-    psld_sample_defaults(&options);
     assert_int_equal(psld_set_inpainted_as(model, &options, COUNT, 0, images, &hiding, &set), PSLD_BAD_INPUT);
     assert_null(set);
     write_digits("few-idx3-ubyte", COUNT - 1);

@@ -164,15 +164,14 @@ static void samples_have_the_same_bits(void **state)
     enum { N = 20, WIDTH = 2 * 64 };
     static const size_t batches[] = {1, 7, 64};
     psld_model *model = create_model(score_config, 9);
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     static double z[N * WIDTH], reference[N * WIDTH];
     for (int s = 0; s < 3; s++) {
-        psld_sample_defaults(&options);
         options.sampler = s == 0 ? "em" : s == 1 ? "sscs" : "ode";
         options.nfe = 4;
         options.tolerance = 0.5;
         for (int b = 0; b < 3; b++) {
-            options.batch = batches[b];
+            options.batch = (int)batches[b];
             assert_int_equal(psld_threads_set(b + 1), PSLD_OK);
             assert_int_equal(
                 psld_sample(psld_model_recipe(model), psld_model_source(model), &options, 0, N, 64, NULL, z, NULL),
@@ -205,12 +204,11 @@ static void check_flow(const char *folder, const char *name, psld_model *model, 
     snprintf(other, sizeof other, "%.*s_x.npy", (int)(strlen(name) - strlen(".json")), name);
     psld_array *expected = golden_array(folder, other, PSLD_F64);
     assert_non_null(expected);
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     uint64_t nfe;
     int k = psld_recipe_get(psld_model_recipe(model))->k;
     size_t n = start->shape[0], dim = start->count / n / (size_t)k;
     double *z = malloc(start->count * sizeof *z);
-    psld_sample_defaults(&options);
     options.sampler = "ode";
     options.tolerance = golden_number(json_object_get(json, "tol"));
     assert_int_equal(

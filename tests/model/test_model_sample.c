@@ -53,8 +53,7 @@ static const char colour[] = "data: {size: 4, channels: 3}\n"
 
 static psld_sample_options short_walk(const char *sampler)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.sampler = sampler;
     options.nfe = 6;
     options.tolerance = 0.05;
@@ -112,7 +111,7 @@ static void check_bits(psld_model *model)
             must(psld_threads_set(1));
             psld_array *whole = truth(model, options, state);
             for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
-                options.batch = batches[b];
+                options.batch = (int)batches[b];
                 must(psld_threads_set(1 + (int)b % 2));
                 check_part(model, &options, state, whole, 0, N);
                 check_part(model, &options, state, whole, 6, N - 6); /* a group begins at 6 */

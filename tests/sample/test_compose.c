@@ -25,8 +25,7 @@ enum { WAYS = sizeof ways / sizeof *ways, N = PSLD_SANITIZED ? 200 : 1000, WIDTH
 
 static psld_sample_options options_of(const struct way *way)
 {
-    psld_sample_options o;
-    psld_sample_defaults(&o);
+    psld_sample_options o = PSLD_SAMPLE_DEFAULTS;
     o.sampler = way->sampler;
     o.eta = way->eta;
     o.nfe = strcmp(way->sampler, "collapsed-heun") == 0 ? 100 : 60;
@@ -144,8 +143,7 @@ static void same_bits(void **state)
     } cuts[] = {{1, 1}, {7, 2}, {1000, 3}};
     const double x[2] = {0.5, 0};
     const unsigned char known[2] = {1, 0};
-    psld_inpainting in;
-    psld_inpainting_defaults(&in);
+    psld_inpainting in = PSLD_INPAINTING_DEFAULTS;
     in.x = x;
     in.known = known;
     for (int p = 0; p < PRESETS; p++) {
@@ -160,7 +158,7 @@ static void same_bits(void **state)
                 o.inpainting = &in;
                 o.nfe = 13;
                 for (int c = 0; c < 3; c++) {
-                    o.batch = cuts[c].batch;
+                    o.batch = (int)cuts[c].batch;
                     assert_int_equal(psld_threads_set(cuts[c].threads), PSLD_OK);
                     assert_int_equal(psld_sample(s.recipe, guided, &o, 0, FEW, 2, NULL, z, NULL), PSLD_OK);
                     if (c == 0) memcpy(reference, z, sizeof z);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "psld_eval.h"
 #include "sample/options.h"
 #include "sample/sample.h"
@@ -301,11 +302,10 @@ static void check_order(const char *line, const char *sampler, const char *grid)
 {
     static moments parts[PARTS][MAX_LEVELS];
     moments coarse, fine;
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     char name[64];
     snprintf(name, sizeof name, "%s %s %s", line, sampler, grid);
     if (!strstr(name, selected)) return;
-    psld_sample_defaults(&options);
     options.sampler = sampler;
     options.grid = grid;
     options.denoise = 0;
@@ -355,8 +355,7 @@ static distances distances_after(const target *law, const char *sampler, const c
     double *z = malloc(n * k * sizeof *z), *exact = malloc(n * k * sizeof *exact);
     distances found;
     moments error;
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.sampler = sampler;
     options.grid = grid;
     options.nfe = steps;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "em_options.h"
 #include "golden_network.h"
 #include "psld_eval.h"
 #include "recipes.h"
@@ -120,8 +121,7 @@ static int lowest_order(const char *sampler)
 static void draw_with(const subject *s, psld_source *source, const char *sampler, const psld_inpainting *known,
                       double *out)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.sampler = sampler;
     options.nfe = 30;
     options.tolerance = 1e-6;
@@ -185,8 +185,7 @@ static size_t use_inpainting(const subject *s, const char *sampler, double *out)
 {
     const double x[DIM] = {0.5, 0};
     const unsigned char known[DIM] = {1, 0};
-    psld_inpainting inpainting;
-    psld_inpainting_defaults(&inpainting);
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     inpainting.x = x;
     inpainting.known = known;
     draw_with(s, s->source, sampler, &inpainting, out);
@@ -228,8 +227,7 @@ static size_t use_translation(const subject *s, const char *sampler, double *out
 {
     subject other = {.mixture = s->mixture, .recipe = open_recipe("vp", "beta=[0.1, 8]")};
     must(psld_source_translate(s->source, s->recipe, other.recipe, &other.source));
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.sampler = sampler;
     options.nfe = 30;
     options.order = lowest_order(sampler);
@@ -242,9 +240,8 @@ static size_t use_translation(const subject *s, const char *sampler, double *out
 static size_t use_encoding(const subject *s, const char *sampler, double *out)
 {
     double z[COUNT * PSLD_MAX_K * DIM], x[COUNT * DIM];
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     size_t k = (size_t)s->recipe->spec.k;
-    psld_sample_defaults(&options);
     options.sampler = sampler;
     options.nfe = 30;
     options.order = lowest_order(sampler);
@@ -368,8 +365,7 @@ static void end_covariance(const psld_recipe *recipe, psld_source *source, const
     size_t k = (size_t)recipe->spec.k, dim = k * (1 + 2 * (size_t)nfe), shape[2] = {k, dim};
     double *z = calloc(k * dim, sizeof *z);
     psld_gaussian start;
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.sampler = sampler;
     options.nfe = nfe;
     options.tolerance = 1e-7;
@@ -640,9 +636,9 @@ static void check_euler(const char *folder, const psld_array *z0, const psld_arr
     char weights[GOLDEN_PATH], config[GOLDEN_PATH];
     psld_model *model;
     psld_model_options how;
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     psld_model_defaults(&how);
-    psld_sample_defaults(&options);
+    options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     golden_weights(folder, weights);
     golden_path(folder, "config.yaml", config);
     how.config = config;

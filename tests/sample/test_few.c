@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "sample/samplers/multistep.h"
 #include "sample/samplers/quadrature.h"
 #include "sample/time_grid.h"
@@ -95,8 +96,7 @@ static void check_published(double found, double printed)
 /* What is walked to compare flows: no denoising step, which would hide their ends. */
 static psld_sample_options flow_options(const char *sampler, const char *grid)
 {
-    psld_sample_options o;
-    psld_sample_defaults(&o);
+    psld_sample_options o = em_options();
     o.denoise = 0;
     o.sampler = sampler;
     o.grid = grid;
@@ -480,7 +480,7 @@ static double law_of(const psld_recipe *recipe, const psld_mixture *mixture, psl
     static double z[MOST * STATE];
     psld_sample_options resolved = *o;
     o->denoise = 0;
-    o->batch = n;
+    o->batch = (int)n;
     assert_int_equal(psld_mixture_draw(mixture, recipe, 1, 5, 0, n, z), PSLD_OK);
     if (psld_sample(recipe, source, o, 0, n, 2, z, z, NULL) != PSLD_OK)
         fail_msg("%s, %s: %s", recipe->spec.name, o->sampler, psld_error_text());
@@ -502,8 +502,7 @@ static void ancestral_law(void **state)
         psld_source *source;
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            psld_sample_options o;
-            psld_sample_defaults(&o);
+            psld_sample_options o = em_options();
             o.sampler = "ancestral";
             o.eta = rows[r].eta;
             o.order = rows[r].order;
@@ -532,8 +531,7 @@ static void law_of_translations(void **state)
         psld_source *source;
         assert_int_equal(psld_source_translate(base, known, recipe, &source), PSLD_OK);
         for (int s = 0; s < 4; s++) {
-            psld_sample_options o;
-            psld_sample_defaults(&o);
+            psld_sample_options o = em_options();
             o.sampler = samplers[s];
             o.nfe = s == 3 ? 200 : 60;
             o.end_sigma = 0.015; /* psld knows no less than 0.0013 */
@@ -580,27 +578,45 @@ static void options_are_checked(void **state)
     (void)state;
     psld_sample_options o;
 #define REFUSED(name, field, value, word) \
-    (psld_sample_defaults(&o), o.sampler = (name), o.field = (value), expect_refused(&o, word))
+    (o = em_options(), o.sampler = (name), o.field = (value), expect_refused(&o, word))
     REFUSED("dpm", order, 4, "1 to 3");
-    REFUSED("dpm", order, -1, "order");
+    REFUSED("dpm", order, -2, "order");
     REFUSED("em", order, 2, "no choice");
     REFUSED("ancestral", eta, 1.5, "eta");
     REFUSED("dpm", detail, NAN, "detail");
     REFUSED("dpm", detail, 1e-200, "from 1e-06 to 1e+06");
     REFUSED("ancestral", detail, 1e200, "detail");
     REFUSED("sscs", detail, 0.1, "does not extrapolate");
-    REFUSED("dpm", rho, 0, "rho");
-    REFUSED("dpm", end_sigma, -1, "end_sigma");
+    REFUSED("dpm", rho, -2, "rho");
+    REFUSED("dpm", end_sigma, -2, "end_sigma");
     REFUSED("dpm", end_sigma, 1e6, "goes from");
     REFUSED("em", grid, "1,0.3,0.5,0.1", "fall");
     REFUSED("em", grid, "0.9,0.3,0.1", "begin with 1");
     REFUSED("em", grid, "1,0.3,x,0.1", "commas");
     REFUSED("em", grid, "1,0.5,0", "above 0");
     REFUSED("em", grid, "1", "above 0");
-    psld_sample_defaults(&o);
+    o = em_options();
     o.grid = "1,0.5,0.1";
     o.nfe = 7;
     expect_refused(&o, "3 evaluations");
+}
+
+/* Options of which nothing is set are those of the quality "normal", and stay so after psld_sample_quality. */
+static void nothing_set_is_normal(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(preset_lines[p]);
+        psld_sample_options unset = PSLD_SAMPLE_DEFAULTS, normal = PSLD_SAMPLE_DEFAULTS;
+        assert_int_equal(psld_sample_complete(recipe, &unset), PSLD_OK);
+        assert_int_equal(psld_sample_quality(recipe, "normal", &normal), PSLD_OK);
+        assert_int_equal(psld_sample_complete(recipe, &normal), PSLD_OK);
+        assert_string_equal(unset.sampler, normal.sampler);
+        assert_string_equal(unset.grid, normal.grid);
+        assert_true(unset.nfe == normal.nfe && unset.nfe == 30 && unset.eta == normal.eta && unset.eps == normal.eps);
+        assert_true(unset.denoise == 1 && unset.batch == PSLD_UNSET);
+        psld_recipe_free(recipe);
+    }
 }
 
 /* Fills what is open and leaves what is given; the end is the later of t = 1e-3 and sigma = 0.01. */
@@ -611,10 +627,8 @@ static void qualities(void **state)
         psld_recipe *recipe = open_recipe(preset_lines[p]);
         const psld_quality_info *quality;
         for (int q = 0; (quality = psld_quality_at(q)); q++) {
-            psld_sample_options o;
+            psld_sample_options o = PSLD_SAMPLE_DEFAULTS;
             double sigma;
-            psld_sample_defaults(&o);
-            o.eps = 0;
             assert_int_equal(psld_sample_quality(recipe, quality->name, &o), PSLD_OK);
             assert_int_equal(psld_recipe_sigma(recipe, o.eps, &sigma), PSLD_OK);
             assert_true(o.eps == 1e-3 ? sigma >= 0.01 : o.eps > 1e-3 && fabs(sigma - 0.01) < 1e-10);
@@ -645,6 +659,7 @@ int main(void)
                                        cmocka_unit_test(law_of_translations),
                                        cmocka_unit_test(grids),
                                        cmocka_unit_test(options_are_checked),
+                                       cmocka_unit_test(nothing_set_is_normal),
                                        cmocka_unit_test(qualities)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

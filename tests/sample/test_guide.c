@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "recipes.h"
 #include "sample/sources/source.h"
 #include "sanitized.h"
@@ -142,8 +143,7 @@ static size_t samples_asked_for(void)
 
 static psld_sample_options options_for(const char *sampler, size_t n)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.denoise = 0;
     options.sampler = sampler;
     for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)

@@ -37,8 +37,7 @@ static psld_mixture *clusters(void)
 
 static psld_sample_options options_for(const char *sampler, int nfe, const psld_inpainting *inpainting)
 {
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.sampler = sampler;
     options.nfe = nfe;
     options.seed = 11;
@@ -52,8 +51,7 @@ static void known_comes_back(void **state)
     const double x[6] = {0.123456789, 0, -0.5, 0.7, 0.25, 0};
     const unsigned char known[6] = {1, 0, 1, 1, 1, 0};
     psld_mixture *mixture = clusters();
-    psld_inpainting inpainting;
-    psld_inpainting_defaults(&inpainting);
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     inpainting.images = 2;
     inpainting.each = 3;
     inpainting.x = x;
@@ -92,8 +90,7 @@ static void same_bits_however_cut(void **state)
     psld_recipe *recipe = open_recipe("psld");
     psld_source *source;
     double whole[N * 6], part[N * 6];
-    psld_inpainting inpainting;
-    psld_inpainting_defaults(&inpainting);
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     inpainting.x = x;
     inpainting.known = known;
     assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
@@ -124,8 +121,7 @@ static void bad_options(void **state)
     psld_recipe *recipe = open_recipe("vp");
     psld_mixture *mixture;
     psld_source *source;
-    psld_inpainting inpainting;
-    psld_inpainting_defaults(&inpainting);
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     inpainting.x = &x;
     inpainting.known = &known;
     assert_int_equal(psld_mixture_create(1, 1, &one, &zero, &one, &mixture), PSLD_OK);
@@ -215,8 +211,7 @@ static double inpainting_error(const problem *p, const char *line, const char *s
     double *z = malloc(n * state * sizeof *z), *points = malloc(2 * n * rest * sizeof *points);
     psld_mixture *mixture;
     psld_source *source;
-    psld_inpainting inpainting;
-    psld_inpainting_defaults(&inpainting);
+    psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
     inpainting.x = x;
     inpainting.known = known;
     inpainting.repeats = repeats;

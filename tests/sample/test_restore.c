@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "process/recipe.h"
 #include "sample/inverse/operator.h"
 #include "sample/sources/source.h"
@@ -361,10 +362,9 @@ static void samples_follow_the_posterior(void **state)
         psld_source *base, *source;
         psld_operator *op = four_dimensional(tasks[t]);
         psld_restore_options restore;
-        psld_sample_options options;
+        psld_sample_options options = em_options();
         psld_restore_defaults(&restore);
         restore.noise = noise;
-        psld_sample_defaults(&options);
         options.sampler = samplers[s].name;
         options.nfe = (int)(samplers[s].nfe * (asked ? sqrt((double)n / 300) : 1)); /* the error falls as 1 / nfe */
         options.denoise = 0;
@@ -396,13 +396,12 @@ static double error_of_mean(const char *method)
     psld_mixture *mixture;
     psld_source *base, *source;
     psld_operator *op;
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     posterior(mean, cov);
     assert_int_equal(psld_mixture_create(1, DIM, &one, prior_mean, &prior_scale, &mixture), PSLD_OK);
     assert_int_equal(psld_recipe_open("psld", &recipe), PSLD_OK);
     assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
     source = restored_source(base, recipe, method, &op);
-    psld_sample_defaults(&options);
     options.sampler = "sscs";
     options.nfe = 60;
     if (psld_sample(recipe, source, &options, 0, N, DIM, NULL, z, NULL) != PSLD_OK)

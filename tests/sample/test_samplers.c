@@ -1,4 +1,5 @@
 /* Samplers against truth: exact moments, weak order, SciPy's counts, and the same bits however the work is cut. */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "psld_eval.h"
 #include "sample/corrector.h"
 #include "sample/options.h"
@@ -229,8 +231,7 @@ static covariance_error error_after(const char *line, const psld_sampler *sample
     psld_recipe *recipe = open_recipe(line);
     psld_mixture *gaussian;
     psld_gaussian start, end;
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     psld_reverse reverse = {.recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 1, .count = 1};
     reverse.predicted = (size_t)recipe->predicted;
     reverse.z = z;
@@ -330,7 +331,7 @@ static double moment_deviation(const psld_mixture *mixture, const psld_recipe *r
 static void check_moments(const psld_mixture *mixture, psld_recipe *recipe, const char *sampler, int nfe, int corrector)
 {
     psld_source *source;
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     size_t dim = psld_mixture_dim(mixture), width = dim * (size_t)recipe->spec.k;
     char name[PSLD_NAME_SIZE + 32];
     uint64_t evaluations;
@@ -343,7 +344,6 @@ static void check_moments(const psld_mixture *mixture, psld_recipe *recipe, cons
                        &source)
                  : psld_source_mixture(mixture, recipe, &source),
         PSLD_OK);
-    psld_sample_defaults(&options);
     options.sampler = sampler;
     options.nfe = nfe;
     options.tolerance = 1e-5;
@@ -403,8 +403,7 @@ static double flow_error(const psld_recipe *recipe, psld_source *source, const c
 {
     enum { N = 8 };
     double z[N * 2 * PSLD_MAX_K], truth[N * 2 * PSLD_MAX_K], sum = 0;
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     options.denoise = 0;
     options.sampler = "ode";
     options.tolerance = 1e-11;
@@ -460,12 +459,11 @@ static void corrector_keeps_the_law(void **state)
     psld_mixture *mixture = pair();
     for (int p = 0; p < PRESETS; p++) {
         psld_recipe *recipe = open_recipe(preset_lines[p]);
-        psld_sample_options options;
+        psld_sample_options options = em_options();
         psld_affine step;
         double t = 0.3;
         size_t width = 2 * (size_t)recipe->spec.k;
-        psld_sample_defaults(&options);
-        options.batch = samples;
+        options.batch = (int)samples;
         psld_reverse reverse = {
             .recipe = recipe, .options = &options, .k = (size_t)recipe->spec.k, .dim = 2, .count = samples};
         reverse.predicted = (size_t)recipe->predicted;
@@ -509,7 +507,7 @@ static void scipy_counts(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         psld_recipe *recipe = open_recipe(rows[r].line);
         psld_source *source;
-        psld_sample_options options;
+        psld_sample_options options = em_options();
         double z[16 * 2 * PSLD_MAX_K];
         uint64_t nfe;
         int k = recipe->spec.k;
@@ -518,7 +516,6 @@ static void scipy_counts(void **state)
             z[i] = recipe->deviation[a] * 1.2 * sin(1 + 7 * (i / (2 * k)) + 3 * a + 5 * (i % 2));
         }
         assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-        psld_sample_defaults(&options);
         options.sampler = "ode";
         options.tolerance = rows[r].tolerance;
         options.denoise = 0;
@@ -547,19 +544,18 @@ static void same_bits(void **state)
         for (int s = 0; psld_sampler_at(s); s++) {
             psld_recipe *recipe = open_recipe(preset_lines[p]);
             psld_source *source;
-            psld_sample_options options;
+            psld_sample_options options = em_options();
             double reference[N * 2 * PSLD_MAX_K], z[N * 2 * PSLD_MAX_K];
             size_t width = 2 * (size_t)recipe->spec.k;
             uint64_t nfe, reference_nfe = 0;
             assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
-            psld_sample_defaults(&options);
             options.sampler = psld_sampler_at(s)->name;
             options.nfe = 21;
             options.tolerance = 1e-2;
             options.corrector = strcmp(options.sampler, "em") == 0;
             options.seed = 77;
             for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-                options.batch = ways[w].batch;
+                options.batch = (int)ways[w].batch;
                 assert_int_equal(psld_threads_set(ways[w].threads), PSLD_OK);
                 assert_int_equal(psld_sample(recipe, source, &options, 0, N, 2, NULL, z, &nfe), PSLD_OK);
                 if (w == 0) memcpy(reference, z, sizeof z), reference_nfe = nfe;
@@ -584,7 +580,7 @@ static void endless_batches(void **state)
 {
     (void)state;
     enum { N = 20 };
-    static const size_t large[] = {N, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX};
+    static const int large[] = {N, INT_MAX / 2 + 1, INT_MAX - 15, INT_MAX};
     psld_mixture *mixture = ring();
     psld_recipe *recipe = open_recipe("cld");
     psld_source *source;
@@ -593,8 +589,7 @@ static void endless_batches(void **state)
         for (int grouped = 0; grouped < 2; grouped++) {
             double z[N * 4], reference[N * 4];
             uint64_t nfe, reference_nfe = 0;
-            psld_sample_options options;
-            psld_sample_defaults(&options);
+            psld_sample_options options = em_options();
             options.sampler = psld_sampler_at(s)->name;
             options.nfe = 4;
             options.tolerance = 0.1;
@@ -644,13 +639,12 @@ static void wide_states(void **state)
     psld_recipe *recipe = open_recipe("psld");
     size_t predicted = 2;
     psld_source *source;
-    psld_sample_options options;
+    psld_sample_options options = em_options();
     static double z[2 * DIM], expected[4];
     assert_int_equal(
         psld_source_callback(
             &(psld_callback){.size = sizeof(psld_callback), .predict = ignore_state, .user = &predicted}, &source),
         PSLD_OK);
-    psld_sample_defaults(&options);
     options.nfe = 1;
     options.denoise = 0;
     options.grid = "uniform";
@@ -700,14 +694,13 @@ static void evaluations_are_counted(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         counter c = {0, 2, -1};
         psld_source *source;
-        psld_sample_options options;
+        psld_sample_options options = em_options();
         double z[4];
         uint64_t nfe;
         assert_int_equal(
             psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = count_calls, .user = &c},
                                  &source),
             PSLD_OK);
-        psld_sample_defaults(&options);
         options.sampler = rows[r].sampler;
         options.nfe = rows[r].nfe;
         options.corrector = rows[r].corrector;
@@ -756,8 +749,7 @@ static void failures_come_through(void **state)
     assert_int_equal(
         psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = explode}, &exploding), PSLD_OK);
     for (int s = 0; psld_sampler_at(s); s++) {
-        psld_sample_options options;
-        psld_sample_defaults(&options);
+        psld_sample_options options = em_options();
         options.sampler = psld_sampler_at(s)->name;
         options.nfe = 20;
         assert_int_equal(psld_sample(recipe, failing, &options, 0, 2, 2, NULL, z, NULL), PSLD_IO);
@@ -774,8 +766,7 @@ static void failures_come_through(void **state)
         assert_int_equal(psld_sample(recipe, exact, &options, 0, 2, 2, NULL, z, NULL), PSLD_CANCELLED);
         assert_true(done > 0);
     }
-    psld_sample_options options;
-    psld_sample_defaults(&options);
+    psld_sample_options options = em_options();
     assert_int_equal(psld_sample(recipe, exact, &options, 0, 1, 3, NULL, z, NULL), PSLD_BAD_ARGUMENT);
     psld_source_free(exact);
     psld_source_free(failing);
@@ -789,21 +780,21 @@ static void options_are_checked(void **state)
 {
     (void)state;
     psld_sample_options o;
-#define REFUSED(field, value, word) (psld_sample_defaults(&o), o.field = (value), expect_refused(&o, word))
+#define REFUSED(field, value, word) (o = em_options(), o.field = (value), expect_refused(&o, word))
     REFUSED(sampler, "magic", "sscs");
     REFUSED(grid, "magic", "quadratic");
     REFUSED(nfe, 1, "at least 2");
     REFUSED(nfe, -5, "nfe");
-    REFUSED(eps, 0, "eps");
+    REFUSED(eps, -2, "eps");
     REFUSED(eps, 1, "eps");
     REFUSED(eps, NAN, "eps");
-    REFUSED(tolerance, 0, "tolerance");
+    REFUSED(tolerance, -2, "tolerance");
     REFUSED(tolerance, NAN, "tolerance");
-    REFUSED(corrector, -1, "corrector");
+    REFUSED(corrector, -2, "corrector");
     REFUSED(corrector_size, 2, "corrector_size");
-    REFUSED(batch, 0, "batch");
-    REFUSED(ode_group, 0, "ode_group");
-    psld_sample_defaults(&o);
+    REFUSED(batch, -2, "batch");
+    REFUSED(ode_group, -2, "ode_group");
+    o = em_options();
     o.sampler = "ode";
     o.corrector = 1;
     expect_refused(&o, "corrector");

@@ -222,11 +222,10 @@ static psld_model *make_network(const char *text, uint64_t seed, const char *pat
 static psld_array *draw_from(const char *path, const char *weak, double scale)
 {
     psld_model_options options;
-    psld_sample_options reverse;
+    psld_sample_options reverse = PSLD_SAMPLE_DEFAULTS;
     psld_model *model;
     psld_array *x;
     psld_model_defaults(&options);
-    psld_sample_defaults(&reverse);
     options.weak = weak;
     options.weak_scale = scale;
     reverse.nfe = 4;

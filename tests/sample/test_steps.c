@@ -68,7 +68,7 @@ static double check_trajectory(const json_t *row)
 {
     trajectory given;
     psld_source *source;
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     double z0[MAX_STATE], z[MAX_STATE];
     uint64_t nfe;
     read_trajectory(row, &given);
@@ -77,7 +77,6 @@ static double check_trajectory(const json_t *row)
         psld_source_callback(
             &(psld_callback){.size = sizeof(psld_callback), .predict = golden_network, .user = given.recipe}, &source),
         PSLD_OK);
-    psld_sample_defaults(&options);
     options.sampler = golden_text(row, "sampler");
     options.grid = golden_text(row, "grid");
     options.nfe = (int)golden_number(json_object_get(row, "nfe"));

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "em_options.h"
 #include "sample/samplers/multistep.h"
 #include "sample/sources/denoiser.h"
 #include "targets.h"
@@ -89,7 +90,7 @@ static void noise_beyond_is_refused(void **state)
     assert_null(translated);
     assert_non_null(strstr(psld_error_text(), "begins with effective noise"));
     assert_int_equal(psld_source_translate(of_psld, psld, told, &translated), PSLD_OK);
-    psld_sample_defaults(&o); /* at t = 1e-3 told has less noise than psld at 1e-5 */
+    o = em_options(); /* at t = 1e-3 told has less noise than psld at 1e-5 */
     o.nfe = 20;
     assert_int_equal(psld_sample(told, translated, &o, 0, 2, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
     assert_non_null(strstr(psld_error_text(), "end earlier"));
@@ -201,11 +202,10 @@ static void data_come_back(void **state)
         assert_int_equal(psld_mixture_draw(mixture, recipe, 0, 8, 0, N, data), PSLD_OK);
         for (size_t i = 0; i < N; i++) memcpy(x + 2 * i, data + i * 2 * k, 2 * sizeof *x);
         for (int s = 0; s < 3; s++) {
-            psld_sample_options o;
+            psld_sample_options o = em_options();
             psld_collapsed_frame frame;
             uint64_t nfe;
             double worst = 0, square = 0;
-            psld_sample_defaults(&o);
             o.sampler = samplers[s];
             o.nfe = s == 2 ? 600 : 200;
             o.denoise = 0;
@@ -226,8 +226,7 @@ static void data_come_back(void **state)
             assert_true(worst < 5e-3);
             assert_true(square > 0.6 && square < 1.5); /* 120 numbers: six standard errors are 0.77 */
         }
-        psld_sample_options o;
-        psld_sample_defaults(&o);
+        psld_sample_options o = em_options();
         assert_int_equal(psld_encode(recipe, source, &o, 0, N, 2, x, noise, NULL), PSLD_BAD_ARGUMENT);
         assert_non_null(strstr(psld_error_text(), "em cannot"));
         psld_source_free(source);

@@ -27,10 +27,9 @@ static void read_data(psld_data *data, uint64_t first, size_t n, double *points)
 static double distance_to_data(psld_model *model, size_t n, const double *fresh)
 {
     static double drawn[2 * MOST];
-    psld_sample_options options;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_array *x;
     double distance;
-    psld_sample_defaults(&options);
     options.sampler = "sscs";
     options.nfe = 100;
     options.batch = 0;

@@ -3,15 +3,20 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/threads.h"
 #include "sample/collapsed_frame.h"
 #include "sample/sources/denoiser.h"
 
-void psld_inpainting_defaults(psld_inpainting *inpainting)
+psld_status psld_inpainting_read(const psld_inpainting *inpainting, psld_inpainting *own)
 {
-    memset(inpainting, 0, sizeof *inpainting);
-    inpainting->images = inpainting->each = 1;
-    inpainting->repeats = inpainting->jump = 1;
+    PSLD_TRY(PSLD_SIZED_READ(psld_inpainting, inpainting, own, PSLD_INPAINTING_DEFAULTS));
+    PSLD_FILL_ZERO(own->images, 1);
+    PSLD_FILL_ZERO(own->each, 1);
+    PSLD_FILL_ZERO(own->repeats, 1);
+    PSLD_FILL_ZERO(own->jump, 1);
+    PSLD_FILL_UNSET(own->lagging, 0);
+    return PSLD_OK;
 }
 
 psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sampler *sampler)
@@ -55,7 +60,8 @@ static void inpaint_state(const inpaint_job *job, size_t i)
 {
     const psld_reverse *reverse = job->reverse;
     size_t k = reverse->k, dim = reverse->dim;
-    uint64_t sample = reverse->first + job->begin + i, image = sample / job->known->each % job->known->images;
+    uint64_t sample = reverse->first + job->begin + i,
+             image = sample / (uint64_t)job->known->each % (uint64_t)job->known->images;
     const double *x = job->known->x + image * dim;
     const unsigned char *mask = job->known->known + image * dim;
     double noise[PSLD_MAX_K][WIDTH] = {{0}}, *z = job->z + i * k * dim;

@@ -16,6 +16,8 @@
 
 #include "sample/samplers/sampler.h"
 
+/* A caller's inpainting as a whole struct, with what is unset filled in. */
+psld_status psld_inpainting_read(const psld_inpainting *inpainting, psld_inpainting *own);
 psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sampler *sampler);
 
 /* Replaces the known part of `count` states z, which begin with state `begin` of the reverse, where a step from time

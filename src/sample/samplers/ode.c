@@ -100,7 +100,7 @@ static psld_status report_progress(void *user, double fraction)
 static psld_status integrate_ode(psld_reverse *reverse)
 {
     ode_flow flow = {.reverse = reverse};
-    size_t groups = psld_dp_groups(reverse->count, reverse->options->ode_group);
+    size_t groups = psld_dp_groups(reverse->count, (size_t)reverse->options->ode_group);
     flow.slopes = psld_alloc(groups, sizeof *flow.slopes);
     if (!flow.slopes) return PSLD_NO_MEMORY;
     psld_dp problem = {.name = "ode",
@@ -109,7 +109,7 @@ static psld_status integrate_ode(psld_reverse *reverse)
                        .tolerance = reverse->options->tolerance,
                        .rows = reverse->count,
                        .width = reverse->k * reverse->dim,
-                       .group = reverse->options->ode_group,
+                       .group = (size_t)reverse->options->ode_group,
                        .y = reverse->z,
                        .work = reverse->work,
                        .slopes = evaluate_slopes,
