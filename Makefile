@@ -11,7 +11,7 @@ export JOBS FUZZ_RUNS DESTDIR
 unexport MAKEFLAGS MFLAGS
 cmake := env -u MAKELEVEL cmake
 
-.PHONY: all packages demo test check-all bench bench-compare install tsan fuzz coverage format clean help
+.PHONY: all packages demo test check-all bench bench-compare install deb test-deb tsan fuzz coverage format clean help
 
 all: ## build the program and the libraries into build/
 	@$(cmake) -S . -B build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null || \
@@ -39,6 +39,12 @@ bench-compare: all ## our network beside PyTorch and ONNX Runtime (makes build/v
 install: all ## install under PREFIX (/usr/local), below DESTDIR if given
 	@$(cmake) --install build
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+deb: ## make Debian packages in build/deb/packages (installs missing packages)
+	@tools/make-deb
+
+test-deb: ## install these packages in a fresh Debian root and use them there (needs root and network)
+	@tools/test-deb
 
 tsan: ## run the unit tests under the thread sanitizer
 	@tools/test-threads

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "psld.h"
 #include "psld_ranks.h"
+#include "psld_train.h"
 #include "train/ranks.h"
 
 enum { BUCKET = 1 << 18, ROUNDS = 3 };

@@ -1,32 +1,46 @@
-# What the library needs: psld_dependencies to compile with, PSLD_LINK_LIBRARIES to link with.
-# docs/explanation/dependencies.md says why each. Imported targets count as system headers, so our warnings do not apply to them.
+# What the libraries stand on; docs/explanation/dependencies.md says why each. For X = core and full: psld_X_dependencies to compile
+# with, PSLD_X_MODULES known to pkg-config, PSLD_X_LINK to link with. Full includes core. Imported targets count as system
+# headers, so our warnings do not apply to them.
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-
-set(PSLD_PC_MODULES cairo libpng libjpeg libwebp libwebpdemux libarchive yaml-0.1 jansson zlib)
-# MPI where it is installed: training on several machines. OpenMPI's own description, or the one of Debian's choice.
-option(PSLD_MPI "Train and sample on several ranks, if MPI is found" ON)
-foreach(module ompi-c mpi-c)
-    if(PSLD_MPI AND NOT PSLD_MPI_MODULE)
-        pkg_check_modules(${module} QUIET ${module})
-        if(${module}_FOUND)
-            set(PSLD_MPI_MODULE ${module})
-            list(APPEND PSLD_PC_MODULES ${module})
-            set_source_files_properties(src/train/ranks_mpi.c PROPERTIES COMPILE_DEFINITIONS PSLD_MPI)
-        endif()
-    endif()
-endforeach()
-# OpenBLAS is loaded when evaluation first needs it (src/eval/blas.c).
-set(PSLD_LINK_LIBRARIES Threads::Threads m ${CMAKE_DL_LIBS})
-foreach(module ${PSLD_PC_MODULES})
-    pkg_check_modules(${module} REQUIRED IMPORTED_TARGET GLOBAL ${module})
-    list(APPEND PSLD_LINK_LIBRARIES PkgConfig::${module})
-endforeach()
-
 # Headers alone, without a pkg-config file.
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 
-add_library(psld_dependencies INTERFACE)
-target_link_libraries(psld_dependencies INTERFACE ${PSLD_LINK_LIBRARIES})
-target_include_directories(psld_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE_DIR})
+# psld_depend_on(X MODULE...)
+function(psld_depend_on library)
+    set(link Threads::Threads m)
+    foreach(module ${ARGN})
+        pkg_check_modules(${module} REQUIRED IMPORTED_TARGET GLOBAL ${module})
+        list(APPEND link PkgConfig::${module})
+    endforeach()
+    set(PSLD_${library}_MODULES ${ARGN} PARENT_SCOPE)
+    set(PSLD_${library}_LINK ${link} PARENT_SCOPE)
+    add_library(psld_${library}_dependencies INTERFACE)
+    target_link_libraries(psld_${library}_dependencies INTERFACE ${link})
+    target_include_directories(psld_${library}_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE_DIR})
+endfunction()
+
+set(core yaml-0.1 jansson zlib)
+psld_depend_on(core ${core})
+if(PSLD_CORE)
+    return()
+endif()
+
+# MPI where it is installed: training on several machines. OpenMPI's own description, or the one of Debian's choice.
+option(PSLD_MPI "Train and sample on several ranks, if MPI is found" ON)
+set(mpi)
+foreach(module ompi-c mpi-c)
+    if(PSLD_MPI AND NOT mpi)
+        pkg_check_modules(${module} QUIET ${module})
+        if(${module}_FOUND)
+            set(mpi ${module})
+        endif()
+    endif()
+endforeach()
+psld_depend_on(full ${core} cairo libpng libjpeg libwebp libwebpdemux libarchive ${mpi})
+if(mpi)
+    target_compile_definitions(psld_full_dependencies INTERFACE PSLD_MPI)
+endif()
+# OpenBLAS is loaded when evaluation first needs it (src/eval/blas.c).
+list(APPEND PSLD_full_LINK ${CMAKE_DL_LIBS})

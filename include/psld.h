@@ -128,6 +128,10 @@ PSLD_API psld_status psld_array_convert(const psld_array *array, psld_type type,
 /* A number that tells the elements of arrays apart. */
 PSLD_API uint64_t psld_array_fingerprint(const psld_array *array);
 
+/* From the numbers of models to pixels: float32 in [-1, 1], any shape; v becomes (v + 1) 127.5, rounded, or cut off
+ * with `floor`; what lies outside becomes 0 or 255. */
+PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images);
+
 /* ---- Files and folders that a program writes ---------------------------------------------------------------------- */
 
 /* A text as a file, whole or not at all. What has its name is replaced; a symbolic link is not followed. */
@@ -699,9 +703,6 @@ PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);
 /* Seconds of one evaluation of `batch` samples (best of `repetitions`), and the bytes of its working memory. A batch has
  * 1 to 4096 samples, here and for plans. */
 PSLD_API psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes);
-/* The same for a step of training (forward, backward, clipping, Adam, moving average). The weights stay as they are. */
-PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds,
-                                              size_t *bytes);
 /* The plan for a batch as text, one line a step. Free with psld_text_free. */
 PSLD_API psld_status psld_model_plan(psld_model *model, size_t batch, char **text);
 /* The same with the time of each step, and the times summed by kernel, the slowest first: of the quickest of

@@ -28,9 +28,6 @@ PSLD_API psld_status psld_image_grid(const psld_array *images, size_t columns, c
  * pictures. */
 enum { PSLD_MAX_ZOOM = 64 };
 PSLD_API psld_status psld_images_enlarge(const psld_array *images, size_t factor, psld_array **larger);
-/* From the numbers of models to pixels: float32 in [-1, 1], any shape; v becomes (v + 1) 127.5, rounded, or cut off
- * with `floor`; what lies outside becomes 0 or 255. */
-PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images);
 
 /* ---- Data: sets to train on and to compare with ------------------------------------------------------------------ */
 

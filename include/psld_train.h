@@ -83,6 +83,11 @@ PSLD_API const char *psld_training_reasons(const psld_training *training);
 /* Bytes of working memory, the data's not counted. */
 PSLD_API size_t psld_training_bytes(const psld_training *training);
 
+/* Seconds of one step of training with `batch` samples (forward, backward, clipping, Adam, moving average; best of
+ * `repetitions`), and the bytes of its working memory, as psld_model_time does for an evaluation. The weights stay as they are. */
+PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds,
+                                              size_t *bytes);
+
 /* What the folder of a run says, without opening it; one that is being trained in may be looked at. */
 typedef struct psld_run_info {
     uint64_t step, steps; /* logged last, and to be taken in all */

@@ -9,7 +9,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
-#include "process/recipe.h"
+#include "process/recipe_read.h"
 
 typedef psld_status (*build_fn)(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 

@@ -1,5 +1,5 @@
 /* The keys of recipes: which there are, where each may stand, and what it means. */
-#include "process/recipe.h"
+#include "process/recipe_read.h"
 
 #define PRESETS (PSLD_KEYS_VP | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD)
 #define ALL     (PSLD_KEYS_MATRICES | PRESETS)

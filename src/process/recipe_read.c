@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "process/recipe.h"
+#include "process/recipe_read.h"
 
 #define DEFAULT_STABILISER 1e-9 /* "numerical_eps" of the paper, for processes with auxiliary variables */
 #define DEFAULT_INIT       0.04

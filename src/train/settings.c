@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "model/networks/network.h"
-#include "process/recipe.h"
+#include "process/recipe_read.h"
 #include "psld_train.h"
 
 /* ---- The table of keys ------------------------------------------------------------------------------------------- */

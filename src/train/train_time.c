@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "psld_train.h"
 #include "train/trainer.h"
 
 /* Made-up samples: classifiers have a label each, score networks a target of the size of their output. */

@@ -13,12 +13,21 @@ YAML
 quietly convert net.yaml net.safetensors
 
 check "the same pictures as psld sample draws"
-"$embed" net.safetensors embedded.png 7 >"$logs/out" 2>"$logs/err" || fail "embed: $(cat "$logs/err")"
+"$embed" net.safetensors embedded.ppm 7 >"$logs/out" 2>"$logs/err" || fail "embed: $(cat "$logs/err")"
 says "16 pictures, 50 evaluations each"
-quietly sample net.safetensors -n 16 --sampler sscs --nfe 50 --seed 7 -o drawn.png
-cmp embedded.png drawn.png || fail "other pictures"
+quietly sample net.safetensors -n 16 --sampler sscs --nfe 50 --seed 7 -o drawn.npy
+[ "$(head -n 3 embedded.ppm)" = "$(printf 'P6\n32 32\n255')" ] || fail "no PPM of 32 x 32 pixels"
+# The numbers of the .npy, [16][3][8][8], as the pixels of a sheet with 4 x 4 pictures.
+tail -c $((16 * 3 * 8 * 8 * 4)) drawn.npy | od -An -v -tf4 -w4 | awk '
+    { v = ($1 + 1) * 127.5; p[NR - 1] = v >= 255 ? 255 : v > 0 ? int(v + 0.5) : 0 }
+    END {
+        for (y = 0; y < 32; y++) for (x = 0; x < 32; x++) for (c = 0; c < 3; c++)
+            print p[((int(y / 8) * 4 + int(x / 8)) * 3 + c) * 64 + (y % 8) * 8 + x % 8]
+    }' >drawn
+tail -c $((32 * 32 * 3)) embedded.ppm | od -An -v -tu1 -w1 | tr -d ' ' >embedded
+cmp embedded drawn || fail "other pictures"
 
 check "failures are said"
-! "$embed" absent.safetensors x.png >"$logs/out" 2>"$logs/err" || fail "a model that is absent"
+! "$embed" absent.safetensors x.pgm >"$logs/out" 2>"$logs/err" || fail "a model that is absent"
 grep -q "absent.safetensors" "$logs/err" || fail "no word of absent.safetensors: $(cat "$logs/err")"
-[ ! -e x.png ] || fail "x.png was made"
+[ ! -e x.pgm ] || fail "x.pgm was made"

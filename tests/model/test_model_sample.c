@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "nn/plan.h"
 #include "psld.h"
+#include "psld_train.h"
 
 static void write_file(const char *path, const char *text)
 {

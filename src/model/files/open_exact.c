@@ -3,6 +3,7 @@
  *     process: psld gamma=0.02        # a line, or a recipe as a map */
 #include "base/alloc.h"
 #include "model/model.h"
+#include "process/recipe_read.h"
 
 enum { MAX_NUMBERS = 1 << 24 };
 

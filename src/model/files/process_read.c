@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "process/recipe_read.h"
 
 /* The part of a published configuration that has model.sde; NULL: it is none. */
 static const psld_node *find_published(const psld_node *root)

@@ -1,6 +1,7 @@
 #ifndef PSLD_MODEL_PROCESS_READ_H
 #define PSLD_MODEL_PROCESS_READ_H
 
+#include "io/yaml/yaml.h"
 #include "process/recipe.h"
 
 /* Whether a configuration names a process at all. */

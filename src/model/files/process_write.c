@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/files/process_read.h"
+#include "process/recipe_read.h"
 
 enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* of a number and what stands between it and the next */
 

@@ -10,7 +10,7 @@
 
 #include "model/files/process_read.h"
 #include "model/networks/network_keys.h"
-#include "process/recipe.h"
+#include "process/recipe_read.h"
 
 /* What a configuration is read from: `model` has the network's keys. */
 typedef struct config_nodes {

@@ -1,0 +1,98 @@
+# The two libraries, each shared and static, and their installation. The core (libpsld) has what it takes to use models;
+# the full one (libpsld-full) is the core and all the rest, so that a program links one of them. docs/explanation/design.md says why.
+
+# An incompatible version has another first or second number, so another soname.
+set(PSLD_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+# src/LAYER/*.c and one level below it (nn/ops, kernels/ref).
+file(GLOB sources CONFIGURE_DEPENDS src/*/*.c src/*/*/*.c)
+set(core_sources ${sources})
+list(FILTER core_sources INCLUDE REGEX "/src/(base|io/files|io/tensors|io/yaml|process|kernels|nn|sample|model)/")
+list(REMOVE_ITEM sources ${core_sources})
+psld_flags_for_instruction_sets()
+
+# psld_add_objects(TARGET LIBRARY SOURCE...)
+function(psld_add_objects target library)
+    add_library(${target} OBJECT ${ARGN})
+    target_include_directories(${target} PRIVATE include src)
+    target_link_libraries(${target} PRIVATE psld_flags psld_${library}_dependencies)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+endfunction()
+
+# The .pc files find their prefix from where they lie: PREFIX and DESTDIR may be chosen after the build.
+set(root /)
+cmake_path(RELATIVE_PATH root BASE_DIRECTORY /${CMAKE_INSTALL_LIBDIR}/pkgconfig OUTPUT_VARIABLE PSLD_PC_TO_PREFIX)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/psld)
+
+# psld_install_library(NAME SHARED STATIC HEADER...): component libNAME has what programs need to run, libNAME-dev what
+# they need to be compiled.
+function(psld_install_library name shared static)
+    install(TARGETS ${shared} EXPORT ${name}-shared LIBRARY COMPONENT lib${name} NAMELINK_COMPONENT lib${name}-dev)
+    install(TARGETS ${static} EXPORT ${name}-static ARCHIVE COMPONENT lib${name}-dev)
+    foreach(kind shared static)
+        install(EXPORT ${name}-${kind} NAMESPACE psld:: DESTINATION ${package_dir} COMPONENT lib${name}-dev)
+    endforeach()
+    install(FILES ${ARGN} TYPE INCLUDE COMPONENT lib${name}-dev)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+            COMPONENT lib${name}-dev)
+endfunction()
+
+# psld_add_libraries(LIBRARY NAME SHARED STATIC OBJECTS...): libNAME.so and libNAME.a of these object libraries.
+function(psld_add_libraries library name shared static)
+    list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+    add_library(${static} STATIC ${objects})
+    add_library(${shared} SHARED ${objects})
+    foreach(target ${static} ${shared})
+        target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+        target_link_libraries(${target} PRIVATE ${PSLD_${library}_LINK})
+        set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+    endforeach()
+    target_link_libraries(${shared} PRIVATE psld_flags)
+    set_target_properties(${shared} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PSLD_SOVERSION})
+
+    # Debian's libarchive.pc asks static links for libraries whose development files it does not bring along.
+    list(JOIN PSLD_${library}_MODULES " " PSLD_PC_PRIVATE)
+    set(PSLD_PC_LIBS_PRIVATE "-pthread -lm")
+    if(library STREQUAL full)
+        string(REPLACE "libarchive" "" PSLD_PC_PRIVATE "${PSLD_PC_PRIVATE}")
+        set(PSLD_PC_LIBS_PRIVATE "-larchive -pthread -ldl -lm")
+    endif()
+    set(PSLD_PC_NAME ${name})
+    configure_file(cmake/psld.pc.in ${name}.pc @ONLY)
+endfunction()
+
+# ---- The core ------------------------------------------------------------------------------------------------------
+
+psld_add_objects(psld_objects core ${core_sources})
+psld_add_libraries(core psld psld_shared psld_static psld_objects)
+set_target_properties(psld_shared PROPERTIES EXPORT_NAME psld)
+set_target_properties(psld_static PROPERTIES EXPORT_NAME static)
+add_library(psld::psld ALIAS psld_shared)
+add_library(psld::static ALIAS psld_static)
+psld_install_library(psld psld_shared psld_static include/psld.h)
+
+list(JOIN PSLD_core_MODULES " " PSLD_CORE_MODULES)
+list(JOIN PSLD_full_MODULES " " PSLD_FULL_MODULES)
+configure_package_config_file(cmake/psldConfig.cmake.in psldConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(psldConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/psldConfig.cmake ${PROJECT_BINARY_DIR}/psldConfigVersion.cmake
+        DESTINATION ${package_dir} COMPONENT libpsld-dev)
+
+# ---- The full library ----------------------------------------------------------------------------------------------
+
+if(NOT PSLD_CORE)
+    psld_add_objects(psld_full_objects full ${sources})
+    psld_add_libraries(full psld-full psld_full_shared psld_full_static psld_objects psld_full_objects)
+    set_target_properties(psld_full_shared PROPERTIES EXPORT_NAME full)
+    set_target_properties(psld_full_static PROPERTIES EXPORT_NAME full_static)
+    add_library(psld::full ALIAS psld_full_shared)
+    add_library(psld::full_static ALIAS psld_full_static)
+    file(GLOB headers CONFIGURE_DEPENDS include/psld_*.h)
+    psld_install_library(psld-full psld_full_shared psld_full_static ${headers})
+
+    # For tests, benchmarks and fuzz targets, which may look inside: the library with its private headers.
+    add_library(psld_inside INTERFACE)
+    target_include_directories(psld_inside INTERFACE src)
+    target_link_libraries(psld_inside INTERFACE psld_full_static psld_flags psld_full_dependencies)
+endif()
