@@ -269,8 +269,7 @@ static void samples_agree(void **state)
             for (int f = 0; f < FORMS; f++) {
                 truth of = make_truth(lines[line]);
                 double z[2][N * STATE];
-                psld_sample_options options;
-                psld_sample_defaults(&options);
+                psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
                 options.sampler = samplers[s];
                 options.nfe = 20;
                 options.tolerance = 1e-4;
@@ -308,8 +307,7 @@ static void sample_numbers_reach_the_callback(void **state)
     of.numbered = 1;
     for (int wrapped = 0; wrapped < 5; wrapped++) {
         double z[N * STATE];
-        psld_sample_options options;
-        psld_sample_defaults(&options);
+        psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
         options.sampler = wrapped == 1 ? "ode" : "em";
         options.tolerance = 1e-2;
         options.nfe = 5;
