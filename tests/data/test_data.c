@@ -297,7 +297,7 @@ static void classes_in_order(void **state)
     assert_memory_equal(label, expected, sizeof expected);
     psld_data_free(data);
     options.class_count = 3;
-    check_refused("set", &options, PSLD_BAD_INPUT, "its class bee is not among those given");
+    check_refused("set", &options, PSLD_BAD_INPUT, "its class \"bee\" is not among the classes given");
     /* A single folder of images has no classes, unless it is asked for as one. */
     data = open_data("set/top/ant", NULL);
     assert_int_equal(psld_data_classes(data), 0);
@@ -443,7 +443,7 @@ static void other_sizes(void **state)
     check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "2 channels, expected 1 (grey), 3 (colour) or 0");
     options.channels = 0;
     options.size = 20000;
-    check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "more than can be had");
+    check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "pixels are too large");
 }
 
 /* One odd image, or a broken one, does not decide what the others are brought to. */
