@@ -1,0 +1,143 @@
+/* Uses the structs of psld.h that begin with their size. tools/test-abi compiles this against headers with shorter ones.
+ *
+ * core BYTE: guard bytes have that value. A line of results for each kind of call; one that needs a field that the
+ * headers lack is left out. core BYTE lie: says a size that is not its own, which the guard bytes must notice. */
+#include "fence.h"
+
+enum { DIM = 2, K = 2, COUNT = 3 };
+
+static psld_recipe *recipe;
+static psld_source *source;
+
+static void open_process(void)
+{
+    const double weights[] = {0.3, 0.7}, means[] = {1, 0, -1, 0.5}, scales[] = {0.1, 0.2};
+    psld_mixture *mixture;
+    must("recipe", psld_recipe_open("psld", &recipe));
+    must("mixture", psld_mixture_create(2, DIM, weights, means, scales, &mixture));
+    must("source", psld_source_mixture(mixture, recipe, &source));
+    psld_mixture_free(mixture);
+}
+
+static psld_sample_options *few_steps(void)
+{
+    psld_sample_options *options = FENCED(psld_sample_options, PSLD_SAMPLE_DEFAULTS);
+    options->nfe = 5;
+    options->seed = 3;
+    return options;
+}
+
+static void sample(void)
+{
+    double z[COUNT * K * DIM], chosen[4];
+    psld_sample_options *options = few_steps();
+    must("sample", psld_sample(recipe, source, options, 0, COUNT, DIM, NULL, z, NULL));
+    tell("sample", COUNT * K * DIM, z);
+    must("complete", psld_sample_complete(recipe, options));
+    chosen[0] = options->nfe, chosen[1] = options->eps, chosen[2] = options->rho, chosen[3] = options->eta;
+    tell(options->sampler, 4, chosen);
+    must("quality", psld_sample_quality(recipe, "draft", options));
+    tell(options->grid, 1, &options->eps);
+}
+
+#ifndef LACKS_psld_sample_options_watch
+static double evaluations;
+
+static psld_status count_evaluation(void *user, const psld_evaluation *evaluation)
+{
+    (void)user;
+    evaluations += evaluation->size >= sizeof *evaluation;
+    return PSLD_OK;
+}
+
+static void watch(void)
+{
+    double z[COUNT * K * DIM];
+    psld_sample_options *options = few_steps();
+    options->watch = count_evaluation;
+    must("watch", psld_sample(recipe, source, options, 0, COUNT, DIM, NULL, z, NULL));
+    tell("watch", 1, &evaluations);
+}
+#else
+static void watch(void) {}
+#endif
+
+#ifndef LACKS_psld_sample_options_inpainting
+static void inpaint(void)
+{
+    const double x[DIM] = {1, 0};
+    const unsigned char known[DIM] = {1, 0};
+    double z[COUNT * K * DIM];
+    psld_sample_options *options = few_steps();
+    psld_inpainting *inpainting = FENCED(psld_inpainting, PSLD_INPAINTING_DEFAULTS);
+    inpainting->x = x;
+    inpainting->known = known;
+    options->inpainting = inpainting;
+    must("inpaint", psld_sample(recipe, source, options, 0, COUNT, DIM, NULL, z, NULL));
+    tell("inpaint", COUNT * K * DIM, z);
+}
+#else
+static void inpaint(void) {}
+#endif
+
+#ifndef LACKS_psld_states_t
+static const double some_z[K * DIM] = {0.1, 0.2, 0.3, 0.4}, some_t = 0.5;
+
+static psld_status half_of_z(void *user, const psld_states *states, double *out)
+{
+    (void)user;
+    for (size_t i = 0; i < states->n * K * states->dim; i++) out[i] = 0.5 * states->z[i];
+#ifndef LACKS_psld_states_sample
+    if (states->sample) out[0] += (double)states->sample[0];
+#endif
+    return PSLD_OK;
+}
+
+static void ask(void)
+{
+    double eps[K * DIM], x[DIM];
+    psld_source *own;
+    psld_states *states = fence_copy(&PSLD_STATES(1, DIM, some_z, &some_t), sizeof(psld_states));
+    must("predict", psld_source_predict(source, states, eps));
+    tell("predict", K * DIM, eps);
+    must("denoise", psld_source_denoise(source, recipe, states, x));
+    tell("denoise", DIM, x);
+
+    psld_callback *callback = FENCED(psld_callback, PSLD_CALLBACK_DEFAULTS);
+    callback->recipe = recipe;
+    callback->predicts = PSLD_PREDICTS_SCORE;
+    callback->predict = half_of_z;
+    must("callback", psld_source_callback(callback, &own));
+    must("own score", psld_source_predict(own, states, eps));
+    tell("own score", K * DIM, eps);
+    psld_source_free(own);
+}
+#else
+static void ask(void) {}
+#endif
+
+/* The library believes the size that it is told. */
+static void lie(void)
+{
+    psld_sample_options *options = few_steps();
+    options->size = FULL_SIZE;
+    must("lie", psld_sample_complete(recipe, options));
+}
+
+int main(int argc, char **argv)
+{
+    fence_byte = argc > 1 ? (unsigned char)atoi(argv[1]) : 0;
+    open_process();
+    if (argc > 2) {
+        lie();
+    } else {
+        sample();
+        watch();
+        inpaint();
+        ask();
+    }
+    psld_source_free(source);
+    psld_recipe_free(recipe);
+    fence_free();
+    return 0;
+}
