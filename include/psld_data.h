@@ -55,22 +55,27 @@ PSLD_API const psld_resample_info *psld_resample_at(int index);
 PSLD_API const psld_resample_info *psld_resample_find(const char *name);
 
 typedef struct psld_data_options {
-    size_t size;                /* height and width that images are brought to; 0: as they are, which must be alike */
-    int channels;               /* 1 grey, 3 colour, 0 as they are */
-    int stretch;                /* 0: the largest square in the middle is taken, 1: the whole, out of proportion */
-    int test;                   /* 1: the test part of sets that come with one (MNIST, CIFAR) */
-    const char *const *classes; /* their names in the order of the labels, or NULL: by name */
-    size_t class_count;
-    int strict;            /* 1: a broken image is an error, not passed over */
-    size_t memory;         /* bytes of decoded images kept in memory; the others go to a file without a name ... */
-    const char *cache_dir; /* ... in this folder; NULL: the system's for temporary files */
-    int resample;          /* psld_resample: by which filter images are brought to `size`; default lanczos */
-    double skip_limit;     /* largest part of the images that may be broken and passed over, rounded up; 0: any */
-    int once;              /* 1: every item is read but once, so that decoded images need not be kept */
+    size_t size;
+    int image_size;  /* height and width that images are brought to; unset: as they are, which must be alike */
+    int channels;    /* 1 grey, 3 colour; unset: as they are */
+    int stretch;     /* 1: the whole image, out of proportion; unset: the largest square in the middle */
+    int resample;    /* psld_resample: by which filter images are brought to image_size; unset: lanczos */
+    int test;        /* 1: the test part of sets that come with one (MNIST, CIFAR); unset: the other */
+    int strict;      /* 1: a broken image is an error; unset: it is passed over */
+    int once;        /* 1: every item is read only once, so that decoded images need not be kept; unset: 0 */
+    int class_count; /* of `classes` */
+    const char *const *classes; /* their names in the order of the labels; NULL: all, sorted by name */
+    int64_t memory;             /* bytes of decoded images kept in memory; the others go to a file without a name ...
+                                   0: none is kept; unset: 1 GiB */
+    const char *cache_dir;      /* ... in this folder; NULL: the system's for temporary files */
+    double skip_limit; /* largest part of the images that may be broken and passed over, rounded up; unset: any */
 } psld_data_options;
 
-/* As they are, classes by name, 1 GiB. */
-PSLD_API void psld_data_defaults(psld_data_options *options);
+/* clang-format off */
+#define PSLD_DATA_DEFAULTS { \
+    sizeof(psld_data_options), PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, \
+    PSLD_UNSET, NULL, PSLD_UNSET, NULL, PSLD_UNSET }
+/* clang-format on */
 
 /* Opens a folder of images (PNG, JPEG, WebP; subfolders are classes), a tar, compressed tar or zip of one, CIFAR-10 or
  * -100 (binary or pickled files, their folder or archive), IDX (MNIST; plain or .gz, or the folder of its files), .npy
@@ -114,8 +119,8 @@ PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t
  * are images of other sizes than that of psld_data_shape. Nothing is kept. */
 PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
 PSLD_API int psld_data_mixed(const psld_data *data);
-/* The options by which images become what a model takes, as its training did (data.fit); the defaults where it takes
- * none. */
+/* The options by which images become what a model takes, as its training did (data.fit): sets image_size, channels, stretch
+ * and resample, and leaves the others. All are left where a model takes no images. */
 PSLD_API psld_status psld_model_data_options(const psld_model *model, psld_data_options *options);
 /* Toy sets: endless points in the plane, opened as "toy:NAME". */
 typedef struct psld_toy_info {

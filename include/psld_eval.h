@@ -87,7 +87,7 @@ typedef enum psld_set_kind {
 /* Images or vectors as psld_data_open has them, features [n, d] (.npy of floats), or statistics (.npz with mu and
  * sigma). Of endless sets, or with a limit above 0, the first so many. A broken image is an error. */
 PSLD_API psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set);
-/* The same with images brought to the size and channels of `options`, of which `strict` is not asked. psld_set_fitted
+/* The same with images brought to the size and channels of `options` (`strict` is always 1; NULL: the defaults). psld_set_fitted
  * tells whether any of those read so far had to be: was of another size, or lost its colour. */
 PSLD_API psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_options *options,
                                       psld_set **set);

@@ -68,6 +68,9 @@ int cli_failed(psld_status status);
 enum { CLI_MEANT = 128 };
 const char *cli_meant(const char *word, const char *const *words, size_t count, char text[CLI_MEANT]);
 
+/* The value of a CLI_COUNT for options of the library; what does not fit becomes the largest int. */
+int cli_int(long count);
+
 /* Whether `path` ends in one of the '|'-separated endings. */
 int cli_ends_in(const char *path, const char *endings);
 /* Whether a file can be made at `path`: its folder exists and may be written. If not, says so. To be asked before long

@@ -1,6 +1,7 @@
 /* Parsing of the command line by the option tables. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,6 +46,11 @@ static int parse_seed(const char *text, uint64_t *seed)
     errno = 0;
     *seed = strtoull(text, &end, 10);
     return isdigit((unsigned char)*text) && *end == 0 && errno == 0;
+}
+
+int cli_int(long count)
+{
+    return count < INT_MAX ? (int)count : INT_MAX;
 }
 
 static int parse_count(const char *text, long *count)

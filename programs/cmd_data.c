@@ -121,7 +121,7 @@ static psld_status write_sheet_of_sizes(data_request *r, data_job *job, uint64_t
 {
     cli_progress progress = job->progress;
     data_close(job);
-    r->options.size = SHEET_SIZE;
+    r->options.image_size = SHEET_SIZE;
     psld_status status = data_open(r, job);
     job->progress = progress;
     return status == PSLD_OK ? data_write_sheet(job, written) : status;
@@ -135,7 +135,7 @@ static int convert_data(const cli_command *command, data_request *r, data_job *j
     if (write && write != data_write_sheet) exit_code = sheet_check_zoom(command, r->zoom, 0);
     if (exit_code != EXIT_DONE) return exit_code;
     psld_status status = write(job, &written);
-    if (status == PSLD_BAD_ARGUMENT && write == data_write_sheet && !r->options.size)
+    if (status == PSLD_BAD_ARGUMENT && write == data_write_sheet && r->options.image_size == PSLD_UNSET)
         status = write_sheet_of_sizes(r, job, &written);
     cli_progress_end(&job->progress);
     if (status == PSLD_CANCELLED) {
@@ -174,7 +174,7 @@ static int is_new_file(const char *path)
 static int data_check_options(const cli_command *command, data_request *r, long size, const char *channels,
                               const char *fit, const char *resample)
 {
-    r->options.size = (size_t)size;
+    if (size) r->options.image_size = cli_int(size);
     r->options.channels = !channels ? 0 : strcmp(channels, "1") == 0 || strcmp(channels, "grey") == 0 ? 1 : 3;
     r->options.stretch = fit && strcmp(fit, "stretch") == 0;
     const psld_resample_info *filter = resample ? psld_resample_find(resample) : NULL;
@@ -198,8 +198,7 @@ static int data_run(const cli_command *command, int argc, char **argv)
     const char *words[16], *fit = NULL, *channels = NULL, *resample = NULL;
     long size = 0;
     int count, exit_code;
-    data_request r = {0};
-    psld_data_defaults(&r.options);
+    data_request r = {.options = PSLD_DATA_DEFAULTS};
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "OUT",
          "a folder of .png (one folder for each class), .npz, .npy, or a sheet of pictures or plot of points (.png)",

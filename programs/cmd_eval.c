@@ -74,9 +74,11 @@ static psld_status open_samples(const request *r, pair *s)
 /* What images are brought to: what the model takes, as its training did, or what is asked for. */
 static psld_status choose_fit(const request *r, pair *s)
 {
-    psld_data_defaults(&s->images);
+    s->images = (psld_data_options)PSLD_DATA_DEFAULTS;
+    s->images.stretch = 0;
+    s->images.resample = PSLD_RESAMPLE_LANCZOS;
     psld_status status = s->model ? psld_model_data_options(s->model, &s->images) : PSLD_OK;
-    if (r->size) s->images.size = (size_t)r->size;
+    if (r->size) s->images.image_size = cli_int(r->size);
     if (r->fit) s->images.stretch = strcmp(r->fit, "stretch") == 0;
     const psld_resample_info *filter = r->resample ? psld_resample_find(r->resample) : NULL;
     if (filter) s->images.resample = (int)filter->filter;
@@ -106,8 +108,8 @@ static int is_fitted(const psld_set *set)
 
 static void tell_fit_of(const char *name, const psld_data_options *images)
 {
-    if (images->size)
-        cli_complain("%s: images were brought to %zu x %zu%s, %s", name, images->size, images->size,
+    if (images->image_size > 0)
+        cli_complain("%s: images were brought to %d x %d%s, %s", name, images->image_size, images->image_size,
                      images->channels == 1 ? " in grey" : "",
                      images->stretch ? "stretched" : "of each the largest square in the middle");
     else
@@ -123,8 +125,8 @@ static void tell_fit(const pair *s)
 
 static void put_fit(json_t *object, const pair *s)
 {
-    if (!s->images.size || (!is_fitted(s->first) && !is_fitted(s->second))) return;
-    json_object_set_new(object, "brought_to", json_integer((json_int_t)s->images.size));
+    if (s->images.image_size <= 0 || (!is_fitted(s->first) && !is_fitted(s->second))) return;
+    json_object_set_new(object, "brought_to", json_integer(s->images.image_size));
     json_object_set_new(object, "fit", json_string(s->images.stretch ? "stretch" : "crop"));
     json_object_set_new(object, "resample", json_string(psld_resample_at(s->images.resample)->name));
 }

@@ -52,10 +52,9 @@ static psld_status load_array(const char *path, plane p, masks *m)
 /* Pictures are cut in the middle between black and white; digits are white wherever there is any. */
 static psld_status load_pictures(const char *path, masks *m)
 {
-    psld_data_options options;
+    psld_data_options options = PSLD_DATA_DEFAULTS;
     psld_data *data = NULL;
     size_t shape[PSLD_MAX_RANK] = {0};
-    psld_data_defaults(&options);
     options.channels = 1;
     options.strict = 1;
     psld_status status = psld_data_open(path, &options, &data);

@@ -54,16 +54,15 @@ static psld_status read_array(const char *path, const char *what, int rank, cons
 static psld_status read_pictures(const char *path, int rank, const size_t *shape, int fit, psld_array **x)
 {
     char wanted[SHAPE_TEXT], found[SHAPE_TEXT];
-    psld_data_options options;
+    psld_data_options options = PSLD_DATA_DEFAULTS;
     psld_data *data = NULL;
     size_t its[PSLD_MAX_RANK] = {0}, dim = 1;
     if (rank != 3 || (shape[0] != 1 && shape[0] != 3))
         return cli_bad_input("%s: the model takes %s numbers; give them as .npy", path,
                              array_shape_text(rank, shape, wanted));
-    psld_data_defaults(&options);
     options.channels = (int)shape[0];
     options.strict = 1;
-    if (fit && shape[1] == shape[2]) options.size = shape[1];
+    if (fit && shape[1] == shape[2]) options.image_size = (int)shape[1];
     psld_status status = psld_data_open(path, &options, &data);
     if (status != PSLD_OK) return status;
     int its_rank = psld_data_shape(data, its);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "data/data_private.h"
 
 enum {
@@ -16,9 +17,21 @@ enum {
     ERROR_SIZE = 1024,
 };
 
-void psld_data_defaults(psld_data_options *options)
+/* The caller's options, with what is unset filled in. */
+static psld_status read_data_options(const psld_data_options *options, psld_data_options *own)
 {
-    *options = (psld_data_options){.memory = (size_t)1 << 30};
+    PSLD_TRY(PSLD_SIZED_READ(psld_data_options, options, own, PSLD_DATA_DEFAULTS));
+    PSLD_FILL_UNSET(own->image_size, 0);
+    PSLD_FILL_UNSET(own->channels, 0);
+    PSLD_FILL_UNSET(own->stretch, 0);
+    PSLD_FILL_UNSET(own->resample, PSLD_RESAMPLE_LANCZOS);
+    PSLD_FILL_UNSET(own->test, 0);
+    PSLD_FILL_UNSET(own->strict, 0);
+    PSLD_FILL_UNSET(own->once, 0);
+    PSLD_FILL_UNSET(own->memory, (int64_t)1 << 30);
+    PSLD_FILL_UNSET(own->skip_limit, 0);
+    if (!own->classes) own->class_count = 0;
+    return PSLD_OK;
 }
 
 /* By the shorter side: it is the side of the largest square. */
@@ -64,12 +77,13 @@ static psld_status find_shape(psld_data *data)
     data->stored_width = seen[(count - 1) / 2].width;
     data->rank = 3;
     data->shape[0] = (size_t)(data->options.channels ? data->options.channels : channels);
-    data->shape[1] = data->options.size ? data->options.size : data->stored_height;
-    data->shape[2] = data->options.size ? data->options.size : data->stored_width;
+    size_t side = (size_t)data->options.image_size;
+    data->shape[1] = side ? side : data->stored_height;
+    data->shape[2] = side ? side : data->stored_width;
     int as_stored = data->shape[1] == data->stored_height && data->shape[2] == data->stored_width;
     data->dim = data->shape[0] * data->shape[1] * data->shape[2];
     if (!items->costly && as_stored) return PSLD_OK;
-    return psld_cache_create(items->count, data->dim, data->options.once ? 0 : data->options.memory,
+    return psld_cache_create(items->count, data->dim, data->options.once ? 0 : (size_t)data->options.memory,
                              data->options.cache_dir, &data->cache);
 }
 
@@ -77,9 +91,13 @@ static psld_status check_data_options(const char *path, const psld_data_options 
 {
     if (o->channels != 0 && o->channels != 1 && o->channels != 3)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: %d channels, expected 1 (grey), 3 (colour) or 0", path, o->channels);
-    if (o->size > 0 && o->size > PSLD_IMAGE_MAX_PIXELS / o->size)
-        return psld_fail(PSLD_BAD_ARGUMENT, "%s: images of %zu x %zu pixels are too large; expected at most %d pixels",
-                         path, o->size, o->size, (int)PSLD_IMAGE_MAX_PIXELS);
+    if (o->image_size < 0 || o->class_count < 0 || o->memory < 0)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "%s: image_size %d, class_count %d, memory %" PRId64 ": expected at least 0 of each", path,
+                         o->image_size, o->class_count, o->memory);
+    if (o->image_size > 0 && (size_t)o->image_size > PSLD_IMAGE_MAX_PIXELS / (size_t)o->image_size)
+        return psld_fail(PSLD_BAD_ARGUMENT, "%s: images of %d x %d pixels are too large; expected at most %d pixels",
+                         path, o->image_size, o->image_size, (int)PSLD_IMAGE_MAX_PIXELS);
     if (!psld_resample_at(o->resample))
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: unknown resample filter, number %d", path, o->resample);
     return PSLD_OK;
@@ -110,9 +128,8 @@ psld_status psld_data_open(const char *path, const psld_data_options *options, p
     *data = NULL;
     psld_data *d = psld_alloc(1, sizeof *d);
     if (!d) return PSLD_NO_MEMORY;
-    psld_data_defaults(&d->options);
-    if (options) d->options = *options;
-    psld_status status = data_open(d, path);
+    psld_status status = read_data_options(options, &d->options);
+    if (status == PSLD_OK) status = data_open(d, path);
     if (status != PSLD_OK) {
         psld_data_free(d);
         return status;
@@ -124,7 +141,7 @@ psld_status psld_data_open(const char *path, const psld_data_options *options, p
 void psld_data_free(psld_data *data)
 {
     if (!data) return;
-    for (size_t i = 0; data->classes && i < data->options.class_count; i++) psld_release(data->classes[i]);
+    for (size_t i = 0; data->classes && i < (size_t)data->options.class_count; i++) psld_release(data->classes[i]);
     psld_release(data->classes);
     psld_release(data->new_label);
     psld_release(data->sizes);

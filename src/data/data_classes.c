@@ -42,7 +42,7 @@ static psld_status map_labels(psld_data *data, const class_name *sorted)
 {
     const psld_items *items = data->items;
     for (size_t i = 0; i < items->class_count; i++) {
-        const class_name *found = find_class(sorted, data->options.class_count, items->classes[i]);
+        const class_name *found = find_class(sorted, (size_t)data->options.class_count, items->classes[i]);
         if (!found)
             return psld_fail(PSLD_BAD_INPUT, "%s: its class \"%s\" is not among the classes given", data->path,
                              items->classes[i]);
@@ -55,16 +55,17 @@ psld_status psld_data_order_classes(psld_data *data)
 {
     const psld_data_options *o = &data->options;
     const psld_items *items = data->items;
+    size_t count = (size_t)o->class_count;
     if (!o->classes) return PSLD_OK;
     data->new_label = psld_alloc(items->class_count, sizeof *data->new_label);
-    data->classes = psld_alloc(o->class_count, sizeof *data->classes);
+    data->classes = psld_alloc(count, sizeof *data->classes);
     if (!data->new_label || !data->classes) return PSLD_NO_MEMORY;
-    for (size_t i = 0; i < o->class_count; i++)
+    for (size_t i = 0; i < count; i++)
         if (!(data->classes[i] = psld_copy_text(o->classes[i]))) return PSLD_NO_MEMORY;
-    class_name *sorted = psld_alloc(o->class_count, sizeof *sorted);
+    class_name *sorted = psld_alloc(count, sizeof *sorted);
     if (!sorted) return PSLD_NO_MEMORY;
-    for (size_t i = 0; i < o->class_count; i++) sorted[i] = (class_name){o->classes[i], i};
-    if (o->class_count > 1) qsort(sorted, o->class_count, sizeof *sorted, compare_class_names);
+    for (size_t i = 0; i < count; i++) sorted[i] = (class_name){o->classes[i], i};
+    if (count > 1) qsort(sorted, count, sizeof *sorted, compare_class_names);
     psld_status status = map_labels(data, sorted);
     psld_release(sorted);
     return status;
@@ -84,7 +85,7 @@ psld_status psld_data_count_classes(psld_data *data)
 
 size_t psld_data_classes(const psld_data *data)
 {
-    return data->classes ? data->options.class_count : data->items->class_count;
+    return data->classes ? (size_t)data->options.class_count : data->items->class_count;
 }
 
 const char *psld_data_class(const psld_data *data, size_t index)

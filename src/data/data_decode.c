@@ -18,7 +18,7 @@ static psld_status decode_image(psld_data *data, uint64_t index, uint8_t *pixels
     psld_status status = PSLD_OK;
     int other_size = image.width != width || image.height != height;
     if (other_size || image.channels > channels) atomic_store(&data->fitted, 1);
-    if (other_size && data->options.size == 0)
+    if (other_size && data->options.image_size == 0)
         status = psld_fail(PSLD_BAD_ARGUMENT,
                            "%s: image %" PRIu64 " has %zu x %zu pixels, others %zu x %zu; give a size for all of them",
                            data->path, index, image.width, image.height, width, height);

@@ -76,7 +76,7 @@ static size_t folder_part(const char *name)
 
 static int is_asked_for(const psld_data_options *options, const char *name, size_t length)
 {
-    for (size_t i = 0; i < options->class_count; i++)
+    for (int i = 0; i < options->class_count; i++)
         if (strlen(options->classes[i]) == length && memcmp(options->classes[i], name, length) == 0) return 1;
     return 0;
 }

@@ -83,7 +83,7 @@ static psld_status open_files(const char *path, const psld_data_options *options
 {
     psld_files *files = NULL;
     size_t i = 0;
-    PSLD_TRY(psld_files_open(path, options->memory, options->cache_dir, &files));
+    PSLD_TRY(psld_files_open(path, (size_t)options->memory, options->cache_dir, &files));
     while (folder_kinds[i].are && !folder_kinds[i].are(files)) i++;
     psld_status status = folder_kinds[i].open(files, options, items);
     if (status != PSLD_OK) psld_files_free(files);

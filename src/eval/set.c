@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "data/data.h"
 #include "io/tensors/npz.h"
@@ -129,9 +130,7 @@ psld_status psld_set_of_statistics(psld_statistics *statistics, const char *name
 
 psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set)
 {
-    psld_data_options options;
-    psld_data_defaults(&options);
-    return psld_set_open_as(path, limit, &options, set);
+    return psld_set_open_as(path, limit, NULL, set);
 }
 
 psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_options *options, psld_set **set)
@@ -139,8 +138,8 @@ psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_o
     *set = NULL;
     psld_set *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    made->asked = *options;
-    psld_status status = open_any(path, limit, made);
+    psld_status status = PSLD_SIZED_READ(psld_data_options, options, &made->asked, PSLD_DATA_DEFAULTS);
+    if (status == PSLD_OK) status = open_any(path, limit, made);
     if (status == PSLD_OK && made->kind != PSLD_SET_STATISTICS) {
         if (made->count == 0) status = psld_fail(PSLD_BAD_INPUT, "%s: the set is empty", path);
         if (status == PSLD_OK && limit > made->count)

@@ -465,9 +465,8 @@ static psld_status reduce_data(psld_sweep *s, psld_set *data, psld_progress_fn p
 
 static psld_status open_image_set(const psld_sweep *s, const char *path, psld_set **set)
 {
-    psld_data_options options;
-    psld_data_defaults(&options);
-    options.size = (size_t)s->size;
+    psld_data_options options = PSLD_DATA_DEFAULTS;
+    options.image_size = (int)s->size;
     options.stretch = strcmp(s->fit, "stretch") == 0;
     options.resample = s->resample;
     return psld_set_open_as(path, 0, &options, set);

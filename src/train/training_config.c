@@ -100,19 +100,18 @@ static psld_status optional_number(const psld_yaml *yaml, const char *key, int64
 
 static psld_status open_data(psld_training *t, const psld_settings *s, int64_t size, int64_t channels)
 {
-    psld_data_options options;
+    psld_data_options options = PSLD_DATA_DEFAULTS;
     psld_data_free(t->data);
     t->data = NULL;
-    psld_data_defaults(&options);
-    options.size = (size_t)size;
+    options.image_size = (int)size;
     options.channels = channels == 1 || channels == 3 ? (int)channels : 0;
     options.stretch = s->data.stretch;
     options.resample = s->data.resample;
     options.classes = s->data.class_count ? s->data.classes : NULL;
-    options.class_count = s->data.class_count;
+    options.class_count = (int)s->data.class_count;
     options.strict = s->data.strict || s->data.skip_limit <= 0;
     options.skip_limit = s->data.skip_limit;
-    if (s->data.memory) options.memory = (size_t)s->data.memory;
+    if (s->data.memory) options.memory = s->data.memory;
     if (s->data.cache && *s->data.cache) options.cache_dir = s->data.cache;
     if (!s->data.path || !*s->data.path)
         return psld_fail(PSLD_BAD_INPUT, "data.path is missing: what to train on (--data)");

@@ -564,7 +564,7 @@ static const char inpainting_yaml[] =
 static psld_status open_for_model(const char *path, psld_set **set)
 {
     psld_model *model;
-    psld_data_options options;
+    psld_data_options options = PSLD_DATA_DEFAULTS;
     *set = NULL;
     psld_status status = psld_model_open(path, NULL, &model);
     if (status == PSLD_OK) status = psld_model_data_options(model, &options);

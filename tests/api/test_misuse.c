@@ -437,6 +437,20 @@ static void overrides_that_are_missing(void **state)
     assert_null(sweep);
 }
 
+/* Structs that were not initialised with their macro, or that a later library knows. */
+static void structs_of_other_sizes(void **state)
+{
+    (void)state;
+    psld_data_options data_options = PSLD_DATA_DEFAULTS;
+    psld_data *data;
+    psld_set *set;
+    for (size_t size = 0; size <= sizeof data_options + 8; size += sizeof data_options + 8) {
+        data_options.size = size;
+        check_refused(psld_data_open("toy:moons", &data_options, &data), PSLD_BAD_ARGUMENT, "size|PSLD_DATA_DEFAULTS");
+        check_refused(psld_set_open_as("toy:moons", 0, &data_options, &set), PSLD_BAD_ARGUMENT, "PSLD_DATA_DEFAULTS");
+    }
+}
+
 /* A batch of no samples, and measuring no times. */
 static void batches_of_nothing(void **state)
 {
@@ -694,6 +708,7 @@ int main(void)
         cmocka_unit_test(callbacks_that_are_missing),
         cmocka_unit_test(inpainting_without_data),
         cmocka_unit_test(overrides_that_are_missing),
+        cmocka_unit_test(structs_of_other_sizes),
         cmocka_unit_test(values_that_are_none),
         cmocka_unit_test(sizes_beyond_memory),
         cmocka_unit_test(batches_of_nothing),

@@ -185,7 +185,7 @@ static void folders_and_archives(void **state)
     for (size_t i = 0; i < 3; i++) {
         make_archive(archives[i].path, archives[i].filter, NULL);
         for (int spilled = 0; spilled < 2; spilled++) { /* everything in a file without a name */
-            psld_data_defaults(&options);
+            options = (psld_data_options)PSLD_DATA_DEFAULTS;
             if (spilled) options.memory = 0;
             options.cache_dir = ".";
             data = open_data(archives[i].path, &options);
@@ -201,7 +201,7 @@ static void hostile_names(void **state)
     static const char *const bad[] = {"/etc/x.png", "../x.png", "top/../../x.png", "top/ant/.."};
     psld_data_options strict;
     (void)state;
-    psld_data_defaults(&strict);
+    strict = (psld_data_options)PSLD_DATA_DEFAULTS;
     strict.strict = 1;
     psld_log_to(remember, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -264,7 +264,7 @@ static void classes_that_begin_alike(void **state)
     psld_data *data = open_data("alike", NULL);
     assert_int_equal(psld_data_classes(data), 7);
     psld_data_free(data);
-    psld_data_defaults(&options);
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
     options.classes = order;
     options.class_count = sizeof order / sizeof *order;
     data = open_data("alike", &options);
@@ -284,7 +284,7 @@ static void classes_in_order(void **state)
     int32_t label[NAMES];
     uint8_t pixels[NAMES * PIXELS];
     (void)state;
-    psld_data_defaults(&options);
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
     options.classes = order;
     options.class_count = 4;
     psld_data *data = open_data("set", &options);
@@ -345,7 +345,7 @@ static void broken_images(void **state)
     assert_int_equal(psld_data_skipped(data), 2);
     assert_int_equal(psld_data_mixed(data), 0);
     psld_data_free(data);
-    psld_data_defaults(&options);
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
     options.strict = 1;
     data = open_data("broken", &options);
     assert_int_equal(psld_data_read_u8(data, 1, index, pixels, NULL), PSLD_OK);
@@ -431,8 +431,8 @@ static void other_sizes(void **state)
     assert_int_equal(psld_data_read_u8(data, 3, index, pixels, NULL), PSLD_BAD_ARGUMENT);
     assert_non_null(strstr(psld_error_text(), "16 x 16 pixels"));
     psld_data_free(data);
-    psld_data_defaults(&options);
-    options.size = 4;
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
+    options.image_size = 4;
     options.channels = 1;
     data = open_data("sizes", &options);
     psld_data_shape(data, shape);
@@ -442,7 +442,7 @@ static void other_sizes(void **state)
     options.channels = 2;
     check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "2 channels, expected 1 (grey), 3 (colour) or 0");
     options.channels = 0;
-    options.size = 20000;
+    options.image_size = 20000;
     check_refused("sizes", &options, PSLD_BAD_ARGUMENT, "pixels are too large");
 }
 
@@ -518,7 +518,7 @@ static void idx_sets(void **state)
         assert_int_equal(label, 19 % 7);
         psld_data_free(data);
     }
-    psld_data_defaults(&options);
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
     options.test = 1;
     psld_data *data = open_data("digits", &options);
     assert_int_equal(psld_data_count(data), 10);
@@ -626,7 +626,7 @@ static void check_cifar(const char *path, int test, unsigned first, unsigned cou
 {
     psld_data_options options;
     uint8_t pixels[C_PIXELS];
-    psld_data_defaults(&options);
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
     options.test = test;
     psld_data *data = open_data(path, &options);
     assert_int_equal(psld_data_count(data), count);
@@ -862,8 +862,7 @@ static void toys(void **state)
         assert_int_equal(psld_data_read(data, 2, index + 7, y, NULL), PSLD_OK);
         assert_memory_equal(y, x + 14, sizeof y);
         psld_data_free(data);
-        psld_data_options options;
-        psld_data_defaults(&options);
+        psld_data_options options = PSLD_DATA_DEFAULTS;
         options.test = 1;
         data = open_data(path, &options);
         assert_int_equal(psld_data_read(data, 1, index, y, NULL), PSLD_OK);
@@ -954,8 +953,7 @@ static void feed_by_number(void **state)
     make_many();
     for (size_t p = 0; p < 4; p++)
         for (int limited = 0; limited < 2; limited++) {
-            psld_data_options options;
-            psld_data_defaults(&options);
+            psld_data_options options = PSLD_DATA_DEFAULTS;
             if (limited) options.memory = 10 * PIXELS;
             psld_data *data = open_data("many", &options);
             psld_loader *loader = make_loader(data, 0, MANY, p == 0 ? 0 : 24);
@@ -988,7 +986,7 @@ static void second_epoch_never_decodes(void **state)
     for (int limited = 0; limited < 2; limited++) {
         psld_data_options options;
         make_many();
-        psld_data_defaults(&options);
+        options = (psld_data_options)PSLD_DATA_DEFAULTS;
         if (limited) options.memory = 3 * PIXELS;
         psld_data *data = open_data("many", &options);
         psld_loader *loader = make_loader(data, 0, MANY, 16);
@@ -1027,7 +1025,7 @@ static void broken_cache(void **state)
     (void)state;
     if (access("/proc/self/fd", R_OK) != 0) skip_for("no /proc");
     for (uint64_t i = 0; i < MANY; i++) index[i] = i;
-    psld_data_defaults(&options);
+    options = (psld_data_options)PSLD_DATA_DEFAULTS;
     options.memory = 3 * PIXELS;
     psld_data *data = open_data("many", &options);
     assert_int_equal(psld_data_read(data, MANY, index, x, NULL), PSLD_OK);
@@ -1085,8 +1083,7 @@ static void feed_split(void **state)
 static void read_without_cache(const char *cache_dir)
 {
     static float x[MANY * PIXELS];
-    psld_data_options options;
-    psld_data_defaults(&options);
+    psld_data_options options = PSLD_DATA_DEFAULTS;
     options.memory = 0;
     options.cache_dir = cache_dir;
     psld_log_to(remember, NULL);

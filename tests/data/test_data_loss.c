@@ -180,8 +180,7 @@ static void so_many_may_be_broken(void **state)
     (void)state;
     make_folder(2);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        psld_data_options options;
-        psld_data_defaults(&options);
+        psld_data_options options = PSLD_DATA_DEFAULTS;
         options.skip_limit = cases[i].limit;
         psld_data *data = open_data("set", &options);
         assert_int_equal(psld_data_read(data, COUNT, all, x, NULL), cases[i].expected);
