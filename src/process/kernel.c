@@ -1,18 +1,26 @@
-/* Exact transitions of the linear process, with every entry accurate relative to itself.
+/* The perturbation kernel p(z_t | z_0), and every other exact transition of a recipe.
  *
- * Over an interval h (in the integral of beta), with A the drift matrix and S = 2 D = G G':
- *     mean(h) = exp(A h),      cov(h) = int_0^h exp(A s) S exp(A' s) ds = factor(h) factor(h)'.
- * For small h the entries of cov scale as h, h^2, ..., h^(2k-1), and any formula that takes differences of quantities
- * of order 1 loses them. Nor can the factor be had from cov: at t = 1e-5 the third-order process has x and m_1
- * correlated to 1 - 1e-10, and Cholesky's differences leave five digits. So the factor itself is computed, and cov is
- * its square. For |A| h <= 1 it comes from Taylor series, where each entry begins with its own leading power; then it
- * is doubled:
- *     cov(2h) = cov(h) + mean(h) cov(h) mean(h)',   mean(2h) = mean(h)^2.
- * A sum X X' + Y Y' has the factor of the matrix [X Y], made triangular by rotations of columns, which keep small
- * entries accurate. Near stationarity cov approaches the identity (whitened) and doubling would accumulate rounding;
- * there
- *     cov = I - mean (I - start) mean'
- * is accurate, since mean is small. The switch is at |mean| = 1/2. */
+ * The process. The forward SDE is linear, with the same k x k matrices for each coordinate of the data:
+ *     dz = beta A z dt + sqrt(beta) G dw,     A = -(D + Q) P,   G G' = 2 D.
+ * A beta that varies only changes the speed of time. So a transition from u to t depends on h = int_u^t beta alone:
+ *     z_t | z_u ~ N(Phi z_u, Sigma),   Phi(h) = exp(A h),   Sigma(h) = int_0^h exp(A s) G G' exp(A' s) ds.
+ * For PSLD this is App. B.3 of the paper; there the integral is written out for k = 2. Here k is any.
+ *
+ * Units. Variables are measured in their stationary deviations ("whitened": z_i / sqrt(mass_i)). Then P = I, the
+ * stationary distribution is N(0, I), and A = -(D + Q).
+ *
+ * Accuracy. The entries of Sigma scale as h, h^2, ..., h^(2k-1) for small h. A formula that subtracts numbers of order 1
+ * loses the small ones. The Cholesky factor cannot be computed from Sigma either: for the third-order process at
+ * t = 1e-5, x and m_1 are correlated to 1 - 1e-10, and the differences in Cholesky's algorithm leave five digits. So the
+ * factor L is computed first, and Sigma = L L' follows.
+ *
+ *   1. Short interval, |A| h <= 1: Phi and L by Taylor series, in which each entry starts at its own leading power.
+ *   2. Doubling:  Phi(2h) = Phi(h)^2,   Sigma(2h) = Sigma(h) + Phi(h) Sigma(h) Phi(h)'.
+ *      A sum X X' + Y Y' has the factor of the matrix [X Y]. Rotations of its columns make it triangular, and they keep
+ *      small entries accurate.
+ *   3. Near stationarity, Sigma tends to I and doubling would accumulate rounding errors. There Phi is small, and
+ *          Sigma = I - Phi (I - Sigma_0) Phi'
+ *      is accurate, with Sigma_0 the covariance at the start. The switch from 2 to 3 is at |Phi| = 1/2. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -30,8 +38,9 @@ psld_wide psld_beta_integral(const psld_recipe *recipe, double u, double t)
     return (to - from) * (low + slope * (to + from) / 2);
 }
 
-/* exp(A h) for |A| h <= 1. The trace is taken out: what remains of a critically damped drift is nilpotent. */
-static void small_mean(int k, const psld_wide *a, psld_wide h, psld_wide *mean)
+/* Phi(h) = exp(A h) for |A| h <= 1, by its Taylor series. The mean eigenvalue, trace(A) / k, is split off: a critically
+ * damped drift is then nilpotent, and its series ends. */
+static void taylor_mean(int k, const psld_wide *a, psld_wide h, psld_wide *mean)
 {
     psld_wide shifted[PSLD_WIDE_SIZE], term[PSLD_WIDE_SIZE], next[PSLD_WIDE_SIZE], trace = 0;
     memcpy(shifted, a, sizeof shifted);
@@ -52,7 +61,8 @@ enum { LEGENDRE_TERMS = PSLD_MAX_K + 21, LEGENDRE_BLOCKS = PSLD_MAX_K + 8 };
 static psld_wide legendre[LEGENDRE_TERMS][LEGENDRE_BLOCKS];
 static pthread_once_t legendre_once = PTHREAD_ONCE_INIT;
 
-/* Coefficients of u^i in orthonormal Legendre polynomials on [0, 1]: sqrt(2 j + 1) (i!)^2 / ((i - j)! (i + j + 1)!). */
+/* legendre[i][j]: coefficient of the orthonormal Legendre polynomial p_j on [0, 1] in u^i,
+ *     sqrt(2 j + 1) (i!)^2 / ((i - j)! (i + j + 1)!). */
 static void fill_legendre(void)
 {
     for (int i = 0; i < LEGENDRE_TERMS; i++) {
@@ -64,9 +74,10 @@ static void fill_legendre(void)
     }
 }
 
-/* With exp(A h u) G = sum_i u^i V_i = sum_j p_j(u) W_j, p_j being orthonormal polynomials, cov(h) = h sum_j W_j
- * W_j': the columns of all sqrt(h) W_j are a factor of cov. They fade quickly with j. */
-static void small_factor(int k, const psld_wide *a, const psld_wide *g, psld_wide h, psld_wide *lower)
+/* L(h) for |A| h <= 1. Taylor: exp(A h u) G = sum_i u^i V_i, with u in [0, 1]. Rewritten in orthonormal polynomials, the
+ * sum is sum_j p_j(u) W_j. Then Sigma(h) = h int_0^1 (sum_j p_j W_j)(sum_j p_j W_j)' du = h sum_j W_j W_j', so the columns
+ * of all sqrt(h) W_j are a factor of Sigma. They decrease quickly with j. */
+static void taylor_factor(int k, const psld_wide *a, const psld_wide *g, psld_wide h, psld_wide *lower)
 {
     psld_wide wide[PSLD_MAX_K * LEGENDRE_BLOCKS * PSLD_MAX_K], v[LEGENDRE_TERMS + 1][PSLD_WIDE_SIZE];
     int terms = k + LEGENDRE_TERMS - PSLD_MAX_K, blocks = k + LEGENDRE_BLOCKS - PSLD_MAX_K, columns = blocks * k;
@@ -79,14 +90,14 @@ static void small_factor(int k, const psld_wide *a, const psld_wide *g, psld_wid
     for (int row = 0; row < k; row++)
         for (int j = 0; j < blocks; j++)
             for (int l = 0; l < k; l++) {
-                psld_wide sum = 0; /* in a register: storing extended numbers is slow */
+                psld_wide sum = 0; /* kept in a register: stores of long double are slow */
                 for (int i = j; i < terms; i++) sum += legendre[i][j] * v[i][row * k + l];
                 wide[row * columns + j * k + l] = sum;
             }
     psld_wide_triangularise(k, columns, wide, lower);
 }
 
-/* lower <- factor of lower lower' + y y', y being k x k. */
+/* lower <- factor of lower lower' + y y', with y a k x k matrix. */
 static void add_to_factor(int k, const psld_wide *y, psld_wide *lower)
 {
     psld_wide wide[2 * PSLD_WIDE_SIZE];
@@ -98,8 +109,8 @@ static void add_to_factor(int k, const psld_wide *y, psld_wide *lower)
     psld_wide_triangularise(k, 2 * k, wide, lower);
 }
 
-/* mean <- mean^(2^times). */
-static void square_mean(int k, int times, psld_wide *mean)
+/* Phi <- Phi^(2^times): the interval is doubled so many times. */
+static void double_mean(int k, int times, psld_wide *mean)
 {
     psld_wide square[PSLD_WIDE_SIZE];
     while (times-- > 0) {
@@ -108,7 +119,7 @@ static void square_mean(int k, int times, psld_wide *mean)
     }
 }
 
-/* The factor near stationarity: of cov = I - mean (I - start) mean'. */
+/* Case 3: the factor of Sigma = I - Phi (I - Sigma_0) Phi', with Sigma_0 = diag(start). */
 static void stationary_factor(int k, const psld_wide *mean, const psld_wide *start, psld_wide *lower)
 {
     psld_wide cov[PSLD_WIDE_SIZE];
@@ -121,23 +132,24 @@ static void stationary_factor(int k, const psld_wide *mean, const psld_wide *sta
     psld_wide_cholesky(k, cov, lower);
 }
 
-/* The factor after `doublings` of the interval h, `mean` belonging to h, with the start variances spread by
- * `whole_mean`. */
+/* Cases 1 and 2: the factor after `doublings` of the interval h, whose Phi is `mean`. The covariance at the start,
+ * diag(start), is carried by the Phi of the whole interval, `whole_mean`, and added. */
 static void doubled_factor(const psld_recipe *recipe, const psld_wide *a, psld_wide h, int doublings, psld_wide *mean,
                            const psld_wide *whole_mean, const psld_wide *start, psld_wide *lower)
 {
     int k = recipe->spec.k;
     psld_wide moved[PSLD_WIDE_SIZE];
-    small_factor(k, a, recipe->wide_diffusion_root, h, lower);
+    taylor_factor(k, a, recipe->wide_diffusion_root, h, lower);
     for (int i = 0; i < doublings; i++) {
         psld_wide_multiply(k, mean, lower, moved);
         add_to_factor(k, moved, lower);
-        square_mean(k, 1, mean);
+        double_mean(k, 1, mean);
     }
     for (int i = 0; i < k * k; i++) moved[i] = whole_mean[i] * sqrtl(start[i % k]);
     add_to_factor(k, moved, lower);
 }
 
+/* Phi and L of an interval of any length, in whitened variables. */
 static void whitened_transition(const psld_recipe *recipe, const psld_wide *a, psld_wide h, const psld_wide *start,
                                 psld_wide *mean, psld_wide *lower)
 {
@@ -146,9 +158,9 @@ static void whitened_transition(const psld_recipe *recipe, const psld_wide *a, p
     frexpl(psld_wide_norm(k, a) * h, &doublings); /* |A| h < 2^doublings */
     if (doublings < 0) doublings = 0;
     h = ldexpl(h, -doublings);
-    small_mean(k, a, h, small);
+    taylor_mean(k, a, h, small);
     memcpy(mean, small, sizeof small);
-    square_mean(k, doublings, mean);
+    double_mean(k, doublings, mean);
     if (psld_wide_norm(k, mean) < 0.5L)
         stationary_factor(k, mean, start, lower);
     else
@@ -196,7 +208,7 @@ void psld_recipe_reverse_drift(const psld_recipe *recipe, double *linear)
 static psld_status check_time(double t, int zero_allowed)
 {
     if (t >= 0 && t <= 1 && (t > 0 || zero_allowed)) return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT, "time: expected a number in %s0, 1], found %g", zero_allowed ? "[" : "(", t);
+    return psld_fail(PSLD_BAD_ARGUMENT, "t: expected a time in %s0, 1], found %g", zero_allowed ? "[" : "(", t);
 }
 
 static psld_status check_mode(psld_mode mode)
@@ -220,16 +232,19 @@ psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mo
 
 psld_status psld_fail_singular(const psld_recipe *recipe, double t)
 {
-    return psld_fail(PSLD_NOT_FINITE, "recipe %s: the kernel covariance at t = %g is singular to working precision",
-                     recipe->spec.name, t);
+    return psld_fail(
+        PSLD_NOT_FINITE,
+        "recipe %s: the kernel covariance at t = %g is singular in double precision: use larger times or a "
+        "larger stabiliser",
+        recipe->spec.name, t);
 }
 
-/* The stabiliser e makes the covariance L L' + e I, whose factor is that of [L, sqrt(e) I]; rows go into the order
- * wanted. */
+/* With the stabiliser c the covariance is L L' + c I, and its factor is that of the matrix [L, sqrt(c) I]. Rows are taken
+ * in recipe->order, in which the factor is lower triangular. */
 psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *kernel, double t, double *factor,
                                double *inverse)
 {
-    psld_wide wide[2 * PSLD_WIDE_SIZE] = {0}, precise[PSLD_WIDE_SIZE];
+    psld_wide wide[2 * PSLD_WIDE_SIZE] = {0}, stabilised[PSLD_WIDE_SIZE];
     double lower[PSLD_MATRIX_SIZE], lower_inverse[PSLD_MATRIX_SIZE];
     int k = recipe->spec.k;
     const int *order = recipe->order;
@@ -237,8 +252,8 @@ psld_status psld_kernel_factor(const psld_recipe *recipe, const psld_gaussian *k
         for (int j = 0; j < k; j++) wide[i * 2 * k + j] = kernel->factor[order[i] * k + j];
         wide[i * 2 * k + k + i] = sqrtl(recipe->spec.stabiliser);
     }
-    psld_wide_triangularise(k, 2 * k, wide, precise);
-    for (int i = 0; i < k * k; i++) lower[i] = (double)precise[i];
+    psld_wide_triangularise(k, 2 * k, wide, stabilised);
+    for (int i = 0; i < k * k; i++) lower[i] = (double)stabilised[i];
     psld_matrix_invert_lower(k, lower, lower_inverse);
     for (int i = 0; i < k; i++)
         if (!(lower[i * k + i] > 0) || !isfinite(lower_inverse[i * k + i])) return psld_fail_singular(recipe, t);

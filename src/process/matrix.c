@@ -55,13 +55,13 @@ double psld_matrix_largest(int k, const double *a)
 
 int psld_matrix_cholesky(int k, const double *a, double *lower)
 {
-    int flat = 0;
+    int zero_pivots = 0;
     memset(lower, 0, (size_t)(k * k) * sizeof *lower);
     for (int j = 0; j < k; j++) {
         double pivot = a[j * k + j];
         for (int l = 0; l < j; l++) pivot -= lower[j * k + l] * lower[j * k + l];
-        if (!(pivot > k * DBL_EPSILON * a[j * k + j])) { /* its own rounding */
-            flat++;
+        if (!(pivot > k * DBL_EPSILON * a[j * k + j])) { /* zero to the rounding of a */
+            zero_pivots++;
             continue;
         }
         double root = sqrt(pivot);
@@ -72,7 +72,7 @@ int psld_matrix_cholesky(int k, const double *a, double *lower)
             lower[i * k + j] = sum / root;
         }
     }
-    return flat;
+    return zero_pivots;
 }
 
 void psld_matrix_invert_lower(int k, const double *lower, double *inverse)
@@ -90,7 +90,7 @@ void psld_matrix_invert_lower(int k, const double *lower, double *inverse)
 
 /* ---- Symmetric eigenvalues: cyclic Jacobi rotations -------------------------------------------------------------- */
 
-static void turn_pair(double c, double s, double *x, double *y)
+static void rotate_pair(double c, double s, double *x, double *y)
 {
     double before = *x;
     *x = c * before - s * *y;
@@ -104,9 +104,9 @@ void psld_matrix_rotate(size_t n, size_t p, size_t q, double *a, double *vectors
     double theta = (a[q * n + q] - a[p * n + p]) / (2 * apq);
     double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
     double c = 1 / sqrt(t * t + 1), s = t * c;
-    for (size_t i = 0; i < n; i++) turn_pair(c, s, &a[i * n + p], &a[i * n + q]);
-    for (size_t i = 0; i < n; i++) turn_pair(c, s, &a[p * n + i], &a[q * n + i]);
-    for (size_t i = 0; vectors && i < n; i++) turn_pair(c, s, &vectors[p * n + i], &vectors[q * n + i]);
+    for (size_t i = 0; i < n; i++) rotate_pair(c, s, &a[i * n + p], &a[i * n + q]);
+    for (size_t i = 0; i < n; i++) rotate_pair(c, s, &a[p * n + i], &a[q * n + i]);
+    for (size_t i = 0; vectors && i < n; i++) rotate_pair(c, s, &vectors[p * n + i], &vectors[q * n + i]);
 }
 
 void psld_matrix_symmetric_eigenvalues(int k, const double *a, double *values)
@@ -197,7 +197,7 @@ static void qr_step(int k, int n, double complex *a, double complex shift)
     for (int i = 0; i < n; i++) a[i * k + i] += shift;
 }
 
-static void raw_eigenvalues(int k, const double *real, double complex *values)
+static void qr_eigenvalues(int k, const double *real, double complex *values)
 {
     double complex a[PSLD_MATRIX_SIZE];
     double scale = psld_matrix_largest(k, real);
@@ -207,16 +207,16 @@ static void raw_eigenvalues(int k, const double *real, double complex *values)
             double rest = 0;
             for (int j = 0; j < n - 1; j++) rest += cabs(a[(n - 1) * k + j]);
             if (rest <= 1e-17 * scale) break;
-            /* an exceptional shift now and then breaks cycles */
+            /* an exceptional shift every 20 steps breaks cycles */
             qr_step(k, n, a, step % 20 == 19 ? a[(n - 1) * k + n - 1] + rest : wilkinson_shift(k, n, a));
         }
         values[n - 1] = a[(n - 1) * k + n - 1];
     }
 }
 
-/* Whether lambda is an eigenvalue of multiplicity m: with N = A - lambda, N^m then has m vanishing directions, and
- * each power adds no more of them than the one before (Weyr). The second is what tells one multiple eigenvalue from
- * several that are close: there a small power hides the differences, but the first do not. */
+/* Whether lambda is an eigenvalue of multiplicity m. With N = A - lambda, the null space of N^m then has dimension m, and
+ * each power of N adds no more dimensions than the one before (Weyr characteristic). The second condition tells one
+ * multiple eigenvalue from several close ones: high powers of a small difference vanish numerically, low powers do not. */
 static int has_multiplicity(int k, const double *a, double lambda, int m)
 {
     double shifted[PSLD_MATRIX_SIZE], power[PSLD_MATRIX_SIZE], next[PSLD_MATRIX_SIZE];
@@ -226,22 +226,22 @@ static int has_multiplicity(int k, const double *a, double lambda, int m)
     if (size <= 1e-13 * psld_matrix_largest(k, a)) return 1;
     for (int i = 0; i < k * k; i++) shifted[i] /= size;
     psld_matrix_identity(k, power);
-    int vanishing = 0, growth = k;
+    int nullity = 0, growth = k;
     for (int j = 0; j < m; j++) {
         psld_matrix_multiply(k, shifted, power, next);
         psld_matrix_copy(k, next, power);
         double largest = psld_matrix_largest(k, next);
         int now = largest <= 1e-11 ? k : k - psld_matrix_rank(k, k, next, 1e-11 / largest);
-        if (now - vanishing > growth) return 0;
-        growth = now - vanishing;
-        vanishing = now;
+        if (now - nullity > growth) return 0;
+        growth = now - nullity;
+        nullity = now;
     }
-    return vanishing >= m;
+    return nullity >= m;
 }
 
-/* Rounding of relative size u splits a real eigenvalue of multiplicity m into a ring of radius about u^(1/m). Where
- * such a ring, of any size, turns out to be one multiple eigenvalue, its members become their mean, which is
- * accurate. */
+/* Rounding of relative size u splits a real eigenvalue of multiplicity m into m points on a circle of radius about
+ * u^(1/m). Their mean is accurate. Where such a circle is found to be one multiple eigenvalue, its points are replaced by
+ * their mean. Returns the multiplicity of v[i]. */
 static int merge_split_eigenvalues(int k, const double *a, double complex *v, int i)
 {
     double scale = psld_matrix_largest(k, a);
@@ -260,7 +260,7 @@ static int merge_split_eigenvalues(int k, const double *a, double complex *v, in
     return 1;
 }
 
-static int comes_before(double complex a, double complex b)
+static int eigenvalue_less(double complex a, double complex b)
 {
     return creal(a) != creal(b) ? creal(a) < creal(b) : cimag(a) < cimag(b);
 }
@@ -270,7 +270,7 @@ int psld_matrix_eigenvalues(int k, const double *a, double *re, double *im)
     double complex v[PSLD_MAX_K];
     int defective = 0;
     double scale = psld_matrix_largest(k, a);
-    raw_eigenvalues(k, a, v);
+    qr_eigenvalues(k, a, v);
     for (int i = 0; i < k; i++) {
         int m = merge_split_eigenvalues(k, a, v, i);
         if (m == 1) continue;
@@ -280,13 +280,14 @@ int psld_matrix_eigenvalues(int k, const double *a, double *re, double *im)
         if (psld_matrix_largest(k, shifted) > 1e-12 * scale && psld_matrix_rank(k, k, shifted, 1e-10) > k - m)
             defective = 1;
     }
-    for (int i = 0; i < k; i++) /* a real matrix: what is left of imaginary rounding goes, pairs become exact */
+    for (int i = 0; i < k;
+         i++) /* the matrix is real: remove imaginary parts that are rounding, and make conjugate pairs exact */
         if (fabs(cimag(v[i])) <= 1e-12 * scale) v[i] = creal(v[i]);
     for (int i = 0; i < k; i++)
         for (int j = i + 1; j < k; j++)
             if (cimag(v[i]) != 0 && cabs(v[j] - conj(v[i])) <= 1e-10 * scale) v[j] = conj(v[i]);
     for (int i = 1; i < k; i++)
-        for (int j = i; j > 0 && comes_before(v[j], v[j - 1]); j--) {
+        for (int j = i; j > 0 && eigenvalue_less(v[j], v[j - 1]); j--) {
             double complex x = v[j];
             v[j] = v[j - 1];
             v[j - 1] = x;

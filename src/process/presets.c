@@ -1,8 +1,8 @@
-/* Known processes as rows of a table, and how a row with overrides becomes a recipe.
+/* The table of presets, and how a preset with overrides becomes a recipe.
  *
- * Phase-space rows are PSLD of the paper: D = diag(Gamma, M nu) / 2, Q = [[0, -1], [1, 0]] / 2. Rules: gamma alone
- * keeps M^-1 = 4 and means nu = gamma + 4 (critical damping); with nu given, M^-1 = (gamma - nu)^2 / 4; m_inv
- * overrides that, and then damping is not critical. */
+ * Phase-space presets are PSLD of the paper (Sec. 3.1): D = diag(Gamma, M nu) / 2, Q = [[0, -1], [1, 0]] / 2. With gamma
+ * alone, M^-1 = 4 and nu = gamma + 4, which is critical damping. With nu given, M^-1 = (gamma - nu)^2 / 4, which is
+ * critical damping, too (App. B.1). m_inv overrides both, and damping is then not critical in general. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static const psld_preset_parameter third_parameters[] = {BETA("8"), INIT, END};
 static const struct preset {
     psld_preset_info info;
     build_fn build;
-    unsigned keys; /* what may be overridden */
+    unsigned keys; /* the kind of recipe: which keys may be overridden */
     double gamma, beta_min, beta_max;
 } table[] = {
     {{.name = "vp",
@@ -81,7 +81,7 @@ static const struct preset {
 enum { ROWS = sizeof table / sizeof *table };
 
 /* Reads a number if the map has the key. */
-static psld_status read_optional(const psld_node *map, const char *key, double *value, int *given)
+static psld_status read_optional_number(const psld_node *map, const char *key, double *value, int *given)
 {
     const psld_node *node = map ? psld_node_get(map, key) : NULL;
     *given = node != NULL;
@@ -100,15 +100,17 @@ static psld_status build_phase_space(const psld_node *overrides, double gamma, p
 {
     double nu = 0, m_inv = 0;
     int gamma_given, nu_given, m_inv_given;
-    PSLD_TRY(read_optional(overrides, "gamma", &gamma, &gamma_given));
-    PSLD_TRY(read_optional(overrides, "nu", &nu, &nu_given));
-    PSLD_TRY(read_optional(overrides, "m_inv", &m_inv, &m_inv_given));
+    PSLD_TRY(read_optional_number(overrides, "gamma", &gamma, &gamma_given));
+    PSLD_TRY(read_optional_number(overrides, "nu", &nu, &nu_given));
+    PSLD_TRY(read_optional_number(overrides, "m_inv", &m_inv, &m_inv_given));
     if (!nu_given) nu = gamma + 4;
     if (!m_inv_given) m_inv = nu_given ? (gamma - nu) * (gamma - nu) / 4 : 4;
     if (gamma < 0 || nu < 0)
-        return psld_fail(PSLD_BAD_INPUT, "expected gamma and nu of at least 0, found gamma = %g, nu = %g", gamma, nu);
+        return psld_fail(PSLD_BAD_INPUT, "gamma, nu: expected numbers of at least 0, found gamma = %g, nu = %g", gamma,
+                         nu);
     if (gamma == nu && !m_inv_given)
-        return psld_fail(PSLD_BAD_INPUT, "gamma = nu = %g leaves no critical mass: give m_inv, or another nu", gamma);
+        return psld_fail(PSLD_BAD_INPUT,
+                         "gamma = nu = %g: no mass gives critical damping; set m_inv, or choose another nu", gamma);
     if (!(m_inv > 0)) return psld_fail(PSLD_BAD_INPUT, "m_inv: expected a positive number, found %g", m_inv);
     spec->k = 2;
     spec->mass[0] = 1 / m_inv;
@@ -132,14 +134,14 @@ static psld_status build_third_order(const psld_node *overrides, double gamma, p
     return PSLD_OK;
 }
 
-static const struct preset *find(const char *name)
+static const struct preset *preset_row(const char *name)
 {
     for (int i = 0; i < ROWS; i++)
         if (strcmp(table[i].info.name, name) == 0) return &table[i];
     return NULL;
 }
 
-static psld_status read_row(const struct preset *row, const psld_node *overrides, psld_recipe_spec *spec)
+static psld_status read_preset_spec(const struct preset *row, const psld_node *overrides, psld_recipe_spec *spec)
 {
     psld_recipe_spec_defaults(spec);
     memset(spec->D, 0, sizeof spec->D);
@@ -151,7 +153,7 @@ static psld_status read_row(const struct preset *row, const psld_node *overrides
     return psld_recipe_read_common(overrides, spec);
 }
 
-static const char *meant(const char *name, char text[PSLD_SUGGESTION_SIZE])
+static const char *suggest_preset(const char *name, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *names[ROWS];
     for (int i = 0; i < ROWS; i++) names[i] = table[i].info.name;
@@ -162,7 +164,7 @@ psld_status psld_preset_unknown(const char *name)
 {
     char text[PSLD_SUGGESTION_SIZE];
     return psld_fail(PSLD_BAD_INPUT, "%s: neither a preset (%s) nor a recipe file%s", name, psld_preset_names(),
-                     meant(name, text));
+                     suggest_preset(name, text));
 }
 
 psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe)
@@ -170,18 +172,18 @@ psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_
     psld_recipe_spec spec;
     char text[PSLD_SUGGESTION_SIZE];
     *recipe = NULL;
-    const struct preset *row = find(name);
+    const struct preset *row = preset_row(name);
     if (!row)
         return psld_fail(PSLD_BAD_INPUT, "%s: no such preset; there are %s%s", name, psld_preset_names(),
-                         meant(name, text));
-    psld_status status = read_row(row, overrides, &spec);
+                         suggest_preset(name, text));
+    psld_status status = read_preset_spec(row, overrides, &spec);
     if (status == PSLD_OK) status = psld_recipe_create(&spec, recipe);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "preset %s", name) : status;
 }
 
 int psld_preset_exists(const char *name)
 {
-    return find(name) != NULL;
+    return preset_row(name) != NULL;
 }
 
 const char *psld_preset_names(void)

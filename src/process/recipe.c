@@ -1,11 +1,10 @@
-/* What a recipe must fulfil, checked once when it is made: everything after may rely on it.
- *   1. All numbers are finite, 1 <= k <= PSLD_MAX_K, masses > 0, init >= 0, stabiliser >= 0, beta >= 0 and not 0
- *     throughout. D and Q have numbers up to LARGEST in units of the masses: products of a few are finite, too.
- *   2. D is symmetric positive semidefinite and Q skew-symmetric: N(0, P^-1) is then stationary.
- *   3. Noise reaches every variable (Kalman's rank condition on drift and noise): the kernel covariance is then
- *     positive definite for
- *      every t > 0 and all eigenvalues of the drift have negative real part.
- * Deviations from symmetry up to TOLERANCE of the largest entry are taken for rounding and removed. */
+/* The conditions on a recipe. They are checked once, when it is created; everything after relies on them.
+ *   1. All numbers are finite; 1 <= k <= PSLD_MAX_K; masses > 0; init >= 0; stabiliser >= 0; beta >= 0 and not 0
+ *      everywhere. Entries of D + Q are at most LARGEST in units of the masses, so that products of a few stay finite.
+ *   2. D is symmetric positive semidefinite and Q is skew-symmetric. Then N(0, P^-1) is stationary (App. A.1 of the paper).
+ *   3. Noise reaches every variable (Kalman rank condition on drift and noise). Then the kernel covariance is positive
+ *      definite for every t > 0, and all eigenvalues of the drift have negative real part.
+ * Deviations from symmetry up to TOLERANCE times the largest entry are taken for rounding and removed. */
 #include "process/recipe.h"
 
 #include <math.h>
@@ -30,12 +29,12 @@ static psld_status check_finite(const char *what, const double *values, int coun
 {
     for (int i = 0; i < count; i++)
         if (!isfinite(values[i]) || values[i] < least)
-            return psld_fail(PSLD_BAD_INPUT, "%s: expected finite numbers%s, found %g at place %d", what,
-                             least == 0 ? " of at least 0" : "", values[i], i);
+            return psld_fail(PSLD_BAD_INPUT, "%s: expected finite numbers%s, found %g as number %d", what,
+                             least == 0 ? " of at least 0" : "", values[i], i + 1);
     return PSLD_OK;
 }
 
-static psld_status check_numbers(const psld_recipe_spec *spec)
+static psld_status check_recipe_numbers(const psld_recipe_spec *spec)
 {
     if (spec->k < 1 || spec->k > PSLD_MAX_K)
         return psld_fail(PSLD_BAD_INPUT, "k: expected 1 to %d variables, found %d", PSLD_MAX_K, spec->k);
@@ -49,16 +48,17 @@ static psld_status check_numbers(const psld_recipe_spec *spec)
     PSLD_TRY(check_finite("stabiliser", &spec->stabiliser, 1, 0));
     for (int i = 0; i < aux; i++)
         if (!(spec->mass[i] > 0))
-            return psld_fail(PSLD_BAD_INPUT, "mass: expected positive numbers, found %g at place %d", spec->mass[i], i);
+            return psld_fail(PSLD_BAD_INPUT, "mass: expected positive numbers, found %g as number %d", spec->mass[i],
+                             i + 1);
     if (beta[0] + beta[1] == 0)
-        return psld_fail(PSLD_BAD_INPUT, "beta: expected a positive number, found 0: nothing would move");
+        return psld_fail(PSLD_BAD_INPUT, "beta: expected a positive number, found 0: data would never become noise");
     if (spec->mode != PSLD_HSM && spec->mode != PSLD_DSM)
         return psld_fail(PSLD_BAD_INPUT, "mode: expected PSLD_HSM or PSLD_DSM, found %d", (int)spec->mode);
     return PSLD_OK;
 }
 
-/* sign = 1: D must be symmetric; sign = -1: Q must be skew. Removes what is within rounding. */
-static psld_status make_symmetric(const char *what, const char *kind, int k, double sign, double *a)
+/* sign = 1: a must be symmetric; sign = -1: skew-symmetric. Deviations within rounding are removed. */
+static psld_status symmetrise(const char *what, const char *kind, int k, double sign, double *a)
 {
     double limit = TOLERANCE * psld_matrix_largest(k, a);
     for (int i = 0; i < k; i++)
@@ -82,11 +82,10 @@ static psld_status check_semidefinite(const psld_recipe_spec *spec)
     return PSLD_OK;
 }
 
-/* Orthogonalises column `c` of `basis` (k rows, columns of length k one after another) against the first `n`;
- * returns its remaining length. */
+/* Orthogonalises the vector c against the first n vectors of `basis`, [n][k]. Returns its remaining length. */
 static double orthogonalise(int k, double *basis, int n, double *c)
 {
-    for (int pass = 0; pass < 2; pass++) /* twice is enough (Kahan, Parlett) */
+    for (int pass = 0; pass < 2; pass++) /* twice is enough (Kahan and Parlett) */
         for (int b = 0; b < n; b++) {
             double dot = 0;
             for (int i = 0; i < k; i++) dot += basis[b * k + i] * c[i];
@@ -97,36 +96,37 @@ static double orthogonalise(int k, double *basis, int n, double *c)
     return sqrt(length);
 }
 
-/* Grows an orthonormal basis of the space that noise enters, then of where the drift carries it, until nothing new
- * comes. */
-static psld_status check_reach(const psld_recipe *recipe)
+/* Adds the direction of `column` to the orthonormal basis, unless the basis spans it already. */
+static void extend_basis(int k, double *basis, int *reached, double *column)
+{
+    double length = orthogonalise(k, basis, *reached, column);
+    if (length <= TOLERANCE) return;
+    for (int i = 0; i < k; i++) basis[*reached * k + i] = column[i] / length;
+    ++*reached;
+}
+
+/* Condition 3. Builds an orthonormal basis of the space that noise enters, and adds the directions into which the drift
+ * carries it, until there are no new ones. */
+static psld_status check_kalman_rank(const psld_recipe *recipe)
 {
     int k = recipe->spec.k, reached = 0, next = 0;
-    double basis[PSLD_MATRIX_SIZE], scale = psld_matrix_largest(k, recipe->drift);
+    double basis[PSLD_MATRIX_SIZE], column[PSLD_MAX_K], scale = psld_matrix_largest(k, recipe->drift);
     double noise = psld_matrix_largest(k, recipe->diffusion);
     for (int j = 0; j < k && noise > 0; j++) {
-        double column[PSLD_MAX_K];
         for (int i = 0; i < k; i++) column[i] = recipe->diffusion[i * k + j] / noise;
-        double length = orthogonalise(k, basis, reached, column);
-        if (length <= TOLERANCE) continue;
-        for (int i = 0; i < k; i++) basis[reached * k + i] = column[i] / length;
-        reached++;
+        extend_basis(k, basis, &reached, column);
     }
     for (; next < reached && reached < k; next++) {
-        double column[PSLD_MAX_K];
         for (int i = 0; i < k; i++) {
             column[i] = 0;
             for (int j = 0; j < k; j++) column[i] += recipe->drift[i * k + j] * basis[next * k + j] / scale;
         }
-        double length = orthogonalise(k, basis, reached, column);
-        if (length <= TOLERANCE) continue;
-        for (int i = 0; i < k; i++) basis[reached * k + i] = column[i] / length;
-        reached++;
+        extend_basis(k, basis, &reached, column);
     }
     if (reached == k) return PSLD_OK;
     int worst = 0;
     double least = 2;
-    for (int i = 0; i < k; i++) { /* the variable with the smallest part in the reached space */
+    for (int i = 0; i < k; i++) { /* the variable with the smallest component in the reached space */
         double part = 0;
         for (int b = 0; b < reached; b++) part += basis[b * k + i] * basis[b * k + i];
         if (part < least) least = part, worst = i;
@@ -138,42 +138,43 @@ static psld_status check_reach(const psld_recipe *recipe)
         reached, k, worst, sqrt(least));
 }
 
-/* The order in which the factor is lower triangular: quiet variables (zero rows of D) first, or the natural order, or
- * that reversed (an upper factor in the natural order). */
-static void find_order(psld_recipe *recipe, const int *noisy)
+/* The order of variables in which the factor is lower triangular. Default: variables without noise (zero rows of D)
+ * first. Others: the natural order, or the natural order reversed, which is an upper factor in the natural order. */
+static void find_order(psld_recipe *recipe, const int *has_noise)
 {
-    int k = recipe->spec.k, place = 0, quiet_first = 1;
-    for (int i = 1; i < k; i++) quiet_first &= noisy[i] || !noisy[i - 1];
-    if (recipe->spec.upper || quiet_first) recipe->spec.natural = 0; /* says nothing then */
+    int k = recipe->spec.k, used = 0, already_sorted = 1;
+    for (int i = 1; i < k; i++) already_sorted &= has_noise[i] || !has_noise[i - 1];
+    if (recipe->spec.upper || already_sorted) recipe->spec.natural = 0; /* it makes no difference then */
     for (int i = 0; i < k; i++)
-        if (!noisy[i]) recipe->order[place++] = i;
+        if (!has_noise[i]) recipe->order[used++] = i;
     for (int i = 0; i < k; i++)
-        if (noisy[i]) recipe->order[place++] = i;
+        if (has_noise[i]) recipe->order[used++] = i;
     for (int i = 0; i < k; i++) {
         if (recipe->spec.natural) recipe->order[i] = i;
         if (recipe->spec.upper) recipe->order[i] = k - 1 - i;
     }
 }
 
-/* The inverse of the factor, transposed, is upper triangular in `order`: the scores of all variables from the first
- * noisy one on need the eps of these and no others. */
+/* Which variables' eps is predicted. The score is s = -L^-T eps, and L^-T is upper triangular in `order`. So the scores of
+ * all variables from the first one with noise on depend on the eps of these variables only. For CLD (Gamma = 0) this is
+ * the momentum alone, as in App. B.2 of the paper. */
 static void find_predicted(psld_recipe *recipe)
 {
-    int k = recipe->spec.k, noisy[PSLD_MAX_K] = {0}, place[PSLD_MAX_K], channels = 0;
-    for (int i = 0; i < k; i++) noisy[i] = recipe->diffusion[i * k + i] > 0;
-    find_order(recipe, noisy);
+    int k = recipe->spec.k, has_noise[PSLD_MAX_K] = {0}, rank[PSLD_MAX_K], channels = 0;
+    for (int i = 0; i < k; i++) has_noise[i] = recipe->diffusion[i * k + i] > 0;
+    find_order(recipe, has_noise);
     recipe->predicted = k;
-    while (!noisy[recipe->order[k - recipe->predicted]]) recipe->predicted--;
-    for (int i = 0; i < k; i++) place[recipe->order[i]] = i - (k - recipe->predicted);
+    while (!has_noise[recipe->order[k - recipe->predicted]]) recipe->predicted--;
+    for (int i = 0; i < k; i++) rank[recipe->order[i]] = i - (k - recipe->predicted); /* below 0: not predicted */
     for (int i = 0; i < k; i++) {
-        if (place[i] < 0) continue;
-        recipe->channel[place[i]] = channels;
+        if (rank[i] < 0) continue;
+        recipe->channel[rank[i]] = channels;
         recipe->variable[channels++] = i;
     }
 }
 
 /* Drift and diffusion in units of the stationary deviations, and the factors of the diffusion. */
-static void whiten(psld_recipe *recipe)
+static void whiten_recipe(psld_recipe *recipe)
 {
     const psld_recipe_spec *spec = &recipe->spec;
     int k = spec->k;
@@ -193,8 +194,8 @@ static void whiten(psld_recipe *recipe)
     psld_wide_cholesky(k, diffusion, recipe->wide_diffusion_root);
 }
 
-/* Eigenvalues and error factors are made of products of these numbers. */
-static psld_status check_size(const psld_recipe *recipe)
+/* Eigenvalues and error factors multiply several of these numbers. */
+static psld_status check_magnitude(const psld_recipe *recipe)
 {
     int k = recipe->spec.k;
     for (int i = 0; i < k * k; i++)
@@ -206,17 +207,17 @@ static psld_status check_size(const psld_recipe *recipe)
     return PSLD_OK;
 }
 
-static psld_status prepare(psld_recipe *recipe)
+static psld_status check_and_derive(psld_recipe *recipe)
 {
     psld_recipe_spec *spec = &recipe->spec;
     int k = spec->k;
-    PSLD_TRY(check_numbers(spec));
-    PSLD_TRY(make_symmetric("D", "symmetric", k, 1, spec->D));
-    PSLD_TRY(make_symmetric("Q", "skew-symmetric", k, -1, spec->Q));
+    PSLD_TRY(check_recipe_numbers(spec));
+    PSLD_TRY(symmetrise("D", "symmetric", k, 1, spec->D));
+    PSLD_TRY(symmetrise("Q", "skew-symmetric", k, -1, spec->Q));
     PSLD_TRY(check_semidefinite(spec));
-    whiten(recipe);
-    PSLD_TRY(check_size(recipe));
-    PSLD_TRY(check_reach(recipe));
+    whiten_recipe(recipe);
+    PSLD_TRY(check_magnitude(recipe));
+    PSLD_TRY(check_kalman_rank(recipe));
     find_predicted(recipe);
     psld_recipe_set_mode(recipe, spec->mode);
     return PSLD_OK;
@@ -229,7 +230,7 @@ psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recip
     if (!made) return PSLD_NO_MEMORY;
     made->spec = *spec;
     made->spec.name[PSLD_NAME_SIZE - 1] = 0;
-    psld_status status = prepare(made);
+    psld_status status = check_and_derive(made);
     if (status != PSLD_OK) {
         psld_recipe_free(made);
         return status;

@@ -1,16 +1,16 @@
-/* The keys of recipes: which there are, where each may stand, and what it means. */
+/* The keys of recipes: their names, in which kinds of recipes they may be used, and their meaning. */
 #include "process/recipe_read.h"
 
 #define PRESETS (PSLD_KEYS_VP | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD)
 #define ALL     (PSLD_KEYS_MATRICES | PRESETS)
-#define AUX     (PSLD_KEYS_MATRICES | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD) /* what has auxiliary variables */
+#define AUX     (PSLD_KEYS_MATRICES | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD) /* kinds that have auxiliary variables */
 
 static const struct key_row {
     const char *name, *type, *initial, *choices, *help;
     unsigned where;
 } table[] = {
-    {"preset", "word", "", NULL, "a preset that the other keys change; psld recipe --list has them", PRESETS},
-    {"name", "text", "", NULL, "what the recipe is called", ALL},
+    {"preset", "word", "", NULL, "a preset, which the other keys modify; psld recipe --list shows all", PRESETS},
+    {"name", "text", "", NULL, "name of the recipe", ALL},
     {"gamma", "number", "0.01", NULL, PSLD_HELP_GAMMA, PSLD_KEYS_PHASE},
     {"nu", "number", "", NULL, PSLD_HELP_NU, PSLD_KEYS_PHASE},
     {"m_inv", "number", "", NULL, PSLD_HELP_M_INV, PSLD_KEYS_PHASE},

@@ -28,8 +28,8 @@ static psld_status read_beta(const psld_node *map, psld_recipe_spec *spec)
     return PSLD_OK;
 }
 
-/* One number for all auxiliary variables (`mass: 0.25`), or a list with one for each. */
-static psld_status read_each(const psld_node *node, const psld_recipe_spec *spec, double *numbers)
+/* One number for all auxiliary variables (`mass: 0.25`), or a list with one number per variable. */
+static psld_status read_per_auxiliary(const psld_node *node, const psld_recipe_spec *spec, double *numbers)
 {
     double all = 0;
     if (psld_node_kind_of(node) == PSLD_NODE_LIST) return psld_node_numbers(node, (size_t)(spec->k - 1), numbers);
@@ -42,7 +42,7 @@ static psld_status read_init(const psld_node *map, psld_recipe_spec *spec)
 {
     const psld_node *node = psld_node_get(map, "init");
     if (!node) node = psld_node_get(map, "kappa");
-    return node ? read_each(node, spec, spec->init) : PSLD_OK;
+    return node ? read_per_auxiliary(node, spec, spec->init) : PSLD_OK;
 }
 
 static psld_status read_factor(const psld_node *map, psld_recipe_spec *spec)
@@ -86,8 +86,8 @@ psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec
     return read_factor(map, spec);
 }
 
-/* A process given as dz = beta F z dt + sqrt(beta) G dw has N(0, P^-1) as its stationary law, and so belongs to the
- * family, iff Q = -F P^-1 - D with D = G G' / 2 is skew-symmetric. */
+/* A process dz = beta F z dt + sqrt(beta) G dw has the stationary distribution N(0, P^-1), and so is a member of the
+ * complete recipe, if and only if Q = -F P^-1 - D with D = G G' / 2 is skew-symmetric. */
 static psld_status from_drift_and_noise(const psld_node *map, const double *drift, const double *noise,
                                         psld_recipe_spec *spec)
 {
@@ -110,7 +110,7 @@ static psld_status from_drift_and_noise(const psld_node *map, const double *drif
             "this drift and noise do not keep N(0, diag(1, mass)) stationary: Q = -F P^-1 - G G'/2 is "
             "not skew-symmetric, off by %g at [%d][%d]",
             off, worst / k, worst % k);
-    for (int i = 0; i < k; i++) /* rounding: exactly skew */
+    for (int i = 0; i < k; i++) /* remove rounding */
         for (int j = 0; j <= i; j++) {
             spec->Q[i * k + j] = 0.5 * (spec->Q[i * k + j] - spec->Q[j * k + i]);
             spec->Q[j * k + i] = -spec->Q[i * k + j];
@@ -118,7 +118,7 @@ static psld_status from_drift_and_noise(const psld_node *map, const double *drif
     return PSLD_OK;
 }
 
-static psld_status read_size(const psld_node *matrix, psld_recipe_spec *spec)
+static psld_status read_variable_count(const psld_node *matrix, psld_recipe_spec *spec)
 {
     size_t k = psld_node_size(matrix);
     if (psld_node_kind_of(matrix) != PSLD_NODE_LIST || k < 1 || k > PSLD_MAX_K)
@@ -131,7 +131,7 @@ static psld_status read_masses(const psld_node *map, psld_recipe_spec *spec)
 {
     const psld_node *mass = psld_node_get(map, "mass");
     for (int i = 0; i < spec->k - 1; i++) spec->mass[i] = 1;
-    return mass ? read_each(mass, spec, spec->mass) : PSLD_OK;
+    return mass ? read_per_auxiliary(mass, spec, spec->mass) : PSLD_OK;
 }
 
 static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
@@ -139,10 +139,10 @@ static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
     const psld_node *D = psld_node_get(map, "D"), *Q = psld_node_get(map, "Q");
     const psld_node *drift = psld_node_get(map, "drift"), *noise = psld_node_get(map, "noise");
     if ((D || Q) ? (!D || !Q || drift || noise) : (!drift || !noise))
-        return psld_node_fail(map, "a recipe gives either D and Q, or drift and noise");
+        return psld_node_fail(map, "expected D and Q, or drift and noise, and not keys of both pairs");
     const psld_node *first = D ? D : drift, *second = D ? Q : noise;
     double a[PSLD_MATRIX_SIZE], b[PSLD_MATRIX_SIZE];
-    PSLD_TRY(read_size(first, spec));
+    PSLD_TRY(read_variable_count(first, spec));
     PSLD_TRY(psld_node_matrix(first, (size_t)spec->k, (size_t)spec->k, a));
     PSLD_TRY(psld_node_matrix(second, (size_t)spec->k, (size_t)spec->k, b));
     PSLD_TRY(read_masses(map, spec));
@@ -152,7 +152,7 @@ static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
     return PSLD_OK;
 }
 
-static psld_status read_map(const psld_node *map, psld_recipe **recipe)
+static psld_status read_matrix_recipe(const psld_node *map, psld_recipe **recipe)
 {
     psld_recipe_spec spec;
     PSLD_TRY(psld_recipe_check_keys(map, PSLD_KEYS_MATRICES));
@@ -163,12 +163,12 @@ static psld_status read_map(const psld_node *map, psld_recipe **recipe)
     return status == PSLD_BAD_INPUT ? psld_node_fail(map, "%s", psld_error_text()) : status;
 }
 
-/* Not a line: a file that names a file could name itself. */
+/* A line of text is not accepted here: a recipe file that names a file could name itself. */
 static psld_status read_map_or_preset(const psld_node *node, psld_recipe **recipe)
 {
     const psld_node *preset = psld_node_get(node, "preset");
     const char *text;
-    if (!preset) return read_map(node, recipe);
+    if (!preset) return read_matrix_recipe(node, recipe);
     PSLD_TRY(psld_node_text(preset, &text));
     psld_status status = psld_preset_read(text, node, recipe);
     return status == PSLD_BAD_INPUT ? psld_node_fail(node, "%s", psld_error_text()) : status;
@@ -191,8 +191,8 @@ psld_status psld_recipe_read(const psld_node *node, psld_recipe **recipe)
     PSLD_TRY(psld_node_text(node, &text));
     if (!psld_node_may_name_files(node) && !names_preset(text))
         return psld_node_fail(node,
-                              "expected a preset (%s) or a recipe as a map, found \"%.60s\": what is inside a file "
-                              "or folder opens no other file",
+                              "expected a preset (%s) or a recipe as a map, found \"%.60s\": a file must not refer to "
+                              "another file",
                               psld_preset_names(), text);
     psld_status status = psld_recipe_open(text, recipe);
     return status == PSLD_BAD_INPUT ? psld_node_fail(node, "%s", psld_error_text()) : status;
@@ -210,8 +210,8 @@ psld_status psld_recipe_parse(const char *yaml, const char *origin, psld_recipe 
 
 /* ---- "NAME key=value key=value" ---------------------------------------------------------------------------------- */
 
-/* Ends the word that begins at `text` and returns where the next assignment begins: values may contain spaces
- * ("beta=[0.1, 20]"), so only a space before "key=" separates. */
+/* Terminates the word that begins at `text` and returns the start of the next assignment. Values may contain spaces
+ * ("beta=[0.1, 20]"), so only a space before "key=" is a separator. */
 static char *cut_word(char *text)
 {
     for (char *space = text; (space = strpbrk(space, " \t")); space++) {

@@ -8,28 +8,28 @@
 /* A recipe written in YAML: a map (D and Q, drift and noise, or `preset` with overrides) or a line "psld
  * gamma=0.02". */
 psld_status psld_recipe_read(const psld_node *node, psld_recipe **recipe);
-/* A row of the table of presets with overrides taken from a map (NULL: none). */
+/* A preset, with overrides from a map (NULL: none). */
 psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_recipe **recipe);
-/* The keys that presets and files share: name, beta, init, stabiliser, factor, kernel. Sets defaults first; spec->k is
- * known. NULL: defaults alone. */
+/* Reads the keys that presets and files share: name, beta, init, stabiliser, factor, kernel. Sets their defaults first.
+ * spec->k must be set. NULL: defaults only. */
 psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec);
 int psld_preset_exists(const char *name);
 /* All names in one line, for messages. */
 const char *psld_preset_names(void);
-/* Fails because a name is neither that of a preset nor of a file; says which preset was perhaps meant. */
+/* The error of a name that is neither a preset nor a file. Suggests a preset of similar name. */
 psld_status psld_preset_unknown(const char *name);
 
-/* What keys that presets have too mean. */
+/* Help texts of keys that recipes and presets share. */
 #define PSLD_HELP_GAMMA "noise of the position (psld)"
-#define PSLD_HELP_NU    "noise of the momentum; gamma + 4 where it is not given"
-#define PSLD_HELP_M_INV "one over the mass; that of critical damping where it is not given"
+#define PSLD_HELP_NU    "noise of the momentum; default gamma + 4"
+#define PSLD_HELP_M_INV "1 / mass; default: critical damping"
 #define PSLD_HELP_BETA  "constant, or [at t = 0, at t = 1]; vp has [0.1, 20]"
 #define PSLD_HELP_INIT  "variance of each auxiliary variable at t = 0, in units of its mass"
 
-/* Which keys may stand in a recipe: one given by matrices, and those of the presets. */
+/* Kinds of recipes, which differ in the keys they may have: given by matrices, and the presets. */
 enum { PSLD_KEYS_MATRICES = 1, PSLD_KEYS_VP = 2, PSLD_KEYS_PHASE = 4, PSLD_KEYS_THIRD = 8 };
 psld_status psld_recipe_check_keys(const psld_node *map, unsigned where);
-/* All of them, 0 <= index; 0 past the last. */
+/* Key number `index`, from 0; returns 0 past the last. */
 int psld_recipe_key(int index, psld_key *key);
 
 #endif

@@ -9,7 +9,7 @@ void psld_wide_identity(int k, psld_wide *a)
     for (int i = 0; i < k * k; i++) a[i] = i % (k + 1) == 0;
 }
 
-static inline void multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
+static inline void wide_multiply_loop(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
 {
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
@@ -19,7 +19,7 @@ static inline void multiply(int k, const psld_wide *a, const psld_wide *b, psld_
         }
 }
 
-/* Series of kernels are made of these: the usual sizes without loops. */
+/* The Taylor series of kernels spend their time here, so k = 1 and k = 2 are written out. */
 void psld_wide_multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
 {
     if (k == 1)
@@ -27,7 +27,7 @@ void psld_wide_multiply(int k, const psld_wide *a, const psld_wide *b, psld_wide
     else if (k == 2)
         for (int i = 0; i < 4; i++) out[i] = a[i & 2] * b[i & 1] + a[i | 1] * b[i | 2];
     else
-        multiply(k, a, b, out);
+        wide_multiply_loop(k, a, b, out);
 }
 
 void psld_wide_multiply_t(int k, const psld_wide *a, const psld_wide *b, psld_wide *out)
@@ -57,7 +57,7 @@ void psld_wide_cholesky(int k, const psld_wide *a, psld_wide *lower)
     for (int j = 0; j < k; j++) {
         psld_wide pivot = a[j * k + j];
         for (int l = 0; l < j; l++) pivot -= lower[j * k + l] * lower[j * k + l];
-        if (!(pivot > k * DBL_EPSILON * a[j * k + j])) continue; /* the rounding of the numbers it is made of */
+        if (!(pivot > k * DBL_EPSILON * a[j * k + j])) continue; /* zero to the rounding of a */
         psld_wide root = sqrtl(pivot);
         lower[j * k + j] = root;
         for (int i = j + 1; i < k; i++) {
@@ -72,7 +72,7 @@ void psld_wide_triangularise(int k, int columns, psld_wide *a, psld_wide *lower)
 {
     memset(lower, 0, (size_t)(k * k) * sizeof *lower);
     for (int i = 0; i < k && i < columns; i++) {
-        for (int j = i + 1; j < columns; j++) { /* turn columns i and j so that a[i][j] becomes 0 */
+        for (int j = i + 1; j < columns; j++) { /* rotate columns i and j so that a[i][j] becomes 0 */
             psld_wide x = a[i * columns + i], y = a[i * columns + j];
             if (y == 0) continue;
             psld_wide r = sqrtl(x * x + y * y), c = x / r, s = y / r;

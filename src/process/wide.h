@@ -1,8 +1,8 @@
-/* k x k matrices in extended precision, for kernels alone.
+/* k x k matrices in extended precision. Only the kernel is computed with them.
  *
- * Entries of a kernel pass through zero and are wanted accurate relative to 1e-3 of their neighbours on the
- * diagonal, after up to ten doublings: double leaves 1e-12 of that, the 64-bit mantissa of long double 1e-15. Where
- * long double is double, results are as good as double gets. */
+ * Off-diagonal entries of a kernel pass through zero. They must be accurate relative to 1e-3 of the diagonal entries next
+ * to them, after up to ten doublings of the interval. Double precision leaves an error of 1e-12 of that, the 64-bit
+ * mantissa of long double 1e-15. On machines where long double is double, results have the accuracy of double. */
 #ifndef PSLD_PROCESS_WIDE_H
 #define PSLD_PROCESS_WIDE_H
 
@@ -19,11 +19,11 @@ void psld_wide_multiply_t(int k, const psld_wide *a, const psld_wide *b, psld_wi
 /* Largest absolute column sum. */
 psld_wide psld_wide_norm(int k, const psld_wide *a);
 
-/* Lower factor of a symmetric positive semidefinite matrix; a pivot that is not positive gives a column of zeros. */
+/* Lower Cholesky factor of a symmetric positive semidefinite matrix. A pivot that is not positive gives a zero column. */
 void psld_wide_cholesky(int k, const psld_wide *a, psld_wide *lower);
 
-/* Lower factor, diagonal >= 0, of a a' for a with k rows and `columns` columns, by rotations of its columns: entries
- * keep their accuracy relative to themselves where a sum of squares would lose it. Overwrites a. */
+/* The lower triangular factor, with diagonal >= 0, of a a', where a has k rows and `columns` columns. Columns are
+ * rotated (Givens): small entries keep their relative accuracy, which the product a a' would lose. Overwrites a. */
 void psld_wide_triangularise(int k, int columns, psld_wide *a, psld_wide *lower);
 
 #endif

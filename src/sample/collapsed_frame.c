@@ -32,9 +32,7 @@ psld_status psld_collapsed_frame_plan(const psld_recipe *recipe, int exact, doub
         square += a[i] * a[i];
     }
     frame->sigma = 1 / sqrt(square);
-    if (!isfinite(frame->sigma))
-        return psld_fail(PSLD_NOT_FINITE, "recipe %s: the kernel at t = %g is singular to working precision",
-                         recipe->spec.name, t);
+    if (!isfinite(frame->sigma)) return psld_fail_singular(recipe, t);
     for (int i = 0; i < k; i++) a[i] *= frame->sigma;
     rotate_first_axis(k, a, rotation);
     psld_matrix_multiply(k, kernel.factor, rotation, frame->frame);

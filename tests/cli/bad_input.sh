@@ -69,10 +69,10 @@ recipe "beta: expected a positive number, found 0" '{D: [[1]], Q: [[0]], beta: 0
 recipe "beta: expected finite numbers of at least 0, found -1" '{D: [[1]], Q: [[0]], beta: [-1, 2]}'
 recipe "beta: expected" '{D: [[1]], Q: [[0]], beta: [1, 2, 3]}'
 recipe "factor: expected lower, upper or natural" '{D: [[1]], Q: [[0]], factor: middle}'
-recipe "either D and Q, or drift and noise" '{D: [[1]]}'
-recipe "either D and Q, or drift and noise" '{D: [[1]], Q: [[0]], drift: [[-1]]}'
-recipe "either D and Q, or drift and noise" '{}'
-recipe "either D and Q, or drift and noise" ''
+recipe "expected D and Q, or drift and noise" '{D: [[1]]}'
+recipe "expected D and Q, or drift and noise" '{D: [[1]], Q: [[0]], drift: [[-1]]}'
+recipe "expected D and Q, or drift and noise" '{}'
+recipe "expected D and Q, or drift and noise" ''
 # variance exploding: no drift at all, so N(0, 1) is not kept
 recipe "do not keep N(0, diag(1, mass)) stationary" '{drift: [[0]], noise: [[1]]}'
 recipe "not skew-symmetric, off by" '{drift: [[-1, 0], [0.3, -1]], noise: [[1, 0], [0, 1]]}'
@@ -105,9 +105,9 @@ refuses 1 "escape.yaml:1: unknown key" recipe escape.yaml
 
 # ---- Recipes on the command line ---------------------------------------------------------------------------------
 
-line "gamma = nu = 4 leaves no critical mass" psld gamma=4 nu=4
+line "gamma = nu = 4: no mass gives critical damping" psld gamma=4 nu=4
 line "beta: expected a positive number, found 0" psld beta=0
-line "expected gamma and nu of at least 0" psld gamma=-1
+line "gamma, nu: expected numbers of at least 0" psld gamma=-1
 line "m_inv: expected a positive number" psld m_inv=-4
 line "m_inv: expected a positive number" psld m_inv=0
 line 'unknown key "gama"' psld gama=1

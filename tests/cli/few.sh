@@ -85,7 +85,7 @@ refuses 2 "times that fall" sample m.yaml --sampler dpm --grid 1,0.5,0.5 -o x.np
 refuses 2 "begin with 1" sample m.yaml --sampler dpm --grid 0.9,0.5 -o x.npy
 refuses 2 "order: ancestral has 1 to 3, found 7" sample m.yaml --sampler ancestral --order 7 -o x.npy
 refuses 2 "order: collapsed-heun has no choice" sample m.yaml --sampler collapsed-heun --order 2 -o x.npy
-refuses 2 "goes from" sample m.yaml --sampler dpm --end-sigma 1e9 -o x.npy
+refuses 2 "effective noise from" sample m.yaml --sampler dpm --end-sigma 1e9 -o x.npy
 
 check "a network of one recipe under others, within the noise it knows"
 for process in vp cld "told"; do

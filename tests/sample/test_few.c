@@ -589,7 +589,7 @@ static void options_are_checked(void **state)
     REFUSED("sscs", detail, 0.1, "does not extrapolate");
     REFUSED("dpm", rho, -2, "rho");
     REFUSED("dpm", end_sigma, -2, "end_sigma");
-    REFUSED("dpm", end_sigma, 1e6, "goes from");
+    REFUSED("dpm", end_sigma, 1e6, "effective noise from");
     REFUSED("em", grid, "1,0.3,0.5,0.1", "fall");
     REFUSED("em", grid, "0.9,0.3,0.1", "begin with 1");
     REFUSED("em", grid, "1,0.3,x,0.1", "commas");
