@@ -167,7 +167,7 @@ static psld_status solve_flow(flow *f)
                        .from = f->options->eps,
                        .to = 1,
                        .tolerance = f->options->tolerance,
-                       .rows = f->count,
+                       .count = f->count,
                        .width = f->width,
                        .group = f->options->ode_group,
                        .y = f->y,

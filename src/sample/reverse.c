@@ -37,11 +37,11 @@ psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t
     return psld_fail_callback("watch", before, o->watch(o->watch_user, &evaluation));
 }
 
-psld_status psld_explicit_step_take(psld_reverse *reverse, uint64_t index, const void *table)
+psld_status psld_explicit_step_apply(psld_reverse *reverse, uint64_t visit, const void *table)
 {
     const psld_explicit_step *step = table;
     PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
-    psld_affine_apply(reverse, &step->move, PSLD_FOR_STEP, index, NULL, reverse->z, reverse->z);
+    psld_affine_apply(reverse, &step->map, PSLD_FOR_STEP, visit, NULL, reverse->z, reverse->z);
     return PSLD_OK;
 }
 

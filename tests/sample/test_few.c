@@ -192,8 +192,8 @@ static void check_passage(const psld_recipe *recipe, double eta, double t, doubl
     assert_int_equal(psld_recipe_sigma(recipe, t, &sigma), PSLD_OK);
     for (int j = 0; j < 3; j++) stretch.clock[j] -= log(sigma);
     assert_int_equal(psld_propagator_plan(recipe, eta, &stretch, &table), PSLD_OK);
-    transform(k, table.move.state, from.cov, moved);
-    psld_matrix_multiply_t(k, table.move.noise, table.move.noise, noise);
+    transform(k, table.map.state, from.cov, moved);
+    psld_matrix_multiply_t(k, table.map.noise, table.map.noise, noise);
     for (int a = 0; a < k; a++) {
         for (int b = 0; b < k; b++) {
             double scale = sqrt(to.cov[a * k + a] * to.cov[b * k + b]);
@@ -202,7 +202,7 @@ static void check_passage(const psld_recipe *recipe, double eta, double t, doubl
         for (int q = 0; q < 3; q++) {
             double mean = 0, size = fabs(to.mean[a * k]) + sqrt(to.cov[a * k + a]);
             for (int j = 0; j <= q; j++) mean += table.weight[q][j][a];
-            for (int b = 0; b < k; b++) mean += table.move.state[a * k + b] * from.mean[b * k];
+            for (int b = 0; b < k; b++) mean += table.map.state[a * k + b] * from.mean[b * k];
             if (!(fabs(mean - to.mean[a * k]) < 1e-9 * size))
                 fail_msg("%s, eta %g, %g to %g, order %d: mean %g, not %g", recipe->spec.name, eta, t, u, q + 1, mean,
                          to.mean[a * k]);
@@ -214,7 +214,7 @@ static void check_passage(const psld_recipe *recipe, double eta, double t, doubl
         for (int b = 0; b < k; b++) { /* K Sigma(t) = Sigma(u) Phi' */
             double left = 0, right = 0, scale = sqrt(to.cov[a * k + a] * from.cov[b * k + b]);
             for (int c = 0; c < k; c++) {
-                left += table.move.state[a * k + c] * from.cov[c * k + b];
+                left += table.map.state[a * k + c] * from.cov[c * k + b];
                 right += to.cov[a * k + c] * between.mean[b * k + c];
             }
             assert_true(fabs(left - right) < 1e-9 * scale);

@@ -1,17 +1,17 @@
-/* Ancestral sampling: z_u is drawn from p(z_u | z_t, x_0) with the predicted clean data for x_0, for every recipe (for k
- * = 1 and order 1: DDPM). eta takes noise away, down to none at 0, where it is the sampler dpm. Of order 2 and 3 the
- * clean data change over the step. */
+/* Ancestral sampling, for every recipe: z_u is drawn from p(z_u | z_t, x_0), with the predicted clean data in place of
+ * x_0. For k = 1 and order 1 this is DDPM. eta scales the noise; eta = 0 is the sampler dpm. Orders 2 and 3 let the clean
+ * data change over the step. The derivation is in propagator.c. */
 #include "sample/samplers/multistep.h"
 
-static psld_status plan_ancestral_step(const psld_discretisation *grid, const psld_multistep_window *window,
+static psld_status ancestral_plan_step(const psld_discretisation *grid, const psld_multistep_window *window,
                                        psld_multistep *table)
 {
     return psld_propagator_plan(grid->recipe, grid->options->eta, window, table);
 }
 
-static psld_status plan_ancestral(const psld_discretisation *grid, void *tables)
+static psld_status ancestral_plan(const psld_discretisation *grid, void *tables)
 {
-    return psld_multistep_plan(grid, 1, plan_ancestral_step, tables);
+    return psld_multistep_plan(grid, 1, ancestral_plan_step, tables);
 }
 
 const psld_sampler psld_sampler_ancestral = {
@@ -28,5 +28,5 @@ const psld_sampler psld_sampler_ancestral = {
              .uses_eta = 1,
              .uses_detail = 1},
     PSLD_MULTISTEP_ROW,
-    .plan_steps = plan_ancestral,
+    .plan_steps = ancestral_plan,
 };

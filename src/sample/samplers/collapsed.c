@@ -1,11 +1,12 @@
 /* Sampling with the auxiliary variables integrated out.
  *
- * All that z tells of the data is y = x_0 + sigma n (psld_collapsed_frame), and X depends on (y, sigma) alone. So y may be taken
- * along the flow of the process with k = 1 and sigma for its noise,
+ * The sufficient statistic of z for the data is y = x_0 + sigma n (collapsed_frame.h), and the denoiser X depends on
+ * (y, sigma) alone. So y can follow the probability flow of a process with k = 1 and noise sigma,
  *     d(y / sigma) = X d(1 / sigma),
- * and the source be shown z = S (y / sigma, xi) with the xi that the walk began with: z then has the right law at each
- * t. It is not the probability flow of the recipe, but it begins and ends with the same laws, and it is as easy as that
- * of the best process of first order. In the frame S this is the multistep of all recipes, along a straight line. */
+ * while the score source is evaluated at z = S (y / sigma, xi). xi is drawn once per sample, with the initial state, and
+ * kept. Then z has the right distribution at every t. The result is not the probability flow of the recipe, but it has
+ * the same marginals at both ends, and it is as easy to integrate as the best first-order process. In the frame S it is
+ * the multistep step of the other samplers, along a straight line. */
 #include "sample/samplers/collapsed.h"
 
 #include <math.h>
@@ -13,8 +14,8 @@
 
 #include "sample/samplers/quadrature.h"
 
-/* The integral of Lagrange polynomial j of that order times d(1 / sigma) from lambda = a to b. */
-static double integrate_weight(const psld_multistep_window *window, int order, int j, double a, double b)
+/* The integral of the j-th Lagrange polynomial of that order times d(1 / sigma), from lambda = a to b. */
+static double collapsed_integral(const psld_multistep_window *window, int order, int j, double a, double b)
 {
     const psld_quadrature *rule = psld_quadrature_get();
     int panels = (int)ceil(fabs(b - a)) + 1;
@@ -34,17 +35,17 @@ psld_status psld_collapsed_plan(const psld_discretisation *grid, const psld_mult
     int k = grid->recipe->spec.k;
     PSLD_TRY(psld_collapsed_frame_plan(grid->recipe, grid->exact, window->t, &from));
     PSLD_TRY(psld_collapsed_frame_plan(grid->recipe, grid->exact, window->u, &to));
-    memset(&table->move, 0, sizeof table->move);
-    psld_matrix_multiply(k, to.frame, from.inverse, table->move.state);
+    memset(&table->map, 0, sizeof table->map);
+    psld_matrix_multiply(k, to.frame, from.inverse, table->map.state);
     for (int q = 1; q <= window->order; q++)
         for (int j = 0; j < q; j++) {
-            double pull = integrate_weight(window, q, j, -log(from.sigma), -log(to.sigma));
-            for (int a = 0; a < k; a++) table->weight[q - 1][j][a] = to.frame[a * k] * pull;
+            double weight = collapsed_integral(window, q, j, -log(from.sigma), -log(to.sigma));
+            for (int a = 0; a < k; a++) table->weight[q - 1][j][a] = to.frame[a * k] * weight;
         }
     return PSLD_OK;
 }
 
-static psld_status plan_collapsed(const psld_discretisation *grid, void *tables)
+static psld_status collapsed_plan_steps(const psld_discretisation *grid, void *tables)
 {
     return psld_multistep_plan(grid, grid->exact, psld_collapsed_plan, tables);
 }
@@ -62,5 +63,5 @@ const psld_sampler psld_sampler_collapsed = {
              .predicts_data = 1,
              .uses_detail = 1},
     PSLD_MULTISTEP_ROW,
-    .plan_steps = plan_collapsed,
+    .plan_steps = collapsed_plan_steps,
 };

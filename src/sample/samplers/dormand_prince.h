@@ -1,7 +1,7 @@
-/* Dormand and Prince's pair of orders 5(4) with adaptive steps, for many rows of numbers at once.
+/* The Dormand-Prince pair of orders 5(4) with adaptive steps, for many states at once.
  *
- * Rows are cut into groups of consecutive ones, each of which shares its steps. Groups know nothing of each other; only
- * their slopes are asked for together, so that a network is given large batches. */
+ * Consecutive states form groups, and each group has its own step size. Groups do not influence each other. Their slopes
+ * are evaluated together, so that a network is given large batches. */
 #ifndef PSLD_SAMPLE_DORMAND_PRINCE_H
 #define PSLD_SAMPLE_DORMAND_PRINCE_H
 
@@ -13,33 +13,34 @@
 enum { PSLD_DP_WORK = 9 };
 
 typedef struct psld_dp_group {
-    size_t begin, count; /* rows */
-    size_t packed;       /* where they lie among those of all groups on their way */
-    double t;            /* where slopes are asked for */
-    /* for the stepper alone: */
-    double at, step, tried; /* how far it is, the size of step to try next, and of the one under way */
-    int rejected;           /* since the last accepted step */
+    size_t begin, count; /* states */
+    size_t packed;       /* index of the first of them among the states of all unfinished groups */
+    double t;            /* time at which slopes are evaluated */
+    /* private to the solver: */
+    double at, step, tried; /* time reached; step size to try next; step size of the current attempt */
+    int rejected;           /* a step was rejected since the last accepted one */
 } psld_dp_group;
 
-/* Slopes of the groups that are still on their way. `states` are their rows, packed; the caller may change them before
- * it takes slopes, as inpainting does. Slopes go to the places of the rows themselves, and are by the way gone: dy/dt
- * where time rises, -dy/dt where it falls. */
+/* Evaluates the slopes of the unfinished groups. `states` are their states, packed; the callback may change them first, as
+ * inpainting does. Slopes are written unpacked, at g->begin. They are by the independent variable of the solver: dy/dt
+ * if time rises, -dy/dt if it falls. */
 typedef psld_status (*psld_dp_slopes_fn)(void *user, size_t count, const psld_dp_group *groups, double *states,
                                          double *slopes);
 
 typedef struct psld_dp {
-    const char *name; /* of who asks, for messages */
-    double from, to;  /* times, in either order */
-    double tolerance; /* relative and absolute */
-    size_t rows, width, group;
-    double *y;    /* [rows][width]: at `from`, and in the end at `to` */
-    double *work; /* [PSLD_DP_WORK][rows][width] */
+    const char *name;           /* of the caller, for messages */
+    double from, to;            /* times, in either order */
+    double tolerance;           /* relative and absolute */
+    size_t count, width, group; /* states, numbers per state, states per group */
+    double *y;                  /* [count][width]: on entry the states at `from`, on return at `to` */
+    double *work;               /* [PSLD_DP_WORK][count][width] */
     psld_dp_slopes_fn slopes;
     psld_status (*report)(void *user, double fraction); /* after every step */
     void *user;
 } psld_dp;
 
-size_t psld_dp_groups(size_t rows, size_t each);
+/* Number of groups. */
+size_t psld_dp_groups(size_t count, size_t group);
 
 /* Adds the evaluations, summed over groups, to *evaluations. */
 psld_status psld_dp_solve(const psld_dp *problem, uint64_t *evaluations);

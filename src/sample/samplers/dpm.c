@@ -1,16 +1,16 @@
-/* Multistep data prediction on the probability flow: for k = 1 this is DPM-Solver++ (order 1: DDIM), here for every
- * recipe. */
+/* Multistep data prediction on the probability flow, for every recipe. For k = 1 this is DPM-Solver++ (order 1: DDIM). The
+ * derivation is in propagator.c. */
 #include "sample/samplers/multistep.h"
 
-static psld_status plan_dpm_step(const psld_discretisation *grid, const psld_multistep_window *window,
+static psld_status dpm_plan_step(const psld_discretisation *grid, const psld_multistep_window *window,
                                  psld_multistep *table)
 {
     return psld_propagator_plan(grid->recipe, 0, window, table);
 }
 
-static psld_status plan_dpm(const psld_discretisation *grid, void *tables)
+static psld_status dpm_plan(const psld_discretisation *grid, void *tables)
 {
-    return psld_multistep_plan(grid, 1, plan_dpm_step, tables);
+    return psld_multistep_plan(grid, 1, dpm_plan_step, tables);
 }
 
 const psld_sampler psld_sampler_dpm = {
@@ -27,5 +27,5 @@ const psld_sampler psld_sampler_dpm = {
              .predicts_data = 1,
              .uses_detail = 1},
     PSLD_MULTISTEP_ROW,
-    .plan_steps = plan_dpm,
+    .plan_steps = dpm_plan,
 };

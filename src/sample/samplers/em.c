@@ -1,16 +1,18 @@
-/* Euler-Maruyama: drift and noise frozen at the start of the step. Weak order 1. */
+/* Euler-Maruyama on the reverse SDE (App. B.4.1 of the paper): drift and noise are frozen at the start of the step,
+ *     z <- z + beta dt [(D + Q) P z + 2 D s] + sqrt(2 beta dt D) n.
+ * Weak order 1. */
 #include <math.h>
 
 #include "sample/samplers/sampler.h"
 
-static psld_status plan_em(const psld_recipe *recipe, double t, double u, int truncated, void *table)
+static psld_status em_plan(const psld_recipe *recipe, double t, double u, int truncated, void *table)
 {
     psld_explicit_step *step = table;
     (void)truncated;
     step->t = t;
-    PSLD_TRY(psld_affine_euler(recipe, t, t - u, 2, &step->move));
+    PSLD_TRY(psld_affine_euler(recipe, t, t - u, 2, &step->map));
     double root = sqrt(psld_beta(recipe, t) * (t - u));
-    for (int i = 0; i < recipe->spec.k * recipe->spec.k; i++) step->move.noise[i] = root * recipe->noise[i];
+    for (int i = 0; i < recipe->spec.k * recipe->spec.k; i++) step->map.noise[i] = root * recipe->noise[i];
     return PSLD_OK;
 }
 
@@ -21,6 +23,6 @@ const psld_sampler psld_sampler_em = {
              .nfe = 250,
              .evaluations = 1},
     .table_size = sizeof(psld_explicit_step),
-    .plan_step = plan_em,
-    .step = psld_explicit_step_take,
+    .plan_step = em_plan,
+    .step = psld_explicit_step_apply,
 };

@@ -1,12 +1,13 @@
-/* Euler steps of the probability flow: the plainest deterministic sampler, to compare others with. */
+/* Euler's method on the probability flow, the simplest deterministic sampler, for comparison with others:
+ *     z <- z + beta dt [(D + Q) P z + D s]. */
 #include "sample/samplers/sampler.h"
 
-static psld_status plan_euler(const psld_recipe *recipe, double t, double u, int truncated, void *table)
+static psld_status euler_ode_plan(const psld_recipe *recipe, double t, double u, int truncated, void *table)
 {
     psld_explicit_step *step = table;
     (void)truncated;
     step->t = t;
-    return psld_affine_euler(recipe, t, t - u, 1, &step->move);
+    return psld_affine_euler(recipe, t, t - u, 1, &step->map);
 }
 
 const psld_sampler psld_sampler_euler_ode = {
@@ -18,6 +19,6 @@ const psld_sampler psld_sampler_euler_ode = {
              .deterministic = 1,
              .reversible = 1},
     .table_size = sizeof(psld_explicit_step),
-    .plan_step = plan_euler,
-    .step = psld_explicit_step_take,
+    .plan_step = euler_ode_plan,
+    .step = psld_explicit_step_apply,
 };

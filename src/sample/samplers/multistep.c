@@ -9,7 +9,7 @@
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
-#define MIN_SHARE 0.3 /* of the certainty of the best */
+#define MIN_SHARE 0.3 /* an evaluation is used if it has this share of the largest certainty */
 
 double psld_multistep_clock(double detail, double lambda)
 {
@@ -35,18 +35,18 @@ double psld_multistep_weight(const psld_multistep_window *window, int order, int
     return at < 0 ? 0 : psld_lagrange(count, nodes, at, clock);
 }
 
-typedef struct planning {
+typedef struct multistep_job {
     const psld_discretisation *grid;
-    int exact; /* see psld_source: whose frame the time of the clean data is measured in */
+    int exact; /* see psld_source: which kernel sigma belongs to */
     psld_multistep_fn plan;
     double *sigma; /* [steps] */
     psld_multistep *tables;
     psld_status *status; /* [steps] */
-    psld_status (*body)(const struct planning *p, size_t step);
-} planning;
+    psld_status (*body)(const struct multistep_job *p, size_t step);
+} multistep_job;
 
-/* When clean data are known, and how well. */
-static psld_status find_evaluation(const planning *p, size_t i)
+/* Effective noise and denoiser at the start of step i. */
+static psld_status plan_evaluation(const multistep_job *p, size_t i)
 {
     psld_collapsed_frame frame;
     PSLD_TRY(psld_collapsed_frame_plan(p->grid->recipe, p->exact, p->grid->times[i], &frame));
@@ -54,7 +54,7 @@ static psld_status find_evaluation(const planning *p, size_t i)
     return psld_denoiser_plan(p->grid->recipe, p->grid->exact, p->grid->times[i], &p->tables[i].denoiser);
 }
 
-static psld_status plan_step(const planning *p, size_t i)
+static psld_status plan_multistep(const multistep_job *p, size_t i)
 {
     const psld_discretisation *grid = p->grid;
     psld_multistep *table = &p->tables[i];
@@ -72,27 +72,27 @@ static psld_status plan_step(const planning *p, size_t i)
     return p->plan(grid, &window, table);
 }
 
-static void plan_range(void *context, size_t begin, size_t end)
+static void multistep_range(void *context, size_t begin, size_t end)
 {
-    const planning *p = context;
+    const multistep_job *p = context;
     for (size_t i = begin; i < end; i++) p->status[i] = p->body(p, i);
 }
 
-/* One or the other for every step, on all threads. */
-static psld_status for_all_steps(planning *p, psld_status (*body)(const planning *, size_t))
+/* Calls `body` for every step, on all threads. */
+static psld_status plan_in_parallel(multistep_job *p, psld_status (*body)(const multistep_job *, size_t))
 {
     size_t steps = (size_t)p->grid->steps;
     p->body = body;
-    psld_parallel(steps, 1, plan_range, p);
+    psld_parallel(steps, 1, multistep_range, p);
     for (size_t i = 0; i < steps; i++)
-        if (p->status[i] != PSLD_OK) return body(p, i); /* again, in this thread, for the text */
+        if (p->status[i] != PSLD_OK) return body(p, i); /* repeated in this thread, for its error text */
     return PSLD_OK;
 }
 
-static psld_status plan_all(planning *p)
+static psld_status plan_evaluations_and_steps(multistep_job *p)
 {
-    PSLD_TRY(for_all_steps(p, find_evaluation));
-    return for_all_steps(p, plan_step);
+    PSLD_TRY(plan_in_parallel(p, plan_evaluation));
+    return plan_in_parallel(p, plan_multistep);
 }
 
 psld_status psld_multistep_plan(const psld_discretisation *grid, int exact, psld_multistep_fn plan,
@@ -101,8 +101,8 @@ psld_status psld_multistep_plan(const psld_discretisation *grid, int exact, psld
     size_t steps = (size_t)grid->steps;
     double *sigma = psld_alloc(steps, sizeof *sigma);
     psld_status *status = sigma ? psld_alloc(steps, sizeof *status) : NULL;
-    planning p = {grid, exact, plan, sigma, tables, status, NULL};
-    psld_status result = status ? plan_all(&p) : PSLD_NO_MEMORY;
+    multistep_job p = {grid, exact, plan, sigma, tables, status, NULL};
+    psld_status result = status ? plan_evaluations_and_steps(&p) : PSLD_NO_MEMORY;
     psld_release(status);
     psld_release(sigma);
     return result;
@@ -110,28 +110,28 @@ psld_status psld_multistep_plan(const psld_discretisation *grid, int exact, psld
 
 /* ---- A step ------------------------------------------------------------------------------------------------------ */
 
-/* Where the clean data of the step `index` are kept. */
-static double *history(const psld_reverse *reverse, int index)
+/* Where the clean data of step `index` are stored: a ring of PSLD_MAX_ORDER. */
+static double *clean_data_of(const psld_reverse *reverse, int index)
 {
     return reverse->work + (size_t)(index % PSLD_MAX_ORDER) * reverse->count * reverse->dim;
 }
 
-typedef struct pull_job {
+typedef struct extrapolation_job {
     const psld_reverse *reverse;
     const psld_multistep *step;
     int order;
     double *out;
-} pull_job;
+} extrapolation_job;
 
 /* out = sum_j weight_j X_j. */
-static void pull_range(void *context, size_t begin, size_t end)
+static void extrapolate_range(void *context, size_t begin, size_t end)
 {
-    const pull_job *job = context;
+    const extrapolation_job *job = context;
     size_t k = job->reverse->k, dim = job->reverse->dim;
     for (size_t i = begin; i < end; i++) {
         memset(job->out + i * k * dim, 0, k * dim * sizeof(double));
         for (int j = 0; j < job->order; j++) {
-            const double *x = history(job->reverse, job->step->index - j) + i * dim;
+            const double *x = clean_data_of(job->reverse, job->step->index - j) + i * dim;
             for (size_t a = 0; a < k; a++) {
                 double *out = job->out + (i * k + a) * dim, weight = job->step->weight[job->order - 1][j][a];
                 for (size_t d = 0; d < dim; d++) out[d] += weight * x[d];
@@ -143,14 +143,15 @@ static void pull_range(void *context, size_t begin, size_t end)
 psld_status psld_multistep_step(psld_reverse *reverse, uint64_t visit, const void *table)
 {
     const psld_multistep *step = table;
-    double *pull = reverse->work + PSLD_MAX_ORDER * reverse->count * reverse->dim;
+    double *weighted = reverse->work + PSLD_MAX_ORDER * reverse->count * reverse->dim;
     reverse->consecutive = step->index == reverse->last_step + 1 ? reverse->consecutive + 1 : 1;
     reverse->last_step = step->index;
-    pull_job job = {reverse, step, reverse->consecutive < step->order ? reverse->consecutive : step->order, pull};
+    extrapolation_job job = {reverse, step, reverse->consecutive < step->order ? reverse->consecutive : step->order,
+                             weighted};
     PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
     psld_denoiser_apply(&step->denoiser, reverse->count, reverse->dim, reverse->z, reverse->eps,
-                        history(reverse, step->index));
-    psld_parallel(reverse->count, 4096 / (reverse->k * reverse->dim) + 1, pull_range, &job);
-    psld_affine_apply(reverse, &step->move, PSLD_FOR_STEP, visit, pull, reverse->z, reverse->z);
+                        clean_data_of(reverse, step->index));
+    psld_parallel(reverse->count, 4096 / (reverse->k * reverse->dim) + 1, extrapolate_range, &job);
+    psld_affine_apply(reverse, &step->map, PSLD_FOR_STEP, visit, weighted, reverse->z, reverse->z);
     return PSLD_OK;
 }

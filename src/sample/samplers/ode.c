@@ -1,21 +1,22 @@
-/* Probability flow with Dormand and Prince's pair of orders 5(4) and adaptive steps (dormand_prince.h), from t = 1 down
- * to eps. A group is options->ode_group consecutive samples. */
+/* Probability flow ODE (App. B.4.3 of the paper) with the Dormand-Prince pair of orders 5(4) and adaptive steps
+ * (dormand_prince.h). It is integrated from t = 1 to the smallest time. A group of options->ode_group consecutive samples
+ * shares its steps. */
 #include "base/alloc.h"
 #include "base/threads.h"
 #include "sample/inverse/inpaint.h"
 #include "sample/samplers/dormand_prince.h"
 #include "sample/samplers/sampler.h"
 
-/* What makes a slope of state and eps where a group is. */
-typedef struct slope {
+/* The map from state and eps to the group_slope, at the time of a group. */
+typedef struct group_slope {
     psld_affine map;
     psld_status status;
-} slope;
+} group_slope;
 
 typedef struct ode_flow {
     psld_reverse *reverse;
-    slope *slopes; /* [groups] */
-    /* of the evaluation under way: */
+    group_slope *slopes; /* [groups] */
+    /* of the current evaluation: */
     const psld_dp_group *groups;
     double *states, *out;
 } ode_flow;
@@ -25,7 +26,7 @@ static double *packed_states(const ode_flow *flow, const psld_dp_group *g)
     return flow->states + g->packed * flow->reverse->k * flow->reverse->dim;
 }
 
-static void plan_slopes(void *context, size_t begin, size_t end)
+static void plan_group_slopes(void *context, size_t begin, size_t end)
 {
     const ode_flow *flow = context;
     for (size_t a = begin; a < end; a++) {
@@ -38,7 +39,7 @@ static void plan_slopes(void *context, size_t begin, size_t end)
     }
 }
 
-static void apply_slopes(void *context, size_t begin, size_t end)
+static void apply_group_slopes(void *context, size_t begin, size_t end)
 {
     const ode_flow *flow = context;
     psld_reverse part = *flow->reverse;
@@ -51,7 +52,7 @@ static void apply_slopes(void *context, size_t begin, size_t end)
     }
 }
 
-/* The known part of inpainted states follows a smooth path of its own. */
+/* The known part of inpainted states follows a smooth trajectory, given in advance (inpaint.h). */
 static void inpaint_groups(const ode_flow *flow, size_t count)
 {
     for (size_t a = 0; a < count; a++) {
@@ -78,26 +79,26 @@ static psld_status evaluate_slopes(void *user, size_t count, const psld_dp_group
     flow->groups = groups;
     flow->states = states;
     flow->out = slopes;
-    psld_parallel(count, 1, plan_slopes, flow);
+    psld_parallel(count, 1, plan_group_slopes, flow);
     for (size_t a = 0; a < count; a++) {
-        if (flow->slopes[a].status != PSLD_OK) /* again, in this thread, for the text */
+        if (flow->slopes[a].status != PSLD_OK) /* repeated in this thread, for its error text */
             return psld_affine_flow(flow->reverse->recipe, groups[a].t, &flow->slopes[a].map);
         samples += groups[a].count;
     }
     inpaint_groups(flow, count);
     PSLD_TRY(psld_reverse_predict_each(flow->reverse, samples, states));
     PSLD_TRY(watch_groups(flow, count));
-    psld_parallel(count, 1, apply_slopes, flow);
+    psld_parallel(count, 1, apply_group_slopes, flow);
     return PSLD_OK;
 }
 
-static psld_status report_progress(void *user, double fraction)
+static psld_status report_ode_progress(void *user, double fraction)
 {
     const ode_flow *flow = user;
     return psld_reverse_report(flow->reverse, fraction);
 }
 
-static psld_status integrate_ode(psld_reverse *reverse)
+static psld_status ode_integrate(psld_reverse *reverse)
 {
     ode_flow flow = {.reverse = reverse};
     size_t groups = psld_dp_groups(reverse->count, (size_t)reverse->options->ode_group);
@@ -107,13 +108,13 @@ static psld_status integrate_ode(psld_reverse *reverse)
                        .from = 1,
                        .to = reverse->options->eps,
                        .tolerance = reverse->options->tolerance,
-                       .rows = reverse->count,
+                       .count = reverse->count,
                        .width = reverse->k * reverse->dim,
                        .group = (size_t)reverse->options->ode_group,
                        .y = reverse->z,
                        .work = reverse->work,
                        .slopes = evaluate_slopes,
-                       .report = report_progress,
+                       .report = report_ode_progress,
                        .user = &flow};
     psld_status status = psld_dp_solve(&problem, &reverse->evaluations);
     reverse->groups += groups;
@@ -129,5 +130,5 @@ const psld_sampler psld_sampler_ode = {
              .deterministic = 1,
              .uses_tolerance = 1},
     .work_states = PSLD_DP_WORK,
-    .integrate = integrate_ode,
+    .integrate = ode_integrate,
 };

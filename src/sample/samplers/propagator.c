@@ -1,56 +1,60 @@
-/* Steps of the processes between the probability flow and the reverse process, exact in all but the clean data.
+/* Exact reverse steps between the probability flow and the reverse SDE, given the clean data.
  *
- * The process with drift beta [A z - (1 + eta^2) D s] in dt and noise eta sqrt(2 beta D), run backwards in time, has the
- * recipe's marginals for every eta. With s = Sigma^-1 (mu X - z) its propagator from time tau to u, G(u, tau), obeys
- *     dG/dtau = -beta G (A + (1 + eta^2) D Sigma^-1),    G(u, u) = I,
- * and since mu' = beta A mu the clean data enter as
+ * A family of processes. For every eta, the process with drift beta [A z - (1 + eta^2) D s] in dt and noise
+ * eta sqrt(2 beta D), run backwards in time, has the marginals p_t of the recipe. Insert s = Sigma^-1 (mu X - z), where
+ * X = E[x_0 | z_t] is the denoiser. What remains is linear in z. Its propagator G(u, tau), from time tau to u, obeys
+ *     dG/dtau = -beta G (A + (1 + eta^2) D Sigma^-1),    G(u, u) = I.
+ * Since dmu/dtau = beta A mu, the clean data enter as
  *     z(u) = G(u, t) z(t) + int_t^u X(tau) d[G(u, tau) mu(tau)] + noise,
  *     d/dtau [G mu] = -(1 + eta^2) beta G D Sigma^-1 mu,
  *     noise covariance = Sigma(u) - G Sigma(t) G'.
- * eta = 1 has G = Sigma(u) Phi' Sigma(t)^-1, the regression of z_u on z_t given x_0 (ancestral sampling). eta = 0 has G =
- * R(u) R(t)^-1 with dR/dt = beta (A R + D R^-T): in the frame R the flow is dw = X d(R^-1 mu).
+ * eta = 1: G = Sigma(u) Phi' Sigma(t)^-1, the regression of z_u on z_t given x_0 (ancestral sampling).
+ * eta = 0: G = R(u) R(t)^-1 with dR/dt = beta (A R + D R^-T). In the frame R the flow is dw = X d(R^-1 mu).
  *
- * Computed is W = L(u)^-1 G(u, tau) L(tau), L being the lower factor of Sigma: its entries stay within [-1, 1] however
- * small the times and however unequal the variables are. As L^-1 dL/dtau is the lower triangle, diagonal halved, of
- * beta (a + a' + 2 d) with a = L^-1 A L and d = L^-1 D L^-T,
+ * What is computed. W = L(u)^-1 G(u, tau) L(tau), with L the lower factor of Sigma. Its entries stay within [-1, 1] for all
+ * times and all masses. L^-1 dL/dtau is the lower triangle, with its diagonal halved, of beta (a + a' + 2 d), where
+ * a = L^-1 A L and d = L^-1 D L^-T. So
  *     dW/dtau = -beta W [a + (1 + eta^2) d - half_lower(a + a' + 2 d)],
- * which for eta = 0 is a rotation. An error of eps enters z(u) by int beta (1 + eta^2) |d| in units of L(u), whatever the
- * step; through clean data it enters as weights and X_j magnify it, and orders that do so too much are not used.
- * Near 0 rates go as 1/tau, so the variable is theta = log tau, cut into panels on which
- * the rate is at most about 1; a panel is solved by Gauss collocation of order 12, the integrals with it. */
+ * which for eta = 0 is a rotation. Near 0 the rates grow as 1/tau, so the integration variable is theta = log tau. It is
+ * divided into panels on which the rate is at most about 1. A panel is solved by Gauss collocation of order 12, together
+ * with the integrals.
+ *
+ * Errors of a network. An error of eps enters z(u) directly by int beta (1 + eta^2) |d|, in units of L(u), whatever the
+ * step. Through the extrapolated clean data it is magnified by the weights. Orders that magnify it too much are not
+ * used. */
 #include <math.h>
 #include <string.h>
 
 #include "sample/samplers/multistep.h"
 #include "sample/samplers/quadrature.h"
 
-#define LITTLE 10 /* magnification of errors (docs/explanation/samplers.md) */
+#define MAX_MAGNIFICATION 10 /* of errors of eps (docs/explanation/samplers.md) */
 
 typedef struct propagator {
     const psld_recipe *recipe;
     const psld_multistep_window *window;
-    double eta2;                                             /* eta squared */
-    double drift[PSLD_MATRIX_SIZE];                          /* A */
-    double w[PSLD_MATRIX_SIZE];                              /* W(tau) at the end of the panels done */
-    double pull[PSLD_MAX_ORDER][PSLD_MAX_ORDER][PSLD_MAX_K]; /* integrals till there, in units of L(u) */
-    double noise; /* that an error of eps makes by itself, in these units too */
+    double eta2;                                                 /* eta squared */
+    double drift[PSLD_MATRIX_SIZE];                              /* A */
+    double w[PSLD_MATRIX_SIZE];                                  /* W(tau) at the end of the panels so far */
+    double integral[PSLD_MAX_ORDER][PSLD_MAX_ORDER][PSLD_MAX_K]; /* of X_j up to there, in units of L(u) */
+    double direct_error; /* effect of an error of eps = 1 without extrapolation, in the same units */
 } propagator;
 
-/* What enters the equations at one node, times dtau/dtheta. */
+/* The coefficients of the equations at one node, times dtau/dtheta. */
 typedef struct rates {
     double omega[PSLD_MATRIX_SIZE];
     double source[PSLD_MAX_K];
-    double noise, clock;
+    double direct_error, clock;
 } rates;
 
-static double norm(int count, const double *numbers)
+static double euclidean_norm(int count, const double *numbers)
 {
     double square = 0;
     for (int i = 0; i < count; i++) square += numbers[i] * numbers[i];
     return sqrt(square);
 }
 
-static void find_rates(const propagator *p, double tau, rates *out)
+static void propagator_rates(const propagator *p, double tau, rates *out)
 {
     psld_gaussian kernel;
     double inverse[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], a[PSLD_MATRIX_SIZE], d[PSLD_MATRIX_SIZE];
@@ -67,7 +71,7 @@ static void find_rates(const propagator *p, double tau, rates *out)
         square += mu[i] * mu[i];
     }
     out->clock = psld_multistep_clock(p->window->detail, log(square) / 2);
-    out->noise = speed * (1 + p->eta2) * norm(k * k, d);
+    out->direct_error = speed * (1 + p->eta2) * euclidean_norm(k * k, d);
     for (int i = 0; i < k; i++) {
         out->source[i] = 0;
         for (int j = 0; j < k; j++) {
@@ -80,8 +84,8 @@ static void find_rates(const propagator *p, double tau, rates *out)
 }
 
 /* W at the nodes of a panel of width h: W_i = W - h sum_j partial_ij W_j omega_j, by iteration. */
-static void solve_nodes(const propagator *p, const psld_quadrature *rule, double h, const rates *at,
-                        double slope[][PSLD_MATRIX_SIZE], double w[][PSLD_MATRIX_SIZE])
+static void solve_collocation(const propagator *p, const psld_quadrature *rule, double h, const rates *at,
+                              double slope[][PSLD_MATRIX_SIZE], double w[][PSLD_MATRIX_SIZE])
 {
     enum { MAX_ROUNDS = 60 };
     int k = p->recipe->spec.k;
@@ -101,54 +105,54 @@ static void solve_nodes(const propagator *p, const psld_quadrature *rule, double
     }
 }
 
-static void add_panel(propagator *p, const psld_quadrature *rule, double h, const rates *at)
+static void integrate_panel(propagator *p, const psld_quadrature *rule, double h, const rates *at)
 {
     double w[PSLD_NODES][PSLD_MATRIX_SIZE], slope[PSLD_NODES][PSLD_MATRIX_SIZE];
     int k = p->recipe->spec.k;
-    solve_nodes(p, rule, h, at, slope, w);
+    solve_collocation(p, rule, h, at, slope, w);
     for (int n = 0; n < PSLD_NODES; n++) {
         psld_matrix_add(k, -h * rule->weight[n], slope[n], p->w);
-        double now[PSLD_MAX_K] = {0};
-        p->noise += fabs(h) * rule->weight[n] * at[n].noise;
+        double term[PSLD_MAX_K] = {0};
+        p->direct_error += fabs(h) * rule->weight[n] * at[n].direct_error;
         for (int i = 0; i < k; i++)
-            for (int j = 0; j < k; j++) now[i] += h * rule->weight[n] * w[n][i * k + j] * at[n].source[j];
+            for (int j = 0; j < k; j++) term[i] += h * rule->weight[n] * w[n][i * k + j] * at[n].source[j];
         for (int q = 1; q <= p->window->order; q++)
             for (int j = 0; j < q; j++) {
                 double share = psld_multistep_weight(p->window, q, j, at[n].clock);
-                for (int i = 0; i < k; i++) p->pull[q - 1][j][i] += now[i] * share;
+                for (int i = 0; i < k; i++) p->integral[q - 1][j][i] += term[i] * share;
             }
     }
 }
 
-/* The rates at the nodes of a panel, or 0 as soon as one of them is too large for it, unless it has to do: rates mostly
- * rise with tau, so the last node says it soonest. */
-static int find_panel(const propagator *p, const psld_quadrature *rule, double from, double h, int has_to_do, rates *at)
+/* The rates at the nodes of a panel. Returns 0 as soon as one is too large for its width, unless `accept`. Rates mostly
+ * grow with tau, so the last node is looked at first. */
+static int panel_rates(const propagator *p, const psld_quadrature *rule, double from, double h, int accept, rates *at)
 {
-    double width = has_to_do ? 0 : fabs(h);
+    double width = accept ? 0 : fabs(h);
     for (int n = PSLD_NODES - 1; n >= 0 && width <= 1; n--) {
-        find_rates(p, exp(from + h * rule->node[n]), &at[n]);
+        propagator_rates(p, exp(from + h * rule->node[n]), &at[n]);
         if (width * psld_matrix_largest(p->recipe->spec.k, at[n].omega) > 1) return 0;
     }
     return width <= 1;
 }
 
-/* From theta = `from` to `to`, in halves where rates are large. */
-static void cross(propagator *p, double from, double to, int depth)
+/* Integrates from theta = `from` to `to`. Intervals are halved where rates are large. */
+static void integrate_interval(propagator *p, double from, double to, int depth)
 {
-    enum { DEEPEST = 20 };
+    enum { MAX_DEPTH = 20 };
     const psld_quadrature *rule = psld_quadrature_get();
     double h = to - from;
     rates at[PSLD_NODES];
-    if (find_panel(p, rule, from, h, depth == DEEPEST, at)) {
-        add_panel(p, rule, h, at);
+    if (panel_rates(p, rule, from, h, depth == MAX_DEPTH, at)) {
+        integrate_panel(p, rule, h, at);
     } else {
-        cross(p, from, from + h / 2, depth + 1);
-        cross(p, from + h / 2, to, depth + 1);
+        integrate_interval(p, from, from + h / 2, depth + 1);
+        integrate_interval(p, from + h / 2, to, depth + 1);
     }
 }
 
 /* N with N N' = L (I - W W') L'. */
-static void find_noise(int k, const double *factor, const double *w, double *noise)
+static void propagator_noise(int k, const double *factor, const double *w, double *noise)
 {
     double rest[PSLD_MATRIX_SIZE], product[PSLD_MATRIX_SIZE], root[PSLD_MATRIX_SIZE];
     psld_matrix_identity(k, rest);
@@ -158,30 +162,32 @@ static void find_noise(int k, const double *factor, const double *w, double *noi
     psld_matrix_multiply(k, factor, root, noise);
 }
 
-/* By how much a step of that order magnifies errors of eps. */
+/* How much a step of that order magnifies errors of eps, relative to their direct effect. */
 static double magnification(const propagator *p, int order)
 {
     double square = 0;
     for (int j = 0; j < order; j++) {
-        double error = norm(p->recipe->spec.k, p->pull[order - 1][j]) * p->window->sigma[j] / p->window->certainty[j];
+        double error = euclidean_norm(p->recipe->spec.k, p->integral[order - 1][j]) * p->window->sigma[j] /
+                       p->window->certainty[j];
         square += error * error;
     }
-    return sqrt(square) / p->noise;
+    return sqrt(square) / p->direct_error;
 }
 
-/* The highest order, up to one, that magnifies errors little, or not much more than another does. */
+/* The highest order up to `most` that magnifies errors little, or at most twice as much as the best order. */
 static int choose_order(const propagator *p, int most)
 {
     double least = INFINITY;
     for (int order = 1; order <= most; order++) least = fmin(least, magnification(p, order));
-    while (most > 1 && magnification(p, most) > fmax(LITTLE, 2 * least)) most--;
+    while (most > 1 && magnification(p, most) > fmax(MAX_MAGNIFICATION, 2 * least)) most--;
     return most;
 }
 
-/* All weights sum up to mu(u) - G mu(t), so that z - mu X is carried by G alone. The integrals fulfil that to rounding,
- * which 1 / sigma may magnify; the newest that is used makes it exact. */
-static int fill_weights(const propagator *p, const psld_gaussian *from, const psld_gaussian *to, int order,
-                        const double *state, double weight[][PSLD_MAX_K])
+/* The weights must sum to mu(u) - G mu(t): then constant clean data are exact, since z - mu X is propagated by G alone.
+ * The integrals satisfy this up to rounding, which 1 / sigma may magnify. So the newest weight is computed as the
+ * difference. */
+static int propagator_weights(const propagator *p, const psld_gaussian *from, const psld_gaussian *to, int order,
+                              const double *state, double weight[][PSLD_MAX_K])
 {
     int k = p->recipe->spec.k, newest = 0, finite = 1;
     while (!psld_multistep_uses(p->window, order, newest)) newest++;
@@ -190,7 +196,7 @@ static int fill_weights(const propagator *p, const psld_gaussian *from, const ps
         for (int b = 0; b < k; b++) rest -= state[a * k + b] * from->mean[b * k];
         for (int j = order - 1; j > newest; j--) {
             weight[j][a] = 0;
-            for (int b = 0; b <= a; b++) weight[j][a] += to->factor[a * k + b] * p->pull[order - 1][j][b];
+            for (int b = 0; b <= a; b++) weight[j][a] += to->factor[a * k + b] * p->integral[order - 1][j][b];
             rest -= weight[j][a];
         }
         weight[newest][a] = rest;
@@ -209,19 +215,19 @@ psld_status psld_propagator_plan(const psld_recipe *recipe, double eta, const ps
     psld_recipe_reverse_drift(recipe, p.drift);
     for (int i = 0; i < k * k; i++) p.drift[i] = -p.drift[i];
     psld_matrix_identity(k, p.w);
-    cross(&p, log(window->u), log(window->t), 0);
+    integrate_interval(&p, log(window->u), log(window->t), 0);
     psld_kernel(recipe, window->t, PSLD_HSM, 0, &from);
     psld_kernel(recipe, window->u, PSLD_HSM, 0, &to);
     psld_matrix_invert_lower(k, from.factor, inverse);
     psld_matrix_multiply(k, p.w, inverse, product);
-    memset(&table->move, 0, sizeof table->move);
-    psld_matrix_multiply(k, to.factor, product, table->move.state);
-    if (eta > 0) find_noise(k, to.factor, p.w, table->move.noise);
+    memset(&table->map, 0, sizeof table->map);
+    psld_matrix_multiply(k, to.factor, product, table->map.state);
+    if (eta > 0) propagator_noise(k, to.factor, p.w, table->map.noise);
     memset(table->weight, 0, sizeof table->weight);
     for (int q = 1; q <= window->order; q++)
-        finite &= fill_weights(&p, &from, &to, choose_order(&p, q), table->move.state, table->weight[q - 1]);
+        finite &= propagator_weights(&p, &from, &to, choose_order(&p, q), table->map.state, table->weight[q - 1]);
     if (!finite)
-        return psld_fail(PSLD_NOT_FINITE, "recipe %s: no step from t = %g to %g", recipe->spec.name, window->t,
-                         window->u);
+        return psld_fail(PSLD_NOT_FINITE, "recipe %s: the step from t = %g to %g is not finite: use more steps",
+                         recipe->spec.name, window->t, window->u);
     return PSLD_OK;
 }

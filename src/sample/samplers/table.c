@@ -1,4 +1,4 @@
-/* The table of samplers, made of list.h. */
+/* The table of samplers, generated from list.h. */
 #include <string.h>
 
 #include "base/text.h"
