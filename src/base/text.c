@@ -232,15 +232,43 @@ const char *psld_text_suggest(const char *word, const char *const *words, size_t
     return write_suggestion(nearest, nearest ? strlen(nearest) : 0, text);
 }
 
+static const char *next_choice(const char *words)
+{
+    const char *bar = strchr(words, '|');
+    return bar ? bar + 1 : NULL;
+}
+
 const char *psld_text_suggest_from(const char *word, const char *words, char text[PSLD_SUGGESTION_SIZE])
 {
     const char *nearest = NULL;
     size_t best = SIZE_MAX, length = 0;
-    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+    for (const char *at = words; at; at = next_choice(at)) {
         size_t n = strcspn(at, "|"), far = suggestion_distance(word, at, n);
         if (far < best) best = far, nearest = at, length = n;
     }
     return write_suggestion(nearest, length, text);
+}
+
+int psld_text_choice(const char *word, const char *words)
+{
+    int position = 0;
+    for (const char *at = words; at; at = next_choice(at), position++) {
+        char one[LONGEST_WORD + 1];
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(at, "|"), at);
+        if (psld_text_same(word, one)) return position;
+    }
+    return -1;
+}
+
+const char *psld_text_choices(const char *words, char text[PSLD_CHOICES_SIZE])
+{
+    text[0] = 0;
+    for (const char *at = words; at; at = next_choice(at)) {
+        size_t used = strlen(text);
+        const char *between = at == words ? "" : next_choice(at) ? ", " : " or ";
+        snprintf(text + used, PSLD_CHOICES_SIZE - used, "%s%.*s", between, (int)strcspn(at, "|"), at);
+    }
+    return text;
 }
 
 psld_status psld_text_fail_choice(psld_status status, const char *what, const char *word, const char *const *words,

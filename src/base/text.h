@@ -28,6 +28,12 @@ const char *psld_text_suggest(const char *word, const char *const *words, size_t
 /* The same for words in one text, separated by '|'. */
 const char *psld_text_suggest_from(const char *word, const char *words, char text[PSLD_SUGGESTION_SIZE]);
 
+/* The position of a word in a text of words, separated by '|'; the case of letters does not count. -1: it is not there. */
+int psld_text_choice(const char *word, const char *words);
+/* Writes "a|b|c" as "a, b or c". Returns `text`. */
+enum { PSLD_CHOICES_SIZE = 192 };
+const char *psld_text_choices(const char *words, char text[PSLD_CHOICES_SIZE]);
+
 /* Fails with "what: expected one of a, b, c, found "word": did you mean ...?". A NULL `word` is shown as "". */
 psld_status psld_text_fail_choice(psld_status status, const char *what, const char *word, const char *const *words,
                                   size_t count);

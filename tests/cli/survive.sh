@@ -88,7 +88,7 @@ cmp damaged/model.safetensors whole/model.safetensors || fail "another model aft
 check "config.yaml is not what a run goes on with: its checkpoint is"
 trains small.yaml -o edited train.steps=20
 sed -i 's/lr: 1e-3/lr: 0.09/' edited/config.yaml
-refuses 1 "checkpoints/step-000000020.safetensors: is of another configuration: train.lr is 1e-3 there and 0.09 now" \
+refuses 1 "checkpoints/step-000000020.safetensors: belongs to another configuration: train.lr is 1e-3 there and 0.09 now" \
     train -o edited train.steps=60
 sed -i -e 's/lr: 0.09/lr: 1e-3/' -e 's/steps: 20$/steps: 23/' edited/config.yaml
 trains -o edited

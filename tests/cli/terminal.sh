@@ -46,7 +46,7 @@ TERM_KIND=dumb on_terminal 80 train small.yaml -o dumb
 
 check "warnings and errors have lines of their own"
 script -qec "stty cols 80; TERM=xterm NO_COLOR=1 '$psld' train small.yaml -o run80 train.lr=7" /dev/null </dev/null >"$logs/terminal" 2>&1 || true
-grep -qa "^psld: run80: is of another configuration" "$logs/terminal" || fail "$(cat -v "$logs/terminal")"
+grep -qa "^psld: run80: belongs to another configuration" "$logs/terminal" || fail "$(cat -v "$logs/terminal")"
 
 check "Ctrl-C says what was kept and how to go on"
 write_mixture m.yaml

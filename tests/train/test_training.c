@@ -435,10 +435,11 @@ static void several_averages(void **state)
 static void averages_that_are_not_there(void **state)
 {
     (void)state;
-    static const char *const wrong[][2] = {{"train.ema=[]", "a list of 1 to 8"},
-                                           {"train.ema=[0.9, 0]", "above 0"},
-                                           {"train.ema=[0.9, 0.99, 0.9]", "0.9 stands there twice"},
-                                           {"train.ema=[0.9, 2]", "from 0 to"}};
+    static const char *const wrong[][2] = {
+        {"train.ema=[]", "a list of 1 to 8"},
+        {"train.ema=[0.9, 0]", "above 0"},
+        {"train.ema=[0.9, 0.99, 0.9]", "expected different numbers, found 0.9 twice"},
+        {"train.ema=[0.9, 2]", "from 0 to"}};
     static const char *const several[] = {"train.ema=[0.9, 0.5]"};
     psld_training *training;
     psld_model *model;
@@ -731,9 +732,9 @@ static void configurations(void **state)
         {"train.batch=0", "expected a whole number from 1 to"},
         {"train.batch=many", "train.batch"},
         {"train.lr=-1", "expected a number from 0"},
-        {"train.loss=mse", "expected hsm|dsm|cross_entropy"},
+        {"train.loss=mse", "expected hsm, dsm or cross_entropy"},
         {"train.loss=cross_entropy", "train.loss: expected hsm or dsm"},
-        {"train.norm=l3", "expected l2|l1"},
+        {"train.norm=l3", "expected l2 or l1"},
         {"train.accumulate=25", "train.accumulate"},
         {"train.eps=0", "train.eps"},
         {"data.path=\"\"", "data.path is missing"},

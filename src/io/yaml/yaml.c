@@ -737,3 +737,16 @@ psld_status psld_node_matrix(const psld_node *node, size_t rows, size_t columns,
     for (size_t i = 0; i < rows; i++) PSLD_TRY(psld_node_numbers(node->items[i], columns, numbers + i * columns));
     return PSLD_OK;
 }
+
+psld_status psld_node_choice(const psld_node *node, const char *words, int *position)
+{
+    const char *text = "";
+    char expected[PSLD_CHOICES_SIZE], suggestion[PSLD_SUGGESTION_SIZE];
+    PSLD_TRY(psld_node_text(node, &text));
+    int found = psld_text_choice(text, words);
+    if (found < 0)
+        return psld_node_fail(node, "expected %s, found \"%s\"%s", psld_text_choices(words, expected), text,
+                              psld_text_suggest_from(text, words, suggestion));
+    *position = found;
+    return PSLD_OK;
+}

@@ -72,5 +72,7 @@ psld_status psld_node_matrix(const psld_node *node, size_t rows, size_t columns,
 
 /* Fails with "<origin>:<line>: <path of keys>: <format>". */
 psld_status psld_node_fail(const psld_node *node, const char *format, ...) PSLD_PRINTF(2, 3);
+/* The position of a scalar among words separated by '|', in any case of letters; fails with the list of them. */
+psld_status psld_node_choice(const psld_node *node, const char *words, int *position);
 
 #endif

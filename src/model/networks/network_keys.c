@@ -13,12 +13,12 @@ typedef enum key_kind { WHOLE, NUMBER, FLAG, WORD, WHOLES, NUMBERS } key_kind;
 
 typedef struct key_row {
     const char *name;
-    int networks; /* the kinds on which it has an effect */
+    int networks; /* bits of the kinds that it has an effect on */
     key_kind kind;
     size_t offset;
-    size_t count;        /* lists: where their length is; words: the value of the first one */
-    double min, max;     /* of numbers; of lists, max is that of each */
-    const char *initial; /* its default, as YAML; "": from the data and the process */
+    size_t count;        /* lists: offset of their length; words: the value of the first one */
+    double min, max;     /* of numbers; lists: max of each number */
+    const char *initial; /* its default, as YAML; "": set by data and process */
     const char *words;   /* WORD: one of these, separated by '|', in any case */
     const char *help;
 } key_row;
@@ -34,53 +34,53 @@ enum {
 #define AT(field) offsetof(psld_network_config, field)
 
 /* The name comes first: it decides what n_cls means. */
-static const key_row table[] = {
+static const key_row network_table[] = {
     {"name", ALL, WORD, AT(kind), 0, 0, 0, "ncsnpp", "ncsnpp|ncsnpp_clf|mlp",
-     "U-Net (NCSN++, DDPM++), classifier on its encoder, or network for vectors"},
-    {"in_ch", ALL, WHOLE, AT(in_ch), 0, 1, MAX_CHANNELS, "", NULL,
-     "channels of the state; they follow from data and process"},
+     "U-Net (NCSN++, DDPM++), classifier on its encoder, or network for vectors (mlp)"},
+    {"in_ch", ALL, WHOLE, AT(in_ch), 0, 1, MAX_CHANNELS, "", NULL, "channels of the state; set by data and process"},
     {"out_ch", UNET | MLP, WHOLE, AT(out_ch), 0, 1, MAX_CHANNELS, "", NULL,
-     "channels predicted; they follow from data and process"},
-    {"n_cls", CLASSIFIER, WHOLE, AT(out_ch), 0, 2, MAX_CHANNELS, "", NULL, "classes of a classifier"},
+     "channels of the prediction; set by data and process"},
+    {"n_cls", CLASSIFIER, WHOLE, AT(out_ch), 0, 2, MAX_CHANNELS, "", NULL, "number of classes of a classifier"},
     {"predicts", UNET | MLP, WORD, AT(predicts), 0, 0, 0, "eps", "eps|data",
-     "the noise, as published networks do, or the clean data"},
+     "eps, the noise, as published networks do; or the clean data"},
     {"data_deviation", UNET | MLP, NUMBER, AT(data_deviation), 0, 1e-3, 1e3, "0.5", NULL,
-     "with predicts: data, the root mean square of the data; training measures it"},
+     "root mean square of the data, used with predicts: data; training measures it"},
     {"nf", ALL, WHOLE, AT(nf), 0, 4, MAX_CHANNELS, "128", NULL,
-     "channels: level i has nf times ch_mult[i]; width of an mlp"},
+     "level i has nf times ch_mult[i] channels; of an mlp, its width"},
     {"ch_mult", IMAGES, WHOLES, AT(ch_mult), AT(levels), 1, 64, "[1]", NULL,
      "channels of each level in units of nf; every level halves the image"},
     {"num_res_blocks", ALL, WHOLE, AT(num_res_blocks), 0, 1, PSLD_MAX_BLOCKS, "2", NULL,
-     "residual blocks per level; blocks of an mlp"},
+     "residual blocks per level; of an mlp, blocks"},
     {"attn_resolutions", IMAGES, WHOLES, AT(attn_resolutions), AT(attn_count), 1, MAX_IMAGE, "[]", NULL,
-     "levels of these heights get attention"},
+     "heights of the levels that have attention"},
     {"patch", IMAGES, WHOLE, AT(patch), 0, 1, 64, "1", NULL,
-     "squares of so many pixels each way are one place: cheaper"},
+     "the network works on squares of so many pixels per side: larger ones are cheaper"},
     {"augment", UNET, FLAG, AT(augment), 0, 0, 0, "false", NULL,
-     "the network is told how each image was augmented (keys of data)"},
-    {"dropout", ALL, NUMBER, AT(dropout), 0, 0, 0.99, "0", NULL, "part of the activations dropped in training"},
+     "the network gets as an input how each image was augmented (see the keys of data)"},
+    {"dropout", ALL, NUMBER, AT(dropout), 0, 0, 0.99, "0", NULL, "fraction of the activations that training sets to 0"},
     {"nonlinearity", ALL, WORD, AT(nonlinearity), PSLD_SILU, 0, 0, "swish", "swish|relu|elu|lrelu",
      "activation function"},
     {"resblock_type", IMAGES, WORD, AT(resblock_type), 0, 0, 0, "biggan", "ddpm|biggan", "form of the residual blocks"},
     {"resamp_with_conv", IMAGES, FLAG, AT(resamp_with_conv), 0, 0, 0, "true", NULL,
-     "ddpm blocks change the size by a convolution"},
-    {"noise_cond", ALL, FLAG, AT(noise_cond), 0, 0, 0, "true", NULL, "the network sees the time t"},
-    {"embedding_type", ALL, WORD, AT(embedding_type), 0, 0, 0, "positional", "positional|fourier", "how it sees t"},
+     "ddpm blocks change the size of the image by a convolution"},
+    {"noise_cond", ALL, FLAG, AT(noise_cond), 0, 0, 0, "true", NULL, "the time t is an input of the network"},
+    {"embedding_type", ALL, WORD, AT(embedding_type), 0, 0, 0, "positional", "positional|fourier", "embedding of t"},
     {"fourier_scale", ALL, NUMBER, AT(fourier_scale), 0, 0, 1e6, "16", NULL,
-     "deviation of the random fourier frequencies"},
-    {"fir", IMAGES, FLAG, AT(fir), 0, 0, 0, "false", NULL, "change the size with the filter fir_kernel"},
-    {"fir_kernel", IMAGES, NUMBERS, AT(fir_kernel), AT(fir_taps), 0, 0, "[1, 3, 3, 1]", NULL, "taps of that filter"},
+     "standard deviation of the random Fourier frequencies"},
+    {"fir", IMAGES, FLAG, AT(fir), 0, 0, 0, "false", NULL, "change the size of the image with the filter fir_kernel"},
+    {"fir_kernel", IMAGES, NUMBERS, AT(fir_kernel), AT(fir_taps), 0, 0, "[1, 3, 3, 1]", NULL,
+     "taps of the filter that fir turns on"},
     {"skip_rescale", IMAGES, FLAG, AT(skip_rescale), 0, 0, 0, "true", NULL, "divide sums of two branches by sqrt 2"},
     {"progressive", UNET, WORD, AT(progressive), 0, 0, 0, "none", "none|output_skip|residual",
-     "how levels add to the output"},
+     "how each level adds to the output"},
     {"progressive_input", IMAGES, WORD, AT(progressive_input), 0, 0, 0, "none", "none|input_skip|residual",
-     "how levels see the input"},
+     "how the image reaches each level"},
     {"progressive_combine", IMAGES, WORD, AT(progressive_combine), 0, 0, 0, "sum", "sum|cat",
-     "how that input is joined"},
+     "how the image of progressive_input is joined: added or concatenated"},
     {"init_scale", ALL, NUMBER, AT(init_scale), 0, 0, 1e6, "0", NULL,
-     "initial weights of the last convolution of each branch; 0 means 1e-10"},
+     "scale of the initial weights of the last convolution of each branch; 0 means 1e-10"},
 };
-enum { ROWS = sizeof table / sizeof *table };
+enum { ROWS = sizeof network_table / sizeof *network_table };
 
 void psld_network_keys_default(psld_network_config *c)
 {
@@ -105,7 +105,7 @@ int psld_network_key(int index, psld_key *key)
     static const char *const types[] = {"whole number",          "number",         "yes or no", "word",
                                         "list of whole numbers", "list of numbers"};
     if (index < 0 || index >= ROWS) return 0;
-    const key_row *row = &table[index];
+    const key_row *row = &network_table[index];
     *key = (psld_key){.name = row->name,
                       .type = types[row->kind],
                       .initial = row->initial,
@@ -119,7 +119,7 @@ int psld_network_key(int index, psld_key *key)
 int psld_network_key_kinds(const char *key)
 {
     for (int i = 0; i < ROWS; i++)
-        if (strcmp(table[i].name, key) == 0) return table[i].networks;
+        if (strcmp(network_table[i].name, key) == 0) return network_table[i].networks;
     return 0;
 }
 
@@ -131,15 +131,15 @@ int psld_network_uses_key(psld_network_kind kind, const char *key)
 psld_status psld_network_keys_check(const psld_node *map)
 {
     const char *known[ROWS + 1];
-    for (int i = 0; i < ROWS; i++) known[i] = table[i].name;
+    for (int i = 0; i < ROWS; i++) known[i] = network_table[i].name;
     known[ROWS] = NULL;
     return psld_node_check_keys(map, known);
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* NULL where there is nothing, or "???": a value to be given later. */
-static const psld_node *present(const psld_node *map, const char *key)
+/* The value of a key. NULL if it is absent, empty, null or "???", which stands for a value to be given later. */
+static const psld_node *given_node(const psld_node *map, const char *key)
 {
     const psld_node *node = psld_node_get(map, key);
     const char *text = "";
@@ -159,11 +159,11 @@ static psld_status read_whole(const psld_node *node, int min, int max, int *valu
 
 psld_status psld_network_read_int(const psld_node *map, const char *key, int min, int max, int *value)
 {
-    const psld_node *node = present(map, key);
+    const psld_node *node = given_node(map, key);
     return node ? read_whole(node, min, max, value) : PSLD_OK;
 }
 
-static psld_status read_number(const psld_node *node, const key_row *row, double *value)
+static psld_status read_network_number(const psld_node *node, const key_row *row, double *value)
 {
     double number = 0;
     PSLD_TRY(psld_node_number(node, &number));
@@ -173,38 +173,15 @@ static psld_status read_number(const psld_node *node, const key_row *row, double
     return PSLD_OK;
 }
 
-/* "a|b|c" as "a, b or c". */
-static const char *in_words(const char *words, char text[160])
+static psld_status read_network_word(const psld_node *node, const key_row *row, int *value)
 {
-    text[0] = 0;
-    for (const char *at = words, *next; at; at = next) {
-        size_t used = strlen(text);
-        next = strchr(at, '|');
-        const char *between = at == words ? "" : next ? ", " : " or ";
-        snprintf(text + used, 160 - used, "%s%.*s", between, (int)strcspn(at, "|"), at);
-        if (next) next++;
-    }
-    return text;
+    int position = 0;
+    PSLD_TRY(psld_node_choice(node, row->words, &position));
+    *value = (int)row->count + position;
+    return PSLD_OK;
 }
 
-/* In any case of letters, as published configurations have them. */
-static psld_status read_word(const psld_node *node, const key_row *row, int *which)
-{
-    const char *text;
-    char word[32], meant[PSLD_SUGGESTION_SIZE], expected[160];
-    int position = (int)row->count;
-    PSLD_TRY(psld_node_text(node, &text));
-    for (const char *at = row->words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL, position++) {
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "|"), at);
-        if (!psld_text_same(text, word)) continue;
-        *which = position;
-        return PSLD_OK;
-    }
-    return psld_node_fail(node, "expected %s, found \"%s\"%s", in_words(row->words, expected), text,
-                          psld_text_suggest_from(text, row->words, meant));
-}
-
-/* Numbers written as text with commas, "1,2,2,", as some published configurations have them. */
+/* Numbers in one text, "1,2,2,", as some published configurations write them. */
 static psld_status read_comma_list(const psld_node *node, int limit, double *numbers, int *count)
 {
     const char *text;
@@ -223,7 +200,7 @@ static psld_status read_comma_list(const psld_node *node, int limit, double *num
     return PSLD_OK;
 }
 
-static psld_status read_numbers(const psld_node *node, int limit, double *numbers, int *count)
+static psld_status read_number_list(const psld_node *node, int limit, double *numbers, int *count)
 {
     if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) return read_comma_list(node, limit, numbers, count);
     size_t size = psld_node_size(node);
@@ -234,11 +211,11 @@ static psld_status read_numbers(const psld_node *node, int limit, double *number
     return PSLD_OK;
 }
 
-static psld_status read_wholes(const psld_node *node, int max, int *values, int *count)
+static psld_status read_whole_list(const psld_node *node, int max, int *values, int *count)
 {
     double numbers[PSLD_MAX_LEVELS];
     int found = 0;
-    PSLD_TRY(read_numbers(node, PSLD_MAX_LEVELS, numbers, &found));
+    PSLD_TRY(read_number_list(node, PSLD_MAX_LEVELS, numbers, &found));
     for (int i = 0; i < found; i++) {
         if (!(numbers[i] >= 1 && numbers[i] <= max && numbers[i] == (int)numbers[i]))
             return psld_node_fail(node, "expected whole numbers from 1 to %d, found %g", max, numbers[i]);
@@ -248,31 +225,31 @@ static psld_status read_wholes(const psld_node *node, int max, int *values, int 
     return PSLD_OK;
 }
 
-static psld_status read_row(const psld_node *node, const key_row *row, psld_network_config *c)
+static psld_status read_network_key(const psld_node *node, const key_row *row, psld_network_config *c)
 {
     void *field = (char *)c + row->offset, *count = (char *)c + row->count;
     switch (row->kind) {
     case WHOLE:
         return read_whole(node, (int)row->min, (int)row->max, field);
     case NUMBER:
-        return read_number(node, row, field);
+        return read_network_number(node, row, field);
     case FLAG:
         return psld_node_flag(node, field);
     case WORD:
-        return read_word(node, row, field); /* enumerations are as large as an int */
+        return read_network_word(node, row, field); /* enumerations have the size of an int */
     case WHOLES:
-        return read_wholes(node, (int)row->max, field, count);
+        return read_whole_list(node, (int)row->max, field, count);
     case NUMBERS:
         break;
     }
-    return read_numbers(node, PSLD_MAX_TAPS, field, count);
+    return read_number_list(node, PSLD_MAX_TAPS, field, count);
 }
 
 psld_status psld_network_keys_kind(const psld_node *map, psld_network_kind *kind)
 {
     psld_network_config config = {.kind = *kind};
-    const psld_node *name = present(map, table[0].name);
-    if (name) PSLD_TRY(read_row(name, &table[0], &config));
+    const psld_node *name = given_node(map, network_table[0].name);
+    if (name) PSLD_TRY(read_network_key(name, &network_table[0], &config));
     *kind = config.kind;
     return PSLD_OK;
 }
@@ -283,10 +260,10 @@ psld_status psld_network_keys_read(const psld_node *map, psld_network_config *co
                        sizeof config->progressive == sizeof(int),
                    "words are read as ints");
     for (int i = 0; i < ROWS; i++) {
-        const psld_node *node = present(map, table[i].name);
-        int is_for_classifiers = strcmp(table[i].name, "n_cls") == 0;
+        const psld_node *node = given_node(map, network_table[i].name);
+        int is_for_classifiers = strcmp(network_table[i].name, "n_cls") == 0;
         if (!node || (is_for_classifiers && config->kind != PSLD_NET_CLASSIFIER)) continue;
-        PSLD_TRY(read_row(node, &table[i], config));
+        PSLD_TRY(read_network_key(node, &network_table[i], config));
     }
     return PSLD_OK;
 }

@@ -1,0 +1,175 @@
+/* Making a trainer: the plan of network and loss, the buffers, the buckets of gradients. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/adam.h"
+#include "nn/ops.h"
+#include "train/trainer_private.h"
+
+void psld_trainer_defaults(psld_trainer_options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->batch = options->microbatches = 1;
+    options->power = 2;
+    options->rate = 2e-4;
+    options->beta1 = 0.9;
+    options->beta2 = 0.999;
+    options->epsilon = 1e-8;
+    options->warmup = 5000;
+    options->clip = 1;
+    options->ema = 0.9999;
+}
+
+static void add_loss(psld_trainer *r)
+{
+    psld_graph *graph = r->network_plan.graph;
+    psld_id out = r->network_plan.out;
+    psld_shape s = psld_graph_shape(graph, out);
+    r->metric = PSLD_NONE;
+    if (r->options.entropy) {
+        r->target = psld_graph_input(graph, 1, 1, 1);
+        r->loss = psld_nn_entropy(graph, out, r->target);
+    } else {
+        int variables = r->options.metric;
+        r->target = psld_graph_input(graph, s.c, s.h, s.w);
+        if (variables) r->metric = psld_graph_input(graph, variables * variables, 1, 1);
+        r->loss = psld_nn_loss(graph, out, r->target, r->metric, r->options.power);
+    }
+    r->loss_weight = psld_graph_input(graph, 1, 1, 1);
+}
+
+/* The network's graph with a loss behind it, differentiated by all that is trained. */
+static psld_status make_plan(psld_trainer *r)
+{
+    PSLD_TRY(psld_network_plan_begin(&r->network->config, 1, &r->network_plan));
+    add_loss(r);
+    psld_network_plan_options how = {.backend = r->options.backend,
+                                     .batch = r->options.batch,
+                                     .want = PSLD_WANT_GRADIENT_PARAMETERS,
+                                     .objective = r->loss,
+                                     .weight = r->loss_weight,
+                                     .keeps_value = 1};
+    PSLD_TRY(psld_network_plan_finish(&r->network_plan, &how));
+    r->plan = r->network_plan.plan;
+    return PSLD_OK;
+}
+
+/* What is not trained is not touched: decay would shrink it. */
+static psld_status find_trained_ranges(psld_trainer *r)
+{
+    const psld_graph *graph = r->network_plan.graph;
+    r->ranges = psld_alloc(graph->parameter_count, sizeof *r->ranges);
+    if (!r->ranges) return PSLD_NO_MEMORY;
+    int open = 0;
+    for (size_t i = 0; i < graph->parameter_count; i++) {
+        const psld_parameter *p = &graph->parameters[i];
+        if (p->trained && !open) r->ranges[r->range_count++].first = p->offset;
+        open = p->trained;
+        if (open) r->ranges[r->range_count - 1].count = p->offset + p->count - r->ranges[r->range_count - 1].first;
+    }
+    return PSLD_OK;
+}
+
+/* The last step that writes the gradient of a parameter. */
+static size_t final_step(const psld_plan *plan, const psld_parameter *p)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].out.buffer == PSLD_IN_GRADIENTS && plan->steps[i].out.offset == p->offset) last = i;
+    return last;
+}
+
+static psld_status make_buckets(psld_trainer *r)
+{
+    enum { BUCKET = 1 << 18 }; /* numbers: a megabyte is past the size where latency counts */
+    const psld_graph *graph = r->network_plan.graph;
+    size_t end = r->plan->parameters;
+    if (!r->options.ranks || r->options.ranks->count < 2) return PSLD_OK;
+    r->buckets = psld_alloc(graph->parameter_count, sizeof *r->buckets);
+    if (!r->buckets) return PSLD_NO_MEMORY;
+    for (size_t i = graph->parameter_count, ready = 0; i-- > 0;) {
+        size_t first = i ? graph->parameters[i].offset : 0, step = final_step(r->plan, &graph->parameters[i]);
+        if (step > ready) ready = step;
+        if (end - first < BUCKET && i > 0) continue;
+        r->buckets[r->bucket_count++] = (bucket){first, end - first, ready};
+        end = first;
+        ready = 0;
+    }
+    return PSLD_OK;
+}
+
+static psld_status make_more_averages(psld_trainer *r, size_t count)
+{
+    assert(r->options.more_count < PSLD_MAX_AVERAGES);
+    for (size_t i = 0; i < r->options.more_count; i++) {
+        r->more_decays[i] = r->options.more[i];
+        r->more[i] = psld_alloc(count, sizeof(float));
+        if (!r->more[i]) return PSLD_NO_MEMORY;
+        memcpy(r->more[i], r->network->weights, count * sizeof(float));
+    }
+    r->options.more = NULL;
+    return PSLD_OK;
+}
+
+static psld_status make_buffers(psld_trainer *r)
+{
+    size_t count = r->plan->parameters, batch = (size_t)r->options.batch;
+    int own = r->options.ema > 0 && !r->options.average;
+    r->gradients = psld_alloc(count, sizeof(float));
+    r->m = psld_alloc(count, sizeof(float));
+    r->v = psld_alloc(count, sizeof(float));
+    r->sum = r->options.microbatches > 1 ? psld_alloc(count, sizeof(float)) : NULL;
+    r->own_average = own ? psld_alloc(count, sizeof(float)) : NULL;
+    r->average = r->options.ema > 0 ? own ? r->own_average : r->options.average : NULL;
+    r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
+    r->weights = psld_alloc(batch, sizeof(float));
+    r->losses = psld_alloc(batch, sizeof(float));
+    int told = r->network_plan.augment != PSLD_NONE;
+    r->zeros = told ? psld_alloc(batch * PSLD_AUGMENT_INPUTS, sizeof(float)) : NULL;
+    int all = r->gradients && r->m && r->v && (r->sum || r->options.microbatches <= 1) && (r->own_average || !own) &&
+              r->chunks && r->weights && r->losses && (r->zeros || !told);
+    if (!all) return PSLD_NO_MEMORY;
+    if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
+    PSLD_TRY(make_more_averages(r, count));
+    PSLD_TRY(find_trained_ranges(r));
+    PSLD_TRY(make_buckets(r));
+    return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
+}
+
+psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer)
+{
+    *trainer = NULL;
+    psld_trainer *made = psld_alloc(1, sizeof *made);
+    if (!made) return PSLD_NO_MEMORY;
+    made->options = *options;
+    made->network = network;
+    psld_status status = make_plan(made);
+    if (status == PSLD_OK) status = make_buffers(made);
+    if (status != PSLD_OK) {
+        psld_trainer_free(made);
+        return status;
+    }
+    *trainer = made;
+    return PSLD_OK;
+}
+
+void psld_trainer_free(psld_trainer *trainer)
+{
+    if (!trainer) return;
+    psld_exec_free(trainer->exec);
+    psld_network_plan_clear(&trainer->network_plan);
+    psld_release(trainer->gradients);
+    psld_release(trainer->m);
+    psld_release(trainer->v);
+    psld_release(trainer->sum);
+    psld_release(trainer->own_average);
+    for (int i = 0; i < PSLD_MAX_AVERAGES; i++) psld_release(trainer->more[i]);
+    psld_release(trainer->ranges);
+    psld_release(trainer->buckets);
+    psld_release(trainer->chunks);
+    psld_release(trainer->weights);
+    psld_release(trainer->losses);
+    psld_release(trainer->zeros);
+    psld_release(trainer);
+}

@@ -1,0 +1,45 @@
+/* A trainer from the inside, for the files trainer*.c. */
+#ifndef PSLD_TRAIN_TRAINER_PRIVATE_H
+#define PSLD_TRAIN_TRAINER_PRIVATE_H
+
+#include "model/networks/network_plan.h"
+#include "nn/exec.h"
+#include "train/trainer.h"
+
+/* Parameters that are trained and lie side by side. */
+typedef struct parameter_range {
+    size_t first, count;
+} parameter_range;
+
+/* Neighbouring parameters whose gradients are summed over ranks together, and the step of the plan after which all of
+ * them are final. Gradients become final from the last parameters to the first, roughly, so while one bucket is on its
+ * way the steps before it are still computing. */
+typedef struct bucket {
+    size_t first, count, ready;
+} bucket;
+
+struct psld_trainer {
+    psld_trainer_options options;
+    psld_network *network;
+    psld_network_plan network_plan;
+    const psld_plan *plan; /* of it */
+    psld_id target, metric, loss;
+    psld_id loss_weight; /* what the loss of each sample counts in the sum */
+    psld_exec *exec;
+    float *gradients, *m, *v; /* [parameter_elements] each */
+    float *sum;               /* of the gradients of micro-batches; NULL: there is one per step */
+    float *average, *own_average;
+    double more_decays[PSLD_MAX_AVERAGES];
+    float *more[PSLD_MAX_AVERAGES]; /* further averages, [parameter_elements] each; NULL behind the last */
+    parameter_range *ranges;
+    size_t range_count;
+    bucket *buckets; /* the last parameters first; NULL: this process is alone */
+    size_t bucket_count;
+    double *chunks;
+    float *weights, *losses; /* [batch] */
+    float *zeros;            /* [batch][PSLD_AUGMENT_INPUTS], or NULL where the network does not ask */
+    int pending;             /* micro-batches since the last update */
+    long steps;
+};
+
+#endif
