@@ -22,7 +22,7 @@ grep -q 'resample: lanczos' lanczos/config.yaml || fail "data.resample is not in
 trains net.yaml --data pictures -o bilinear data.resample=bilinear
 ! cmp -s lanczos/model.safetensors bilinear/model.safetensors || fail "the filter changes nothing"
 refuses 1 "data.resample is lanczos there and bilinear now" train -o lanczos data.resample=bilinear
-refuses 1 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" train net.yaml --data pictures -o x \
+refuses 1 "expected lanczos, bilinear, bicubic, box, nearest or bilinear_plain" train net.yaml --data pictures -o x \
     data.resample=cubic
 
 check "eval says by which filter"
@@ -33,7 +33,7 @@ for filter in lanczos box; do
         fail "eval --resample $filter"
     json ".brought_to == 8 and .resample == \"$filter\""
 done
-refuses 2 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" eval pictures pictures --resample cubic
+refuses 2 "expected lanczos, bilinear, bicubic, box, nearest or bilinear_plain" eval pictures pictures --resample cubic
 
 check "a run of an older version, whose configuration lacks a key, goes on"
 sed -i '/resample:/d' lanczos/config.yaml

@@ -93,5 +93,5 @@ quietly sample net.safetensors -n 5 --nfe 4 -o five.npy
 cmp one.npy five.npy || fail "samples differ between batches"
 quietly info one.npy --json
 json '.shape == [5, 1, 8, 8]'
-refuses 1 "exact models" sample net.safetensors -n 5 --nfe 4 --start exact -o x.npy
+refuses 1 "needs an exact model" sample net.safetensors -n 5 --nfe 4 --start exact -o x.npy
 refuses 2 ".png" sample net.safetensors -n 5 --nfe 4 -o x.svg

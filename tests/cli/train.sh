@@ -214,7 +214,7 @@ refuses 1 "empty" train empty -o new
 check "every key is listed, and the tables of the documentation are the same"
 quietly train --keys
 for words in "process  *recipe" "process.gamma  *number  *0.01" "model.nf  *whole number  *128" "seed  *whole number  *0" \
-    "model.predicts  *word  *eps  *eps|data: the noise" "train.lr  *number  *2e-4  *learning rate" "train.steps \*  *whole"; do
+    "model.predicts  *word  *eps  *eps|data: eps, the noise" "train.lr  *number  *2e-4  *learning rate" "train.steps \*  *whole"; do
     grep -q "^$words" "$logs/out" || fail "--keys has no \"$words\""
 done
 quietly train --keys --json
