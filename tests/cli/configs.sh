@@ -33,7 +33,7 @@ for filter in lanczos box; do
         fail "eval --resample $filter"
     json ".brought_to == 8 and .resample == \"$filter\""
 done
-refuses 2 "expected lanczos, bilinear, bicubic, box, nearest or bilinear_plain" eval pictures pictures --resample cubic
+refuses 2 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" eval pictures pictures --resample cubic
 
 check "a run of an older version, whose configuration lacks a key, goes on"
 sed -i '/resample:/d' lanczos/config.yaml
