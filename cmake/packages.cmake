@@ -2,7 +2,7 @@
 # installed beside each other.
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The psld authors <psld@localhost>")
+set(CPACK_PACKAGE_CONTACT "psld maintainers <maintainers@psld.invalid>")
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL libpsld libpsld-dev libpsld-full libpsld-full-dev psld)
@@ -18,6 +18,9 @@ macro(psld_package component name section summary)
     set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
     set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
     set(CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}")
+    if(CMAKE_INSTALL_PREFIX STREQUAL "/usr") # each package has its licence where Debian looks for it
+        install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} RENAME copyright COMPONENT ${component})
+    endif()
 endmacro()
 
 psld_package(libpsld libpsld${PSLD_SOVERSION} libs "Diffusion models by the complete recipe: processes, sampling, networks")

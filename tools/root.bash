@@ -27,6 +27,7 @@ if [ $# -eq 1 ]; then
 else
     root=$(mktemp -d "${TMPDIR:-/tmp}/psld-root.XXXXXX")
 fi
+chmod 755 "$root" # apt fetches files as a user of its own
 
 # What is still mounted is never removed: it would be the machine's own /dev.
 clean_up() {
@@ -89,5 +90,5 @@ inside() {
 # install_inside PACKAGE...: by apt, with what they depend on.
 install_inside() {
     inside apt-get -q update &&
-        inside env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@"
+        inside env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "$@"
 }

@@ -307,8 +307,9 @@ psld_status psld_threads_set(int count)
 {
     if (count < 0 || count > MAX_THREADS)
         return psld_fail(PSLD_BAD_ARGUMENT, "threads: expected 0 to %d, found %d", MAX_THREADS, count);
-    pthread_mutex_lock(&owner);
     atomic_store(&wanted, count);
+    if (inside) return PSLD_OK; /* waiting for the running job would never end; the next one sees the new number */
+    pthread_mutex_lock(&owner);
     if (workers > psld_threads_get() - 1) stop_workers();
     pthread_mutex_unlock(&owner);
     return PSLD_OK;

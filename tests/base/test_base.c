@@ -560,6 +560,64 @@ static void several_threads_may_call_at_once(void **state)
     psld_threads_set(0);
 }
 
+enum { MOST_SLOTS = 6 };
+
+typedef struct slot_use {
+    visit tasks;
+    int slots, scratch[MOST_SLOTS]; /* not atomic: a slot belongs to one thread at a time */
+    atomic_int busy[MOST_SLOTS];
+} slot_use;
+
+static void use_slot(void *context, int slot, ptrdiff_t task)
+{
+    slot_use *u = context;
+    if (slot < 0 || slot >= u->slots || atomic_fetch_add(&u->busy[slot], 1) != 0) abort();
+    u->scratch[slot]++;
+    atomic_fetch_add(&u->tasks.times[task], 1);
+    atomic_fetch_sub(&u->busy[slot], 1);
+}
+
+static void tasks_run_once_and_slots_are_not_shared(void **state)
+{
+    (void)state;
+    static const ptrdiff_t counts[] = {0, 1, 2, 5, 17, 1000};
+    static slot_use u;
+    for (int threads = 1; threads <= 5; threads += 2)
+        for (int slots = 1; slots <= MOST_SLOTS; slots++)
+            for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+                int used = 0;
+                memset(&u, 0, sizeof u);
+                u.slots = slots;
+                assert_int_equal(psld_threads_set(threads), PSLD_OK);
+                psld_parallel_tasks(slots, counts[c], use_slot, &u);
+                for (ptrdiff_t i = 0; i < MOST; i++) assert_int_equal(atomic_load(&u.tasks.times[i]), i < counts[c]);
+                for (int i = 0; i < MOST_SLOTS; i++) used += u.scratch[i];
+                assert_int_equal(used, counts[c]);
+            }
+    psld_threads_set(0);
+}
+
+static void change_threads(void *context, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        if (psld_threads_set(1 + (int)(i % 4)) != PSLD_OK) abort();
+    count_visits(context, begin, end);
+}
+
+static void threads_may_be_set_inside_a_body(void **state)
+{
+    (void)state;
+    static visit v;
+    memset(&v, 0, sizeof v);
+    v.count = 100;
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(psld_threads_set(1 + i % 4), PSLD_OK);
+        psld_parallel(100, 1, change_threads, &v);
+    }
+    for (size_t i = 0; i < 100; i++) assert_int_equal(atomic_load(&v.times[i]), 20);
+    psld_threads_set(0);
+}
+
 static void number_of_threads_has_limits(void **state)
 {
     (void)state;
@@ -804,6 +862,8 @@ int main(void)
         cmocka_unit_test(short_jobs_do_not_get_lost),
         cmocka_unit_test(calls_may_be_nested),
         cmocka_unit_test(several_threads_may_call_at_once),
+        cmocka_unit_test(tasks_run_once_and_slots_are_not_shared),
+        cmocka_unit_test(threads_may_be_set_inside_a_body),
         cmocka_unit_test(number_of_threads_has_limits),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(a_child_of_fork_has_a_pool_of_its_own),
