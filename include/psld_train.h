@@ -16,38 +16,55 @@ typedef struct psld_training psld_training;
 
 /* What measures samples of a model against data while a run trains (train.metric_every). psld_training_distance is the
  * library's own. Samples and data are float32 [n, channels, ...], images in [-1, 1]. */
+
+/* `weights` is train.metric_weights ("": none), `rank` that of a sample of the data. */
+typedef psld_status (*psld_metric_open_fn)(const char *weights, int rank, void **state);
+/* Called once, before the first measurement. */
+typedef psld_status (*psld_metric_reference_fn)(void *state, const psld_array *data);
+typedef psld_status (*psld_metric_measure_fn)(void *state, const psld_array *samples, double *distance);
+typedef void (*psld_metric_close_fn)(void *state);
+
 typedef struct psld_training_metric {
-    /* `weights` is train.metric_weights ("": none), `rank` that of a sample of the data. */
-    psld_status (*open)(const char *weights, int rank, void **state);
-    psld_status (*set_reference)(void *state, const psld_array *data); /* once, before the first measurement */
-    psld_status (*measure)(void *state, const psld_array *samples, double *distance);
-    void (*close)(void *state);
+    size_t size;
+    psld_metric_open_fn open;
+    psld_metric_reference_fn set_reference;
+    psld_metric_measure_fn measure;
+    psld_metric_close_fn close; /* NULL: there is nothing to close */
 } psld_training_metric;
 
+#define PSLD_TRAINING_METRIC_DEFAULTS                        \
+    {                                                        \
+        sizeof(psld_training_metric), NULL, NULL, NULL, NULL \
+    }
+
 typedef struct psld_training_options {
-    const char *config;           /* YAML (docs/reference/training.md has the keys), or NULL: chosen for the data */
+    size_t size;
+    const char *config;           /* YAML (docs/reference/training.md has the keys); NULL: chosen for the data */
     const char *data;             /* what to train on; NULL: data.path of the configuration */
     const char *const *overrides; /* "key.key=value" each */
-    size_t override_count;
-    const char *init; /* a model whose weights to start from, or NULL */
-    int classifier;   /* without a configuration: 1 chooses a classifier of noisy data */
-    double seconds;   /* that training may take on this machine; 0: two hours where a network is chosen, and train.steps
-                         of a configuration counts. A run that goes on keeps its steps */
-    /* For train.metric_every, or NULL: no such key but 0 is accepted. Borrowed. */
-    const psld_training_metric *metric;
+    int override_count;           /* of `overrides`; unset: none */
+    int classifier;               /* without a configuration: 1 chooses a classifier of noisy data; unset: 0 */
+    const char *init;             /* a model whose weights to start from; NULL: none */
+    double seconds; /* that training may take on this machine; unset: two hours where a network is chosen, and
+                       train.steps of a configuration counts. A run that goes on keeps its steps */
+    const psld_training_metric *metric; /* for train.metric_every; NULL: that key must be 0 */
 } psld_training_options;
 
-PSLD_API void psld_training_defaults(psld_training_options *options);
+#define PSLD_TRAINING_DEFAULTS                                                                          \
+    {                                                                                                   \
+        sizeof(psld_training_options), NULL, NULL, NULL, PSLD_UNSET, PSLD_UNSET, NULL, PSLD_UNSET, NULL \
+    }
 
 /* Opens a run in a folder, which is made if it is not there. A folder that has a run already goes on with it, bit for
  * bit as if it had never stopped, and needs neither config nor data; another configuration is refused. NULL: a run that
- * writes nothing. One process and one thread at a time. */
+ * writes nothing. NULL options are the defaults. One process and one thread at a time. */
 PSLD_API psld_status psld_training_open(const char *folder, const psld_training_options *options,
                                         psld_training **training);
 /* What was not saved is lost. */
 PSLD_API void psld_training_free(psld_training *training);
 
 typedef struct psld_training_report {
+    size_t size;
     uint64_t step, steps; /* taken, and to be taken in all */
     uint64_t samples;     /* of a step */
     double loss;          /* mean over the step */
@@ -59,6 +76,11 @@ typedef struct psld_training_report {
     double held_out_raw;  /* the loss of the raw weights on the same data; NaN also where no average is kept */
     double metric;        /* the distance of samples from the data; NaN when it was not measured */
 } psld_training_report;
+
+#define PSLD_TRAINING_REPORT_EMPTY                                    \
+    {                                                                 \
+        sizeof(psld_training_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 /* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the
  * loss is not finite; the last checkpoint is then still there. Data that cannot be read are tried again for some
@@ -90,6 +112,7 @@ PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, i
 
 /* What the folder of a run says, without opening it; one that is being trained in may be looked at. */
 typedef struct psld_run_info {
+    size_t size;
     uint64_t step, steps; /* logged last, and to be taken in all */
     uint64_t saved;       /* step of the newest checkpoint */
     size_t checkpoints;
@@ -100,6 +123,11 @@ typedef struct psld_run_info {
     int classifier;  /* it trains a classifier, not a score network */
     double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
 } psld_run_info;
+
+#define PSLD_RUN_INFO_EMPTY                                 \
+    {                                                       \
+        sizeof(psld_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 PSLD_API psld_status psld_run_inspect(const char *folder, psld_run_info *info);
 /* Asks the process that is in psld_training_run in this folder, on whatever machine and with however many ranks, to stop
  * after its step with a checkpoint. Returns at once: psld_run_inspect says when nothing runs any more. PSLD_BAD_INPUT where

@@ -18,7 +18,7 @@ static psld_status wait_for_end(const char *stop_run, psld_run_info *info)
 
 static int stop_training(const char *stop_run, int no_wait)
 {
-    psld_run_info info;
+    psld_run_info info = PSLD_RUN_INFO_EMPTY;
     psld_status status = psld_run_stop(stop_run);
     if (status != PSLD_OK) return cli_failed(status);
     if (no_wait) {

@@ -94,7 +94,7 @@ static void train_describe(psld_training *training, const request *r)
     size_t shape[PSLD_MAX_RANK];
     const psld_data *data = psld_training_data(training);
     psld_model *model = psld_training_model(training);
-    psld_run_info info;
+    psld_run_info info = PSLD_RUN_INFO_EMPTY;
     char items[128] = "";
     int rank = psld_model_shape(model, shape), chosen = !r->options.config && r->options.data;
     for (int i = 0; i < rank; i++) {
@@ -118,7 +118,7 @@ static void train_describe(psld_training *training, const request *r)
 /* A run with nothing left to do says so. Returns whether it is one. */
 static int train_is_finished(psld_training *training, const request *r)
 {
-    psld_run_info info;
+    psld_run_info info = PSLD_RUN_INFO_EMPTY;
     uint64_t done = psld_training_steps(training);
     if (psld_rank() != 0 || done == 0 || psld_run_inspect(r->run, &info) != PSLD_OK || done < info.steps) return 0;
     cli_say("%s is finished: %llu of %llu steps are done. To go on: psld train -o %s train.steps=%llu\n", r->run,
@@ -132,7 +132,7 @@ static int train_is_finished(psld_training *training, const request *r)
 static psld_status train_estimate(psld_training *training, const request *r)
 {
     enum { STEPS = 4 };
-    psld_training_report report;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     double best = (double)INFINITY;
     char whole[CLI_DURATION];
     for (int i = 0; i < STEPS; i++) {
@@ -238,11 +238,10 @@ static int is_config(const char *path)
 
 static int train_run(const cli_command *command, int argc, char **argv)
 {
-    request r = {0};
+    request r = {.options = PSLD_TRAINING_DEFAULTS};
     const char *words[256];
     char found[CLI_PATH];
     int count, exit_code;
-    psld_training_defaults(&r.options);
     r.options.metric = psld_training_distance();
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "RUN", "folder of the run; one that is there already goes on", &r.run, NULL},
@@ -278,7 +277,7 @@ static int train_run(const cli_command *command, int argc, char **argv)
     }
     if (r.clean) overrides[count++] = "train.clean=true";
     r.options.overrides = overrides;
-    r.options.override_count = (size_t)count;
+    r.options.override_count = count;
     if (!r.run && !r.estimate) return cli_wrong_usage(command, "no output given; add -o RUN, the folder of the run");
     if (!r.options.config && !r.options.data && !r.run)
         return cli_wrong_usage(command, "expected a configuration or data");

@@ -88,7 +88,7 @@ static void note_loss(const psld_training_report *r)
 
 static psld_status train_toy_model(void)
 {
-    psld_training_report report = {0};
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     int m = 0;
     while (report.step < STEPS) {
         psld_status status = psld_training_step(learned.training, &report);
@@ -108,9 +108,8 @@ static psld_status open_training(void)
     const char *const overrides[] = {steps,          "train.batch=256",        "train.ema=0.99",
                                      "model.nf=64",  "model.num_res_blocks=3", "train.warmup=50",
                                      "train.lr=5e-3"};
-    psld_training_options options;
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     snprintf(steps, sizeof steps, "train.steps=%d", STEPS);
-    psld_training_defaults(&options);
     options.data = DATA;
     options.overrides = overrides;
     options.override_count = sizeof overrides / sizeof *overrides;

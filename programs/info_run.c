@@ -73,7 +73,7 @@ static void print_lines(const char *path, const psld_run_info *run, const json_t
 
 int info_run(const char *path, int json)
 {
-    psld_run_info run;
+    psld_run_info run = PSLD_RUN_INFO_EMPTY;
     psld_status status = psld_run_inspect(path, &run);
     if (status != PSLD_OK) return cli_failed(status);
     json_t *object = json_object();

@@ -99,6 +99,7 @@ static psld_status measure_samples(void *state, const psld_array *samples, doubl
 
 const psld_training_metric *psld_training_distance(void)
 {
-    static const psld_training_metric metric = {open_distance, set_reference, measure_samples, close_distance};
+    static const psld_training_metric metric = {sizeof metric, open_distance, set_reference, measure_samples,
+                                                close_distance};
     return &metric;
 }

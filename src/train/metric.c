@@ -8,7 +8,15 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "train/training.h"
+
+static psld_status read_metric(const psld_training_metric *metric, psld_training_metric *own)
+{
+    PSLD_TRY(PSLD_SIZED_READ(psld_training_metric, metric, own, PSLD_TRAINING_METRIC_DEFAULTS));
+    if (own->open && own->set_reference && own->measure) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "training metric: expected open, set_reference and measure, found NULL");
+}
 
 psld_status psld_training_metric_open(psld_training *t, const psld_training_metric *metric)
 {
@@ -19,23 +27,24 @@ psld_status psld_training_metric_open(psld_training *t, const psld_training_metr
     if (!metric)
         return psld_fail(PSLD_BAD_INPUT, "train.metric_every: expected 0 in a program that gives no metric to measure");
     if (t->ranks->rank != 0) return PSLD_OK; /* the first rank measures */
+    PSLD_TRY(read_metric(metric, &t->metric));
     PSLD_TRY(psld_training_check_sampler(t));
-    psld_status status = metric->open(t->settings.train.metric_weights, t->model->rank, &t->metric_state);
+    psld_status status = t->metric.open(t->settings.train.metric_weights, t->model->rank, &t->metric_state);
     if (status != PSLD_OK) return psld_fail_in(status, "train.metric_weights");
-    t->metric = metric;
+    t->has_metric = 1;
     return PSLD_OK;
 }
 
 void psld_training_metric_close(psld_training *t)
 {
-    if (t->metric) t->metric->close(t->metric_state);
-    t->metric = NULL;
+    if (t->has_metric && t->metric.close) t->metric.close(t->metric_state);
+    t->has_metric = 0;
 }
 
 psld_status psld_training_metric_resume(psld_training *t)
 {
     enum { LONGEST_LINE = 1 << 16 };
-    if (!t->metric || !t->run) return PSLD_OK;
+    if (!t->has_metric || !t->run) return PSLD_OK;
     FILE *file = fopen(psld_run_folder_file(t->run, "log.jsonl"), "r");
     char *line = psld_alloc(LONGEST_LINE, 1);
     while (line && file && fgets(line, LONGEST_LINE, file)) {
@@ -71,7 +80,7 @@ static psld_status give_reference(psld_training *t)
     psld_array *data = NULL;
     if (t->metric_has_data) return PSLD_OK;
     psld_status status = read_reference(t, &data);
-    if (status == PSLD_OK) status = t->metric->set_reference(t->metric_state, data);
+    if (status == PSLD_OK) status = t->metric.set_reference(t->metric_state, data);
     psld_array_free(data);
     t->metric_has_data = status == PSLD_OK;
     return status;
@@ -89,10 +98,10 @@ psld_status psld_training_metric_measure(psld_training *t, double *distance)
 {
     psld_array *samples;
     *distance = (double)NAN;
-    if (!t->metric) return PSLD_OK;
+    if (!t->has_metric) return PSLD_OK;
     PSLD_TRY(give_reference(t));
     PSLD_TRY(psld_training_draw(t, (size_t)t->settings.train.metric_count, &samples));
-    psld_status status = t->metric->measure(t->metric_state, samples, distance);
+    psld_status status = t->metric.measure(t->metric_state, samples, distance);
     psld_array_free(samples);
     return status == PSLD_OK ? keep_best(t, *distance) : status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "psld_train.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
@@ -52,11 +53,12 @@ static psld_status look_at_log(const char *path, psld_run_info *info)
     return status;
 }
 
-psld_status psld_run_inspect(const char *folder, psld_run_info *info)
+static psld_status inspect_run(const char *folder, psld_run_info *info)
 {
     char path[LONGEST_PATH];
     long newest;
-    *info = (psld_run_info){.loss = (double)NAN, .held_out = (double)NAN, .accuracy = (double)NAN};
+    *info =
+        (psld_run_info){.size = sizeof *info, .loss = (double)NAN, .held_out = (double)NAN, .accuracy = (double)NAN};
     if (strlen(folder) + 32 > sizeof path || !psld_run_folder_exists(folder))
         return psld_fail(PSLD_BAD_INPUT, "%.300s: has no config.yaml, so it is no training run", folder);
     snprintf(path, sizeof path, "%s/config.yaml", folder);
@@ -68,4 +70,13 @@ psld_status psld_run_inspect(const char *folder, psld_run_info *info)
     info->saved = (uint64_t)newest;
     info->running = psld_run_folder_is_busy(folder);
     return PSLD_OK;
+}
+
+psld_status psld_run_inspect(const char *folder, psld_run_info *info)
+{
+    psld_run_info own;
+    PSLD_TRY(psld_sized_check(info, sizeof own, "PSLD_RUN_INFO_EMPTY"));
+    psld_status status = inspect_run(folder, &own);
+    psld_sized_write(info, &own);
+    return status;
 }

@@ -260,7 +260,7 @@ static psld_status fill_page(psld_writer *page, psld_training *t, const psld_run
 
 psld_status psld_training_page(psld_training *t, const char *stopped)
 {
-    psld_run_info run;
+    psld_run_info run = PSLD_RUN_INFO_EMPTY;
     psld_writer *page;
     if (!t->run) return PSLD_OK;
     PSLD_TRY(psld_run_inspect(psld_run_folder_path(t->run), &run));

@@ -6,11 +6,6 @@
 
 #include "base/clock.h"
 
-void psld_training_defaults(psld_training_options *options)
-{
-    memset(options, 0, sizeof *options);
-}
-
 psld_model *psld_training_model(psld_training *t)
 {
     psld_model_changed(t->model);
@@ -58,7 +53,7 @@ static int is_to_stop(psld_training *t, double stop)
 static psld_status run_steps(psld_training *t, psld_training_fn watch, void *user)
 {
     while (psld_trainer_steps(t->trainer) < t->settings.train.steps) {
-        psld_training_report report;
+        psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
         PSLD_TRY(psld_training_step(t, &report));
         if (!is_to_stop(t, watch && watch(user, &report))) continue;
         if (t->saved_step != psld_trainer_steps(t->trainer)) PSLD_TRY(psld_training_save(t));

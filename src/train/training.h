@@ -37,9 +37,10 @@ struct psld_training {
     psld_trainer *trainer;
     psld_perturbation perturbation;
     psld_microbatch microbatch;
-    double scale;                       /* of losses: 1, or the numbers per sample if they are summed */
-    psld_bins bins;                     /* losses since the last evaluation */
-    const psld_training_metric *metric; /* NULL: not measured, or not by this rank */
+    double scale;                /* of losses: 1, or the numbers per sample if they are summed */
+    psld_bins bins;              /* losses since the last evaluation */
+    psld_training_metric metric; /* the caller's, whole */
+    int has_metric;              /* it is open: this rank measures */
     void *metric_state;
     int metric_has_data;   /* it has been given the data to compare with */
     double best_distance;  /* the smallest so far */

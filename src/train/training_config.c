@@ -39,8 +39,8 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
 {
     if (options->data) PSLD_TRY(set_text(t->yaml, "data.path", options->data));
     if (options->init) PSLD_TRY(set_text(t->yaml, "train.init", options->init));
-    PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
-    for (size_t i = 0; i < options->override_count; i++)
+    PSLD_TRY(psld_text_list_check("overrides", options->overrides, (size_t)options->override_count));
+    for (int i = 0; i < options->override_count; i++)
         if (!t->published || !psld_published_override(options->overrides[i]))
             PSLD_TRY(psld_yaml_override(t->yaml, options->overrides[i]));
     return PSLD_OK;
@@ -55,8 +55,8 @@ static psld_status adopt(psld_training *t, const psld_training_options *options)
     const char *theirs;
     if (!psld_published_matches(psld_yaml_root(t->yaml))) return PSLD_OK;
     t->published = 1;
-    PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
-    for (size_t i = 0; i < options->override_count; i++)
+    PSLD_TRY(psld_text_list_check("overrides", options->overrides, (size_t)options->override_count));
+    for (int i = 0; i < options->override_count; i++)
         if ((theirs = psld_published_override(options->overrides[i]))) PSLD_TRY(psld_yaml_override(t->yaml, theirs));
     PSLD_TRY(psld_published_read(psld_yaml_root(t->yaml), options->config, options->classifier, &published));
     psld_status status = psld_process_set(published.ours, psld_recipe_get(published.recipe));

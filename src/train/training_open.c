@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/sized.h"
 #include "data/data.h"
 #include "train/metric.h"
 #include "train/training.h"
@@ -208,12 +209,24 @@ static psld_status open_training(psld_training *t, const char *folder, const psl
     return PSLD_OK;
 }
 
+static psld_status read_training_options(const psld_training_options *options, psld_training_options *own)
+{
+    PSLD_TRY(PSLD_SIZED_READ(psld_training_options, options, own, PSLD_TRAINING_DEFAULTS));
+    PSLD_FILL_UNSET(own->override_count, 0);
+    PSLD_FILL_UNSET(own->classifier, 0);
+    PSLD_FILL_UNSET(own->seconds, 0);
+    if (own->override_count >= 0) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "override_count: expected at least 0, found %d", own->override_count);
+}
+
 psld_status psld_training_open(const char *folder, const psld_training_options *options, psld_training **training)
 {
+    psld_training_options own;
     *training = NULL;
+    PSLD_TRY(read_training_options(options, &own));
     psld_training *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    psld_status status = open_training(made, folder, options);
+    psld_status status = open_training(made, folder, &own);
     if (status != PSLD_OK) {
         psld_training_free(made);
         return status;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/sized.h"
 #include "train/metric.h"
 #include "train/training.h"
 
@@ -83,9 +84,10 @@ static psld_status take_step(psld_training *t, psld_training_report *report)
     return PSLD_OK;
 }
 
-psld_status psld_training_step(psld_training *t, psld_training_report *report)
+static psld_status step_and_report(psld_training *t, psld_training_report *report)
 {
-    *report = (psld_training_report){.step = (uint64_t)psld_trainer_steps(t->trainer) + 1,
+    *report = (psld_training_report){.size = sizeof *report,
+                                     .step = (uint64_t)psld_trainer_steps(t->trainer) + 1,
                                      .steps = (uint64_t)t->settings.train.steps,
                                      .samples = (uint64_t)t->settings.train.batch,
                                      .held_out = (double)NAN,
@@ -103,4 +105,13 @@ psld_status psld_training_step(psld_training *t, psld_training_report *report)
     PSLD_TRY(psld_training_log_step(t, report, evaluates ? &held_out : NULL));
     if (evaluates) t->bins = (psld_bins){0};
     return psld_training_after_step(t, metric);
+}
+
+psld_status psld_training_step(psld_training *t, psld_training_report *report)
+{
+    psld_training_report own;
+    PSLD_TRY(psld_sized_check(report, sizeof own, "PSLD_TRAINING_REPORT_EMPTY"));
+    psld_status status = step_and_report(t, &own);
+    psld_sized_write(report, &own);
+    return status;
 }

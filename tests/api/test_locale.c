@@ -71,10 +71,9 @@ static void grids(void **state)
 static void trains(const char *folder)
 {
     static const char *const overrides[] = {"process=locale-recipe", "train.steps=2"};
-    psld_training_options options;
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     psld_training *training;
-    psld_training_report report;
-    psld_training_defaults(&options);
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     options.config = "locale.yaml";
     options.overrides = overrides;
     options.override_count = 2;

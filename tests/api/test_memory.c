@@ -534,8 +534,7 @@ static const char training_yaml[] =
 static psld_status train(void)
 {
     psld_training *made;
-    psld_training_options options;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     options.config = "memory-training.yaml";
     options.metric = psld_training_distance();
     psld_status status = psld_training_open("memory-run", &options, &made);
@@ -547,7 +546,7 @@ static psld_status train(void)
 
 static psld_status look_at_run(void)
 {
-    psld_run_info info;
+    psld_run_info info = PSLD_RUN_INFO_EMPTY;
     return psld_run_inspect("memory-look", &info);
 }
 
@@ -775,9 +774,8 @@ static void every_call_on_networks(void **state)
 static void every_call_on_runs(void **state)
 {
     psld_training *made;
-    psld_training_options options;
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     (void)state;
-    psld_training_defaults(&options);
     options.config = "memory-training.yaml";
     options.metric = psld_training_distance();
     write_file("memory-training.yaml", training_yaml);

@@ -414,7 +414,7 @@ static void overrides_that_are_missing(void **state)
 {
     (void)state;
     static const char *const holes[2] = {"seed=1", NULL};
-    psld_training_options training_options;
+    psld_training_options training_options = PSLD_TRAINING_DEFAULTS;
     psld_model_options options;
     psld_training *training = (psld_training *)8;
     psld_model *model = (psld_model *)8;
@@ -426,7 +426,6 @@ static void overrides_that_are_missing(void **state)
     options.override_count = 1;
     check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "overrides|NULL at index 0");
     assert_null(model);
-    psld_training_defaults(&training_options);
     training_options.data = "toy:moons";
     training_options.overrides = holes;
     training_options.override_count = 2;
@@ -442,9 +441,16 @@ static void structs_of_other_sizes(void **state)
 {
     (void)state;
     psld_data_options data_options = PSLD_DATA_DEFAULTS;
+    psld_training_options training_options = PSLD_TRAINING_DEFAULTS;
+    psld_run_info run = PSLD_RUN_INFO_EMPTY;
     psld_data *data;
     psld_set *set;
-    for (size_t size = 0; size <= sizeof data_options + 8; size += sizeof data_options + 8) {
+    psld_training *training;
+    for (size_t size = 0; size <= 4096; size += 4096) {
+        training_options.size = run.size = size;
+        check_refused(psld_training_open(NULL, &training_options, &training), PSLD_BAD_ARGUMENT,
+                      "size|PSLD_TRAINING_DEFAULTS");
+        check_refused(psld_run_inspect("run", &run), PSLD_BAD_ARGUMENT, "size|PSLD_RUN_INFO_EMPTY");
         data_options.size = size;
         check_refused(psld_data_open("toy:moons", &data_options, &data), PSLD_BAD_ARGUMENT, "size|PSLD_DATA_DEFAULTS");
         check_refused(psld_set_open_as("toy:moons", 0, &data_options, &set), PSLD_BAD_ARGUMENT, "PSLD_DATA_DEFAULTS");

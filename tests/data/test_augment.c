@@ -192,8 +192,7 @@ enum { SETTINGS = sizeof settings / sizeof *settings };
 static psld_status open_run(const char *folder, const char *more, psld_training **training)
 {
     const char *overrides[SETTINGS + 1];
-    psld_training_options options;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     memcpy(overrides, settings, sizeof settings);
     overrides[SETTINGS] = more;
     options.data = "images.npy";
@@ -215,7 +214,7 @@ static void told_network(void **state)
 {
     (void)state;
     psld_training *whole, *cut;
-    psld_training_report report;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     psld_array *x;
     assert_int_equal(system("rm -rf cut"), 0);
@@ -257,8 +256,7 @@ static void refused(void **state)
         if (!strstr(psld_error_text(), wrong[i][1])) fail_msg("%s: %s", wrong[i][0], psld_error_text());
     }
     static const char *const rotate[] = {"data.rotate=10"};
-    psld_training_options options;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     options.data = "toy:moons";
     options.overrides = rotate;
     options.override_count = 1;

@@ -60,9 +60,8 @@ static void learned(void **state)
         const char *full[] = {processes[i],      "model.predicts=data",    "train.times=noise", "model.nf=64",
                               "train.batch=256", "model.num_res_blocks=3", "train.steps=10000", "train.warmup=200",
                               "train.ema=0.999", "train.lr=2e-3"};
-        psld_training_options options;
+        psld_training_options options = PSLD_TRAINING_DEFAULTS;
         psld_training *training;
-        psld_training_defaults(&options);
         options.data = "toy:moons";
         options.overrides = is_long ? full : brief;
         options.override_count = sizeof brief / sizeof *brief;

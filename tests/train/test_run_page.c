@@ -21,12 +21,11 @@ static const char config[] =
 
 static psld_training *open_run(void)
 {
-    psld_training_options options;
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     psld_training *training;
     FILE *file = fopen("page.yaml", "w");
     assert_non_null(file);
     assert_true(fputs(config, file) >= 0 && fclose(file) == 0);
-    psld_training_defaults(&options);
     options.config = "page.yaml";
     if (psld_training_open("page-run", &options, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
     return training;
@@ -59,7 +58,7 @@ static void expect(const char *page, const char *text, int there)
 
 static void step(psld_training *training)
 {
-    psld_training_report report;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     if (psld_training_step(training, &report) != PSLD_OK) fail_msg("%s", psld_error_text());
 }
 

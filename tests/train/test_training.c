@@ -256,12 +256,11 @@ static void fresh(const char *folder)
 
 static psld_status open_small(const char *folder, const char *const *overrides, size_t count, psld_training **training)
 {
-    psld_training_options options;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     write_text("small.yaml", small_config);
     options.config = "small.yaml";
     options.overrides = overrides;
-    options.override_count = count;
+    options.override_count = (int)count;
     return psld_training_open(folder, &options, training);
 }
 
@@ -269,7 +268,7 @@ static psld_status open_small(const char *folder, const char *const *overrides, 
 static void run_until(const char *folder, const char *const *overrides, size_t count, uint64_t last, double *losses)
 {
     psld_training *training;
-    psld_training_report report;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     if (open_small(folder, overrides, count, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
     while (psld_training_steps(training) < last) {
         if (psld_training_step(training, &report) != PSLD_OK) fail_msg("%s", psld_error_text());
@@ -329,7 +328,7 @@ static void average_warms_up(void **state)
     for (int warm = 0; warm < 2; warm++) {
         const char *overrides[] = {"train.ema=0.6", warm ? "train.ema_warmup=true" : "train.ema_warmup=false"};
         psld_training *training;
-        psld_training_report report;
+        psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
         if (open_small(NULL, overrides, 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
         size_t count = training->network->graph->parameter_elements;
         const float *weights = training->network->weights, *average = training->model->network->weights;
@@ -352,8 +351,7 @@ static void average_warms_up(void **state)
 static void expect_same_weights(const char *a, const char *b)
 {
     psld_training *left, *right;
-    psld_training_options options;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     assert_int_equal(psld_training_open(a, &options, &left), PSLD_OK);
     assert_int_equal(psld_training_open(b, &options, &right), PSLD_OK);
     assert_int_equal(psld_training_steps(left), psld_training_steps(right));
@@ -382,8 +380,7 @@ static void runs_without_warmup(void **state)
     static const char *const constant[] = {"train.ema_warmup=false", "data.held_out=0.01"};
     static const char *const other[] = {"train.ema_warmup=true"};
     psld_training *training;
-    psld_training_options options;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
     fresh("whole");
     fresh("cut");
     run_until("whole", constant, 2, 12, NULL);
@@ -502,7 +499,7 @@ static void held_out_in_every_bin(void **state)
     for (int l = 0; l < 3; l++) {
         psld_training *training;
         psld_bins first = {0}, again = {0};
-        psld_training_report report;
+        psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
         double all = 0;
         if (open_small(NULL, laws[l], 2, &training) != PSLD_OK) fail_msg("%s", psld_error_text());
         assert_int_equal(psld_training_evaluate(training, &first, &report), PSLD_OK);
@@ -585,16 +582,15 @@ static void told_close(void *state)
     told.open--;
 }
 
-static const psld_training_metric told_metric = {told_open, told_refer, told_measure, told_close};
+static const psld_training_metric told_metric = {sizeof told_metric, told_open, told_refer, told_measure, told_close};
 
 static void run_with_metric(const char *folder, uint64_t last)
 {
     static const char *const overrides[] = {"train.metric_every=2", "train.metric_count=7", "train.metric_weights=w",
                                             "train.sample_nfe=2"};
     psld_training *training;
-    psld_training_options options;
-    psld_training_report report;
-    psld_training_defaults(&options);
+    psld_training_options options = PSLD_TRAINING_DEFAULTS;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     write_text("small.yaml", small_config);
     options.config = "small.yaml";
     options.overrides = overrides;
@@ -828,7 +824,7 @@ static void full_disk(void **state)
 {
     (void)state;
     psld_training *training;
-    psld_training_report report;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     psld_status status = PSLD_OK;
     struct rlimit before, small;
     fresh("cut");
@@ -855,7 +851,7 @@ static void not_finite(void **state)
 {
     (void)state;
     psld_training *training;
-    psld_training_report report;
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     const char *wild[] = {"train.lr=1000",   "train.clip=0",          "train.warmup=0",
                           "train.steps=500", "train.optimizer=adamw", "train.weight_decay=10"};
     psld_status status = PSLD_OK;
@@ -929,7 +925,7 @@ static double held_out_with(int wild)
     static const char *const overrides[] = {"data.path=wild.npy", "data.held_out=0.5", "train.evaluate_every=1"};
     psld_array *x;
     psld_training *training;
-    psld_training_report report = {.held_out = 0};
+    psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     assert_int_equal(psld_array_create(PSLD_F32, 2, (const size_t[]){COUNT, 2}, &x), PSLD_OK);
     for (int i = 0; i < 2 * COUNT; i++) ((float *)x->data)[i] = i / 2 == wild ? 1e25F : 1;
     assert_int_equal(psld_array_save(x, "wild.npy"), PSLD_OK);
