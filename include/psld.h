@@ -247,7 +247,7 @@ typedef struct psld_analysis {
 
 PSLD_API psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis);
 
-/* Kullback-Leibler distance of p(z_t | x_0 = 1) from N(0, P^-1), nats a coordinate. */
+/* Kullback-Leibler distance of p(z_t | x_0 = 1) from N(0, P^-1), nats per coordinate. */
 PSLD_API psld_status psld_recipe_distance(const psld_recipe *recipe, double t, double *distance);
 /* Effective noise: z_t tells as much about x_0 as x_0 + sigma n does. t in (0, 1]. */
 PSLD_API psld_status psld_recipe_sigma(const psld_recipe *recipe, double t, double *sigma);
@@ -576,7 +576,7 @@ PSLD_API const psld_grid_info *psld_grid_find(const char *name);
 
 /* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. The source must be one
  * of this recipe: one of another with other variables is refused, here and wherever a call takes both. With `start` (same
- * shape) they begin there instead of at draws of N(0, P^-1). `nfe`, if not NULL, receives the evaluations a sample
+ * shape) they begin there instead of at draws of N(0, P^-1). `nfe`, if not NULL, receives the evaluations per sample
  * (mean over groups, rounded up). Sample i of a seed has the same bits whatever batch, threads or other samples are;
  * for adaptive samplers: whatever batch and threads, for groups that begin at `first`. */
 PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,

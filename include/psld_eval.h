@@ -207,7 +207,7 @@ typedef struct psld_nll {
     double bits;  /* a dimension: mean of -log2 p / dim, for images of the values */
     double error; /* its standard error */
     double nats;  /* a sample: mean of -log p, of the values likewise */
-    uint64_t nfe; /* evaluations a sample */
+    uint64_t nfe; /* evaluations per sample */
     int is_bound; /* auxiliary variables or dequantisation: an upper bound in expectation */
     int is_exact; /* exact divergence */
 } psld_nll;
@@ -228,7 +228,7 @@ typedef struct psld_sweep_cell {
 } psld_sweep_cell;
 typedef struct psld_sweep_result {
     psld_comparison comparison;
-    uint64_t nfe; /* evaluations a sample that were made */
+    uint64_t nfe; /* evaluations per sample that were made */
     double seconds;
     int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
 } psld_sweep_result;

@@ -37,7 +37,7 @@ static size_t columns(void)
 }
 
 /* Prints "[#####-----] ", as wide as there is room; returns its width on the screen. */
-static size_t put_bar(double part, size_t room, char text[LONGEST_LINE])
+static size_t format_bar(double part, size_t room, char text[LONGEST_LINE])
 {
     size_t width = room < LONGEST_BAR ? room : LONGEST_BAR, done;
     text[0] = 0;
@@ -64,7 +64,7 @@ void cli_line_show(double part, const char *const *pieces, size_t count)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", i ? ", " : "", (int)(room - used), pieces[i]);
     }
-    put_bar(part, room > used + 3 ? room - used - 3 : 0, bar);
+    format_bar(part, room > used + 3 ? room - used - 3 : 0, bar);
     flockfile(stderr);
     fprintf(stderr, "\r%s%s\033[K", bar, text);
     fflush(stderr);

@@ -182,12 +182,13 @@ static psld_status demo_write_page(const demo *d)
         for (int s = 0; s < SAMPLERS; s++)
             fprintf(out, "<img src=\"samples-%d-%s.png\" alt=\"%s %s\">\n", r, sampler_names[s], recipe_names[r],
                     sampler_names[s]);
-    fprintf(out,
-            "</div>\n<h2>Distance from the truth against cost</h2>\n<img src=\"distance.png\" alt=\"distance against "
-            "evaluations\">\n"
-            "<p>Sliced Wasserstein distance of %d samples @ evaluations a sample; two exact sets of this size are %.3f "
-            "apart.</p>\n<pre>\n",
-            SAMPLES, d->floor);
+    fprintf(
+        out,
+        "</div>\n<h2>Distance from the truth against cost</h2>\n<img src=\"distance.png\" alt=\"distance against "
+        "evaluations\">\n"
+        "<p>Sliced Wasserstein distance of %d samples @ evaluations per sample; two exact sets of this size are %.3f "
+        "apart.</p>\n<pre>\n",
+        SAMPLES, d->floor);
     demo_print_table(d, out);
     fprintf(out, "</pre>\n");
     demo_train_page(out);
@@ -234,7 +235,7 @@ static int demo_run(const cli_command *command, int argc, char **argv)
     psld_status status = run_demo(&d);
     if (status == PSLD_OK) {
         printf("Eight Gaussians on a ring, exact scores: sliced Wasserstein distance of %d samples to the truth @ "
-               "evaluations a sample\n"
+               "evaluations per sample\n"
                "(two exact sets of this size are %.3f apart)\n\n",
                SAMPLES, d.floor);
         demo_print_table(&d, stdout);

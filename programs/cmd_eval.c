@@ -15,7 +15,7 @@ typedef struct request {
     psld_likelihood_options likelihood;
     psld_compare_options compare;
     long splits, neighbours, kid_subsets, kid_size, probes, size;
-} request;
+} eval_request;
 
 /* What the words of the command line name. */
 typedef struct pair {
@@ -25,7 +25,7 @@ typedef struct pair {
     psld_data_options images; /* what those of sets are brought to */
     psld_features *features;
     const char *name[2];
-} pair;
+} eval_sides;
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -39,8 +39,8 @@ static int is_model(const char *path)
 }
 
 /* Overrides belong to the model; what is left are the sides. */
-static int split_words(const char *const *words, int count, const char **model_words, int *model_count,
-                       const char *names[2])
+static int split_eval_words(const char *const *words, int count, const char **model_words, int *model_count,
+                            const char *names[2])
 {
     int sides = 0;
     *model_count = 1;
@@ -56,23 +56,24 @@ static int split_words(const char *const *words, int count, const char **model_w
     return sides;
 }
 
-static uint64_t samples_of(const request *r)
+static uint64_t sample_count(const eval_request *r)
 {
     return r->sampling.n ? (uint64_t)r->sampling.n : DEFAULT_SAMPLES;
 }
 
 /* Samples of the model, drawn as psld sample would. */
-static psld_status open_samples(const request *r, pair *s)
+static psld_status open_samples(const eval_request *r, eval_sides *s)
 {
     if (psld_model_kind_of(s->model) == PSLD_CLASSIFIER)
         return cli_bad_input("%s: a classifier has no samples", s->name[0]);
     psld_status status = sampling_choose(&r->sampling, s->model, &s->sampling);
     if (status != PSLD_OK) return status;
-    return psld_set_model(s->model, &s->sampling, samples_of(r), strcmp(r->sampling.quantize, "floor") == 0, &s->first);
+    return psld_set_model(s->model, &s->sampling, sample_count(r), strcmp(r->sampling.quantize, "floor") == 0,
+                          &s->first);
 }
 
 /* What images are brought to: what the model takes, as its training did, or what is asked for. */
-static psld_status choose_fit(const request *r, pair *s)
+static psld_status choose_size(const eval_request *r, eval_sides *s)
 {
     s->images = (psld_data_options)PSLD_DATA_DEFAULTS;
     s->images.stretch = 0;
@@ -85,13 +86,14 @@ static psld_status choose_fit(const request *r, pair *s)
     return status;
 }
 
-static psld_status open_sides(request *r, const char *const *model_words, int model_count, int eval_likelihood, pair *s)
+static psld_status open_sides(eval_request *r, const char *const *model_words, int model_count, int eval_likelihood,
+                              eval_sides *s)
 {
     psld_status status = PSLD_OK;
     int is_a_model = is_model(s->name[0]);
     if (!is_a_model && model_count > 1) return cli_bad_input("%s: overrides (key=value) need a model", model_words[1]);
     if (is_a_model) status = cli_model_open(&r->sampling.model, model_words, model_count, &s->model);
-    if (status == PSLD_OK) status = choose_fit(r, s);
+    if (status == PSLD_OK) status = choose_size(r, s);
     if (status == PSLD_OK && is_a_model && !eval_likelihood) status = open_samples(r, s);
     if (status == PSLD_OK && !is_a_model)
         status = psld_set_open_as(s->name[0], (uint64_t)r->sampling.n, &s->images, &s->first);
@@ -101,12 +103,12 @@ static psld_status open_sides(request *r, const char *const *model_words, int mo
     return status;
 }
 
-static int is_fitted(const psld_set *set)
+static int was_resized(const psld_set *set)
 {
     return set && psld_set_fitted(set);
 }
 
-static void tell_fit_of(const char *name, const psld_data_options *images)
+static void report_resize_of(const char *name, const psld_data_options *images)
 {
     if (images->image_size > 0)
         cli_complain("%s: images were brought to %d x %d%s, %s", name, images->image_size, images->image_size,
@@ -117,21 +119,21 @@ static void tell_fit_of(const char *name, const psld_data_options *images)
 }
 
 /* Nothing is resized without a word: once the sets have been read it is known whether they were. */
-static void tell_fit(const pair *s)
+static void report_resize(const eval_sides *s)
 {
-    if (is_fitted(s->first)) tell_fit_of(s->name[0], &s->images);
-    if (is_fitted(s->second)) tell_fit_of(s->name[1], &s->images);
+    if (was_resized(s->first)) report_resize_of(s->name[0], &s->images);
+    if (was_resized(s->second)) report_resize_of(s->name[1], &s->images);
 }
 
-static void put_fit(json_t *object, const pair *s)
+static void add_resize_json(json_t *object, const eval_sides *s)
 {
-    if (s->images.image_size <= 0 || (!is_fitted(s->first) && !is_fitted(s->second))) return;
+    if (s->images.image_size <= 0 || (!was_resized(s->first) && !was_resized(s->second))) return;
     json_object_set_new(object, "brought_to", json_integer(s->images.image_size));
     json_object_set_new(object, "fit", json_string(s->images.stretch ? "stretch" : "crop"));
     json_object_set_new(object, "resample", json_string(psld_resample_at(s->images.resample)->name));
 }
 
-static void close_sides(pair *s)
+static void close_sides(eval_sides *s)
 {
     psld_set_free(s->first);
     psld_set_free(s->second);
@@ -141,31 +143,31 @@ static void close_sides(pair *s)
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
-static void eval_put_number(json_t *object, const char *key, double value)
+static void eval_add_number(json_t *object, const char *key, double value)
 {
     json_object_set_new(object, key, cli_json_number(value));
 }
 
-static const char *kind_of_features(const pair *s)
+static const char *kind_of_features(const eval_sides *s)
 {
     return s->features ? psld_features_name(s->features) : "as given";
 }
 
-static int is_fid(const pair *s)
+static int is_fid(const eval_sides *s)
 {
     return !s->features || psld_features_is_fid(s->features);
 }
 
 /* Of points, and of features of unknown make, the distance is no FID; published statistics and features of the FID network
  * have this width. */
-static const char *frechet_name(const pair *s, size_t dim)
+static const char *frechet_name(const eval_sides *s, size_t dim)
 {
     enum { FID_WIDTH = 2048 };
     if (s->features) return is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)";
     return dim == FID_WIDTH ? "frechet distance (fid)" : "frechet distance";
 }
 
-static json_t *comparison_json(const request *r, const pair *s, const psld_comparison *c, double seconds)
+static json_t *comparison_json(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds)
 {
     unsigned metrics = r->compare.metrics;
     json_t *object = json_object();
@@ -179,25 +181,25 @@ static json_t *comparison_json(const request *r, const pair *s, const psld_compa
         json_object_set_new(object, "sampler", json_string(s->sampling.sampler));
         json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
     }
-    if ((metrics & PSLD_FRECHET) && is_fid(s)) eval_put_number(object, "fid", c->frechet);
-    if (metrics & PSLD_FRECHET) eval_put_number(object, "frechet_distance", c->frechet);
+    if ((metrics & PSLD_FRECHET) && is_fid(s)) eval_add_number(object, "fid", c->frechet);
+    if (metrics & PSLD_FRECHET) eval_add_number(object, "frechet_distance", c->frechet);
     if (metrics & PSLD_INCEPTION_SCORE) {
-        eval_put_number(object, "is", c->score);
-        eval_put_number(object, "is_std", c->score_deviation);
-        eval_put_number(object, "is_in_order", c->score_in_order);
-        eval_put_number(object, "is_in_order_std", c->score_in_order_deviation);
+        eval_add_number(object, "is", c->score);
+        eval_add_number(object, "is_std", c->score_deviation);
+        eval_add_number(object, "is_in_order", c->score_in_order);
+        eval_add_number(object, "is_in_order_std", c->score_in_order_deviation);
     }
     if (metrics & PSLD_KID)
-        eval_put_number(object, "kid", c->kid), eval_put_number(object, "kid_std", c->kid_deviation);
+        eval_add_number(object, "kid", c->kid), eval_add_number(object, "kid_std", c->kid_deviation);
     if (metrics & PSLD_PRECISION_RECALL)
-        eval_put_number(object, "precision", c->precision), eval_put_number(object, "recall", c->recall);
-    if (metrics & PSLD_SLICED) eval_put_number(object, "swd", c->sliced);
-    put_fit(object, s);
-    eval_put_number(object, "seconds", seconds);
+        eval_add_number(object, "precision", c->precision), eval_add_number(object, "recall", c->recall);
+    if (metrics & PSLD_SLICED) eval_add_number(object, "swd", c->sliced);
+    add_resize_json(object, s);
+    eval_add_number(object, "seconds", seconds);
     return object;
 }
 
-static void print_comparison(const request *r, const pair *s, const psld_comparison *c, double seconds)
+static void print_comparison(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds)
 {
     unsigned metrics = r->compare.metrics;
     char time[CLI_DURATION];
@@ -221,7 +223,7 @@ static void print_comparison(const request *r, const pair *s, const psld_compari
     if (metrics & PSLD_SLICED) printf("%-28s %.6g\n", "sliced wasserstein distance", c->sliced);
 }
 
-static psld_status eval_write_page(const request *r, const pair *s)
+static psld_status eval_write_page(const eval_request *r, const eval_sides *s)
 {
     cli_progress progress;
     if (!r->page) return PSLD_OK;
@@ -232,7 +234,7 @@ static psld_status eval_write_page(const request *r, const pair *s)
     return status;
 }
 
-static int eval_compare(request *r, pair *s)
+static int eval_compare(eval_request *r, eval_sides *s)
 {
     psld_comparison c;
     cli_progress progress;
@@ -244,7 +246,7 @@ static int eval_compare(request *r, pair *s)
     double seconds = cli_seconds() - progress.began;
     if (status == PSLD_OK) status = eval_write_page(r, s);
     if (status != PSLD_OK) return cli_failed(status);
-    tell_fit(s);
+    report_resize(s);
     if (r->sampling.json) return cli_json_print(comparison_json(r, s, &c, seconds));
     print_comparison(r, s, &c, seconds);
     if (r->page) printf("%s: rows of real images, generated ones, and the real images nearest to these\n", r->page);
@@ -253,7 +255,7 @@ static int eval_compare(request *r, pair *s)
 
 /* ---- Features to files ------------------------------------------------------------------------------------------- */
 
-static psld_status save_features(const request *r, pair *s, cli_progress *progress)
+static psld_status save_features(const eval_request *r, eval_sides *s, cli_progress *progress)
 {
     psld_array *rows;
     psld_status status = psld_set_features(s->first, s->features, cli_progress_report, progress, &rows);
@@ -262,7 +264,7 @@ static psld_status save_features(const request *r, pair *s, cli_progress *progre
     return status;
 }
 
-static psld_status save_statistics(const request *r, pair *s, cli_progress *progress)
+static psld_status save_statistics(const eval_request *r, eval_sides *s, cli_progress *progress)
 {
     psld_statistics *statistics;
     psld_status status = psld_set_statistics(s->first, s->features, cli_progress_report, progress, &statistics);
@@ -271,7 +273,7 @@ static psld_status save_statistics(const request *r, pair *s, cli_progress *prog
     return status;
 }
 
-static int write_files(const request *r, pair *s)
+static int write_features(const eval_request *r, eval_sides *s)
 {
     cli_progress progress;
     psld_status status = PSLD_OK;
@@ -280,14 +282,14 @@ static int write_files(const request *r, pair *s)
     if (status == PSLD_OK && r->statistics_out) status = save_statistics(r, s, &progress);
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
-    tell_fit(s);
+    report_resize(s);
     uint64_t n = psld_set_count(s->first);
     if (r->sampling.json) {
         json_t *object = json_object();
         json_object_set_new(object, "n_a", json_integer((json_int_t)n));
         json_object_set_new(object, "features", json_string(kind_of_features(s)));
-        put_fit(object, s);
-        eval_put_number(object, "seconds", cli_seconds() - progress.began);
+        add_resize_json(object, s);
+        eval_add_number(object, "seconds", cli_seconds() - progress.began);
         return cli_json_print(object);
     }
     printf("%s: %llu %s; features: %s\n", s->name[0], (unsigned long long)n,
@@ -297,7 +299,7 @@ static int write_files(const request *r, pair *s)
 
 /* ---- Likelihood -------------------------------------------------------------------------------------------------- */
 
-static int print_nll(const request *r, const pair *s, const psld_nll *nll, double seconds)
+static int print_nll(const eval_request *r, const eval_sides *s, const psld_nll *nll, double seconds)
 {
     char time[CLI_DURATION];
     if (!r->sampling.json) {
@@ -316,20 +318,20 @@ static int print_nll(const request *r, const pair *s, const psld_nll *nll, doubl
     json_object_set_new(object, "data", json_string(s->name[1]));
     json_object_set_new(object, "n", json_integer((json_int_t)nll->count));
     json_object_set_new(object, "dim", json_integer((json_int_t)nll->dim));
-    eval_put_number(object, "bits_per_dim", nll->bits);
-    eval_put_number(object, "bits_per_dim_error", nll->error);
-    eval_put_number(object, "nll", nll->nats);
+    eval_add_number(object, "bits_per_dim", nll->bits);
+    eval_add_number(object, "bits_per_dim_error", nll->error);
+    eval_add_number(object, "nll", nll->nats);
     json_object_set_new(object, "bound", json_boolean(nll->is_bound));
     json_object_set_new(object, "divergence", json_string(nll->is_exact ? "exact" : "hutchinson"));
-    eval_put_number(object, "tolerance", r->likelihood.tolerance);
-    eval_put_number(object, "eps", r->likelihood.eps);
+    eval_add_number(object, "tolerance", r->likelihood.tolerance);
+    eval_add_number(object, "eps", r->likelihood.eps);
     json_object_set_new(object, "nfe", json_integer((json_int_t)nll->nfe));
-    put_fit(object, s);
-    eval_put_number(object, "seconds", seconds);
+    add_resize_json(object, s);
+    eval_add_number(object, "seconds", seconds);
     return cli_json_print(object);
 }
 
-static int eval_likelihood(request *r, pair *s)
+static int eval_likelihood(eval_request *r, eval_sides *s)
 {
     psld_nll nll;
     cli_progress progress;
@@ -339,13 +341,13 @@ static int eval_likelihood(request *r, pair *s)
     psld_status status = psld_model_nll(s->model, s->second, &r->likelihood, &nll);
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
-    tell_fit(s);
+    report_resize(s);
     return print_nll(r, s, &nll, cli_seconds() - progress.began);
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-static void fill_options(request *r)
+static void fill_eval_options(eval_request *r)
 {
     const sampling_request *s = &r->sampling;
     if (s->eps != 0) r->likelihood.eps = s->eps;
@@ -371,7 +373,7 @@ static int is_listed(const char *list, const char *word)
 }
 
 /* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
-static int eval_check_request(const cli_command *command, request *r, const pair *s, int sides, int nll)
+static int eval_check_request(const cli_command *command, eval_request *r, const eval_sides *s, int sides, int nll)
 {
     int files = r->features_out || r->statistics_out;
     const char *const outputs[] = {r->features_out, r->statistics_out, r->page};
@@ -394,14 +396,14 @@ static int eval_check_request(const cli_command *command, request *r, const pair
     return nll ? EXIT_DONE : sampling_check(command, &r->sampling);
 }
 
-static int eval_evaluate(request *r, const char *const *model_words, int model_count, int nll, pair *s)
+static int eval_evaluate(eval_request *r, const char *const *model_words, int model_count, int nll, eval_sides *s)
 {
     psld_status status = nll ? PSLD_OK : psld_metrics_parse(r->metric, &r->compare.metrics);
     if (status == PSLD_OK && r->weights && !nll) status = psld_features_open(r->weights, &s->features);
     if (status == PSLD_OK) status = open_sides(r, model_words, model_count, nll, s);
     if (status != PSLD_OK) return cli_failed(status);
     if (nll) return eval_likelihood(r, s);
-    if (r->features_out || r->statistics_out) return write_files(r, s);
+    if (r->features_out || r->statistics_out) return write_features(r, s);
     return eval_compare(r, s);
 }
 
@@ -418,8 +420,8 @@ static int eval_run(const cli_command *command, int argc, char **argv)
     char filters[NAMES_SIZE];
     const char *words[64], *model_words[64];
     int count, exit_code, model_count;
-    request r = {.metric = "fid", .divergence = "auto"};
-    pair s = {0};
+    eval_request r = {.metric = "fid", .divergence = "auto"};
+    eval_sides s = {0};
     const cli_option options[] = {
         {"metric", 'm', CLI_TEXT, "LIST", metric_help(), &r.metric, NULL},
         {"weights", 'w', CLI_FILE, "FILE", "features of images: the FID network, or a classifier of psld", &r.weights,
@@ -451,9 +453,9 @@ static int eval_run(const cli_command *command, int argc, char **argv)
     psld_compare_defaults(&r.compare);
     if (argc > 64) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    int nll = strcmp(r.metric, "nll") == 0, sides = split_words(words, count, model_words, &model_count, s.name);
+    int nll = strcmp(r.metric, "nll") == 0, sides = split_eval_words(words, count, model_words, &model_count, s.name);
     if (sides < 0) return cli_wrong_usage(command, "expected at most two sets, found \"%s\" too", words[count - 1]);
-    fill_options(&r);
+    fill_eval_options(&r);
     exit_code = eval_check_request(command, &r, &s, sides, nll);
     if (exit_code == EXIT_DONE) exit_code = eval_evaluate(&r, model_words, model_count, nll, &s);
     close_sides(&s);
@@ -462,7 +464,7 @@ static int eval_run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_eval = {
     .name = "eval",
-    .summary = "FID, IS, KID, precision and recall between sets, or of a model; bits a dimension",
+    .summary = "FID, IS, KID, precision and recall between sets, or of a model; bits per dimension",
     .usage = "A B | MODEL DATA | MODEL DATA --metric nll | A --features-out F.npy [options] [key=value ...]",
     .description =
         "Sets are images (a folder, an archive, .npy of uint8, CIFAR, MNIST), features or points (.npy of floats [n, "
@@ -477,7 +479,7 @@ const cli_command command_eval = {
         "pytorch-fid and of\n"
         "torch-fidelity (SHA-256 6726825d...; also after psld convert to .safetensors), or a classifier of psld, whose "
         "distance is not FID.\n\n"
-        "--metric nll gives the negative log-likelihood of data under a model by its probability flow, in bits a "
+        "--metric nll gives the negative log-likelihood of data under a model by its probability flow, in bits per "
         "dimension; --tol is then\n"
         "its tolerance (default 1e-5), --eps the time it begins at (default 1e-5), --seed that of directions and "
         "dequantisation.\n"

@@ -50,7 +50,7 @@ static psld_status make_operator(const restore_request *r, restore_job *job, siz
     return psld_operator_create(&task, &job->op);
 }
 
-static size_t measured(const psld_operator *op)
+static size_t measurement_size(const psld_operator *op)
 {
     size_t shape[PSLD_MAX_RANK], size = 1;
     int rank = psld_operator_shape(op, shape);
@@ -89,7 +89,7 @@ static psld_status read_input(const restore_request *r, restore_job *job)
 /* y of image i, of `size` numbers, in room of its own. */
 static psld_status restore_measure(const restore_request *r, const restore_job *job, size_t i, double *y)
 {
-    size_t size = measured(job->op);
+    size_t size = measurement_size(job->op);
     if (job->y) {
         memcpy(y, (const double *)job->y->data + i * size, size * sizeof *y);
         return PSLD_OK;
@@ -216,7 +216,7 @@ static int restore_run(const cli_command *command, int argc, char **argv)
         {"image", 0, CLI_FILE, "I", "what is measured, and then restored: a picture, many, or .npy", &r.image, NULL},
         {"degraded", 0, CLI_FLAG, NULL, "--image is the measurement itself: small, blurred, grey ...", &r.degraded,
          NULL},
-        {"factor", 0, CLI_COUNT, "F", "super-resolution: pixels a side of a block (default 4)", &r.factor, NULL},
+        {"factor", 0, CLI_COUNT, "F", "super-resolution: width of a block in pixels (default 4)", &r.factor, NULL},
         {"blur", 0, CLI_NUMBER, "B", "deblur: deviation in pixels (default 2)", &r.task.blur, NULL},
         {"mask", 0, CLI_FILE, "M", "inpaint: white is unknown, as of psld inpaint", &r.mask, NULL},
         {"rect", 0, CLI_TEXT, "X,Y,W,H", "inpaint: a rectangle that is unknown", &r.rectangle, NULL},

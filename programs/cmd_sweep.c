@@ -42,7 +42,7 @@ static json_t *load_done(const char *path)
 }
 
 /* What the cell is called in this sweep, which may be another that gave the same model another name. */
-static void put_names(json_t *row, const psld_sweep *sweep, size_t index)
+static void add_row_names(json_t *row, const psld_sweep *sweep, size_t index)
 {
     psld_sweep_cell cell;
     psld_sweep_cell_at(sweep, index, &cell);
@@ -57,7 +57,7 @@ static json_t *sweep_row_of(const char *key, const psld_sweep *sweep, size_t ind
     json_t *row = json_object();
     psld_sweep_cell_at(sweep, index, &cell);
     json_object_set_new(row, "key", json_string(key));
-    put_names(row, sweep, index);
+    add_row_names(row, sweep, index);
     json_object_set_new(row, "sampler", json_string(cell.sampler));
     if (cell.grid) json_object_set_new(row, "grid", json_string(cell.grid));
     if (cell.tolerance > 0) json_object_set_new(row, "tolerance", cli_json_number(cell.tolerance));
@@ -111,7 +111,7 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
         status = psld_sweep_key(sweep, i, key, sizeof key);
         json_t *before = status == PSLD_OK ? json_object_get(done, key) : NULL;
         if (before) {
-            put_names(before, sweep, i);
+            add_row_names(before, sweep, i);
             json_array_append_new(rows, json_copy(before)); /* another cell may be the same by another name */
             continue;
         }

@@ -42,7 +42,7 @@ typedef struct progress {
 } progress;
 
 /* What matters most first: a narrow terminal shows the beginning. */
-static void show_line(const progress *p, const psld_training_report *r, double each, const char *left)
+static void show_progress_line(const progress *p, const psld_training_report *r, double each, const char *left)
 {
     char text[7][64] = {""};
     const char *const pieces[] = {text[0], text[1], text[2], text[3], text[4], text[5], text[6]};
@@ -63,7 +63,7 @@ static void train_show(progress *p, const psld_training_report *r, double now)
     cli_duration(each * (double)(r->steps - r->step), left);
     if (!isnan(p->held_out)) snprintf(held, sizeof held, " (held out %.4g)", p->held_out);
     if (p->terminal)
-        show_line(p, r, each, left);
+        show_progress_line(p, r, each, left);
     else
         cli_say("step %llu of %llu, loss %.4g%s, rate %.3g, gradient %.3g, %.3g samples/s, %s left\n",
                 (unsigned long long)r->step, (unsigned long long)r->steps, p->loss / p->weight, held, r->rate,

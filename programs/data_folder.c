@@ -45,7 +45,7 @@ static psld_status check_out(const char *out)
 }
 
 /* A folder of our own beside OUT. */
-static psld_status make_part(folder *f)
+static psld_status make_subfolder(folder *f)
 {
     const char *slash = strrchr(f->out, '/');
     int parent = slash ? (int)(slash - f->out) + 1 : 0;
@@ -84,13 +84,13 @@ static psld_status begin_folder(const data_job *job, folder *f)
     f->has_class = calloc(psld_data_classes(job->data) + 1, 1);
     if (!f->has_class) return cli_bad_input("out of memory");
     psld_status status = check_out(f->out);
-    return status == PSLD_OK ? make_part(f) : status;
+    return status == PSLD_OK ? make_subfolder(f) : status;
 }
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
 /* A class comes from a file and becomes a name: it must be one, and one that is read again. */
-static psld_status make_class(const data_job *job, folder *f, int32_t label, char path[CLI_PATH])
+static psld_status make_class_folder(const data_job *job, folder *f, int32_t label, char path[CLI_PATH])
 {
     const char *name = label < 0 ? "" : psld_data_class(job->data, (size_t)label);
     if (label >= 0 && (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 255))
@@ -104,7 +104,7 @@ static psld_status make_class(const data_job *job, folder *f, int32_t label, cha
 }
 
 /* Nobody knows of the folder yet: that it is on the disk is asked for once, for all files of it. */
-static psld_status put_file(const char *path, const void *bytes, size_t size)
+static psld_status write_folder_file(const char *path, const void *bytes, size_t size)
 {
     FILE *file = fopen(path, "wbx");
     if (file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0) return PSLD_OK;
@@ -116,14 +116,14 @@ static psld_status save_picture(const data_job *job, folder *f, uint64_t index, 
     char path[CLI_PATH];
     psld_array one = {.type = PSLD_U8, .rank = 3, .count = job->dim, .data = pixels};
     memcpy(one.shape, job->shape, 3 * sizeof *one.shape);
-    psld_status status = make_class(job, f, label, path);
+    psld_status status = make_class_folder(job, f, label, path);
     if (status != PSLD_OK) return status;
     size_t used = strlen(path);
     snprintf(path + used, sizeof path - used, "/%0*llu.png", f->digits, (unsigned long long)index);
     void *bytes = NULL;
     size_t size = 0;
     status = psld_image_encode(&one, &bytes, &size);
-    if (status == PSLD_OK) status = put_file(path, bytes, size);
+    if (status == PSLD_OK) status = write_folder_file(path, bytes, size);
     psld_bytes_free(bytes);
     return status;
 }

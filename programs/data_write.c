@@ -121,7 +121,7 @@ typedef struct picks {
 
 #define NOTHING UINT64_MAX
 
-static psld_status make_room(picks *p, size_t count)
+static psld_status reserve_picks(picks *p, size_t count)
 {
     p->count = count;
     p->index = malloc(count * sizeof *p->index);
@@ -133,7 +133,7 @@ static psld_status make_room(picks *p, size_t count)
 static psld_status pick_by_class(const data_job *job, size_t rows, picks *p)
 {
     size_t row_of[MAX_ROWS], used[MAX_ROWS] = {0}, row = 0, full = 0;
-    psld_status status = make_room(p, rows * OF_CLASS);
+    psld_status status = reserve_picks(p, rows * OF_CLASS);
     p->columns = OF_CLASS;
     for (size_t c = 0; c < psld_data_classes(job->data) && c < MAX_ROWS; c++)
         row_of[c] = !job->wanted || job->wanted[c] ? row++ : 0;
@@ -152,7 +152,7 @@ static psld_status pick_in_order(const data_job *job, picks *p)
     uint64_t count = data_count_wanted(job), most = job->request->n ? count : WITHOUT_CLASSES, seen = 0;
     if (most > count) most = count;
     if (most == 0) return cli_bad_input("%s: no items to show", job->request->path);
-    psld_status status = make_room(p, (size_t)most);
+    psld_status status = reserve_picks(p, (size_t)most);
     p->columns = 0;
     size_t at = 0;
     for (uint64_t i = 0; status == PSLD_OK && at < most; i++)

@@ -50,14 +50,14 @@ static char *put_printable(char *to, const unsigned char *bytes, size_t size, in
 }
 
 /* One byte more; `to` has room for what was begun and for it, escaped. Returns the end. */
-static char *take_byte(char *to, unsigned char byte)
+static char *escape_byte(char *to, unsigned char byte)
 {
     begun[begun_size++] = byte;
     if (!is_begun(begun, begun_size)) { /* what was begun is no character; the byte may begin one */
         size_t before = begun_size - 1;
         to = put_printable(to, begun, before ? before : 1, 1);
         begun_size = 0;
-        return before ? take_byte(to, byte) : to;
+        return before ? escape_byte(to, byte) : to;
     }
     if (begun_size < sequence_bytes(begun[0])) return to;
     to = put_printable(to, begun, begun_size, is_control(begun, begun_size));
@@ -84,7 +84,7 @@ static ssize_t write_printable(void *unused, const char *bytes, size_t size)
     (void)unused;
     for (size_t done = 0; done < size;) {
         char *to = room;
-        for (size_t i = 0; i < PIECE && done < size; i++) to = take_byte(to, (unsigned char)bytes[done++]);
+        for (size_t i = 0; i < PIECE && done < size; i++) to = escape_byte(to, (unsigned char)bytes[done++]);
         if (!write_all_bytes(room, (size_t)(to - room))) return 0;
     }
     return (ssize_t)size;

@@ -19,8 +19,8 @@ static psld_status as_pixels(const sampling_job *job, const psld_array *x, psld_
 }
 
 /* Copies picture `from_index` of one array of pixels to picture `to_index` of another. */
-static void put_strip_image(const sampling_job *job, const psld_array *from, size_t from_index, psld_array *to,
-                            size_t to_index)
+static void copy_strip_image(const sampling_job *job, const psld_array *from, size_t from_index, psld_array *to,
+                             size_t to_index)
 {
     memcpy((unsigned char *)to->data + to_index * job->dim, (const unsigned char *)from->data + from_index * job->dim,
            job->dim);
@@ -32,9 +32,10 @@ static psld_status make_strips(const sampling_job *job, psld_array *const parts[
     size_t columns = lead + each, shape[4] = {images * columns, job->shape[0], job->shape[1], job->shape[2]};
     psld_status status = psld_array_create(PSLD_U8, 4, shape, strips);
     for (size_t i = 0; status == PSLD_OK && i < images; i++) {
-        if (parts[0]) put_strip_image(job, parts[0], i, *strips, i * columns);
-        put_strip_image(job, parts[1], i, *strips, i * columns + lead - 1);
-        for (size_t s = 0; s < each; s++) put_strip_image(job, parts[2], i * each + s, *strips, i * columns + lead + s);
+        if (parts[0]) copy_strip_image(job, parts[0], i, *strips, i * columns);
+        copy_strip_image(job, parts[1], i, *strips, i * columns + lead - 1);
+        for (size_t s = 0; s < each; s++)
+            copy_strip_image(job, parts[2], i * each + s, *strips, i * columns + lead + s);
     }
     return status;
 }

@@ -116,7 +116,7 @@ static const char *name_at(int i)
 }
 
 /* A value as text: nothing where a row has none. */
-static void put_value(const json_t *value, int digits, char *text, size_t size)
+static void format_value(const json_t *value, int digits, char *text, size_t size)
 {
     text[0] = 0;
     if (json_is_string(value)) snprintf(text, size, "%s", json_string_value(value));
@@ -124,20 +124,20 @@ static void put_value(const json_t *value, int digits, char *text, size_t size)
     if (json_is_real(value)) snprintf(text, size, "%.*g", digits, json_real_value(value));
 }
 
-static void put_quoted(FILE *file, const char *text)
+static void write_quoted(FILE *file, const char *text)
 {
     fputc('"', file);
     for (; *text; text++) fprintf(file, "%s%c", *text == '"' ? "\"" : "", *text);
     fputc('"', file);
 }
 
-static void put_cell(FILE *file, const char *text, int csv, size_t width, int first)
+static void write_cell(FILE *file, const char *text, int csv, size_t width, int first)
 {
     if (!first) fputs(csv ? "," : "  ", file);
     if (!csv)
         fprintf(file, "%-*s", (int)width, text);
     else if (strpbrk(text, ",\" \n"))
-        put_quoted(file, text);
+        write_quoted(file, text);
     else
         fputs(text, file);
 }
@@ -149,7 +149,7 @@ static size_t column_width(const json_t *rows, const char *name, int digits)
     char text[512];
     json_array_foreach(rows, index, row)
     {
-        put_value(json_object_get(row, name), digits, text, sizeof text);
+        format_value(json_object_get(row, name), digits, text, sizeof text);
         if (strlen(text) > width) width = strlen(text);
     }
     return width > 0 && width < strlen(name) ? strlen(name) : width;
@@ -169,8 +169,8 @@ static void write_table(FILE *file, const json_t *rows, int csv)
             if (i == 0)
                 snprintf(text, sizeof text, "%s", name_at(c));
             else
-                put_value(json_object_get(json_array_get(rows, i - 1), name_at(c)), digits, text, sizeof text);
-            put_cell(file, text, csv, width[c], first);
+                format_value(json_object_get(json_array_get(rows, i - 1), name_at(c)), digits, text, sizeof text);
+            write_cell(file, text, csv, width[c], first);
             first = 0;
         }
         fputc('\n', file);

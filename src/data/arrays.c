@@ -35,7 +35,7 @@ static void free_owner(owner *o)
 }
 
 /* Where the elements of an array begin in what owns them. */
-static size_t place_of(const psld_array *a, const owner *o)
+static size_t array_offset(const psld_array *a, const owner *o)
 {
     return (size_t)((const unsigned char *)a->data - o->map.bytes);
 }
@@ -89,7 +89,7 @@ static psld_status open_numbers(const psld_array *a, owner *o, psld_items **item
 {
     numbers *set = psld_items_create(&number_ops, sizeof *set);
     if (!set) return PSLD_NO_MEMORY;
-    set->first = place_of(a, o);
+    set->first = array_offset(a, o);
     set->type = a->type;
     set->dim = 1;
     set->items.count = a->shape[0];
@@ -126,7 +126,7 @@ static psld_status open_images(const psld_array *a, const char *path, owner *o, 
                          "channels] or [n, channels, height, width] with 1 or 3 channels",
                          path, a->rank);
     const psld_raw_part part = {
-        .bytes = o->map, .array = o->array, .first = place_of(a, o), .stride = a->count / s[0], .count = s[0]};
+        .bytes = o->map, .array = o->array, .first = array_offset(a, o), .stride = a->count / s[0], .count = s[0]};
     *items = &raw->items;
     PSLD_TRY(psld_raw_add(raw, &part));
     *o = (owner){0};

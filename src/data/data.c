@@ -52,7 +52,7 @@ static psld_status sample_sizes(const psld_data *data, psld_image seen[SIZES_SEE
     uint64_t stride = (items->count + SIZES_SEEN - 1) / SIZES_SEEN, step = stride;
     *count = 0;
     for (uint64_t i = 0; i < items->count; i += step) {
-        psld_status status = items->ops->look(items, i, &seen[*count]);
+        psld_status status = items->ops->image_size(items, i, &seen[*count]);
         if (status != PSLD_OK && !psld_data_status_is_broken(status)) return status;
         if (status != PSLD_OK && !*why) snprintf(why, sizeof why, "%s", psld_error_text());
         *count += status == PSLD_OK;

@@ -37,7 +37,7 @@ static psld_status read_image(const psld_items *items, uint64_t index, psld_imag
     return decode(items, index, 0, image);
 }
 
-static psld_status look_at_image(const psld_items *items, uint64_t index, psld_image *image)
+static psld_status read_image_size(const psld_items *items, uint64_t index, psld_image *image)
 {
     return decode(items, index, 1, image);
 }
@@ -63,7 +63,7 @@ static void free_images(psld_items *items)
 }
 
 static const psld_items_ops image_ops = {
-    .image = read_image, .look = look_at_image, .label = get_label, .name = get_name, .free = free_images};
+    .image = read_image, .image_size = read_image_size, .label = get_label, .name = get_name, .free = free_images};
 
 /* ---- Classes ----------------------------------------------------------------------------------------------------- */
 

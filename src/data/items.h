@@ -13,7 +13,7 @@ typedef struct psld_items_ops {
     /* Images: item `index` as it is; released by the caller. NULL for numbers. */
     psld_status (*image)(const psld_items *items, uint64_t index, psld_image *image);
     /* Images: the sizes alone; pixels stay NULL. */
-    psld_status (*look)(const psld_items *items, uint64_t index, psld_image *image);
+    psld_status (*image_size)(const psld_items *items, uint64_t index, psld_image *image);
     /* Numbers: item `index` into x [shape]. NULL for images. */
     psld_status (*numbers)(const psld_items *items, uint64_t index, float *x);
     /* -1 where there is none. */

@@ -68,7 +68,7 @@ static int next_sample(psld_loader *feed, uint64_t *sample)
     return go_on;
 }
 
-static void *prepare(void *context)
+static void *decode_ahead(void *context)
 {
     psld_loader *feed = context;
     uint64_t sample = 0;
@@ -81,7 +81,7 @@ static void *prepare(void *context)
 }
 
 /* What to do while the samples first ... first + n - 1 are used. */
-static void make_plan(psld_loader *feed, uint64_t first, size_t n)
+static void plan_batch(psld_loader *feed, uint64_t first, size_t n)
 {
     plan *p = &feed->plan;
     if (feed->thread_count == 0) return;
@@ -115,7 +115,7 @@ psld_status psld_loader_create(psld_data *data, const psld_loader_options *optio
     if (!psld_data_is_costly(data) || options->ahead == 0) threads = 0;
     /* A thread that cannot be made is done without. */
     while (f->thread_count < threads && f->thread_count < MAX_FEED_THREADS &&
-           pthread_create(&f->threads[f->thread_count], NULL, prepare, f) == 0)
+           pthread_create(&f->threads[f->thread_count], NULL, decode_ahead, f) == 0)
         f->thread_count++;
     *feed = f;
     return PSLD_OK;
@@ -180,7 +180,7 @@ psld_status psld_loader_read(psld_loader *feed, uint64_t first, size_t n, float 
         feed->index[i] = psld_loader_item(feed, first + i, &flip);
         feed->flips[i] = (uint8_t)flip;
     }
-    make_plan(feed, first, n);
+    plan_batch(feed, first, n);
     PSLD_TRY(psld_data_fetch(feed->data, n, feed->index, feed->flips, x, label));
     return feed->augments ? augment_all(feed, first, n, x) : PSLD_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-static psld_status look(const psld_items *items, uint64_t index, psld_image *image)
+static psld_status raw_image_size(const psld_items *items, uint64_t index, psld_image *image)
 {
     const psld_raw *raw = (const psld_raw *)items;
     (void)index;
@@ -25,7 +25,7 @@ static psld_status get_image(const psld_items *items, uint64_t index, psld_image
     const psld_raw *raw = (const psld_raw *)items;
     size_t plane = raw->width * raw->height, channels = (size_t)raw->channels, size = plane * channels;
     int apart = raw->planar && channels > 1;
-    look(items, index, image);
+    raw_image_size(items, index, image);
     uint8_t *to = image->pixels = psld_alloc(size, apart ? 2 : 1);
     if (!to) return PSLD_NO_MEMORY;
     uint8_t *from = apart ? to + size : to; /* planes lie behind the pixels that are made of them */
@@ -55,7 +55,8 @@ static void free_raw(psld_items *items)
     psld_release(raw);
 }
 
-static const psld_items_ops raw_ops = {.image = get_image, .look = look, .label = get_label, .free = free_raw};
+static const psld_items_ops raw_ops = {
+    .image = get_image, .image_size = raw_image_size, .label = get_label, .free = free_raw};
 
 psld_status psld_raw_create(size_t width, size_t height, int channels, int planar, psld_raw **raw)
 {

@@ -40,7 +40,7 @@ static psld_status with_config(const psld_model *model, const char *part, const 
     return PSLD_OK;
 }
 
-static void take_steps(const psld_node *node, void *user)
+static void read_steps(const psld_node *node, void *user)
 {
     int64_t steps;
     if (psld_node_integer(node, 1, INT64_MAX, &steps) == PSLD_OK) *(uint64_t *)user = (uint64_t)steps;
@@ -50,7 +50,7 @@ psld_status psld_model_trained(const psld_model *model, uint64_t *steps, uint64_
 {
     *steps = model->steps;
     *planned = 0;
-    return with_config(model, "train", "steps", take_steps, planned);
+    return with_config(model, "train", "steps", read_steps, planned);
 }
 
 /* ---- Names of classes -------------------------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ typedef struct class_name {
     size_t size;
 } class_name;
 
-static void take_name(const psld_node *node, void *user)
+static void read_class_name(const psld_node *node, void *user)
 {
     const class_name *c = user;
     const char *text;
@@ -75,5 +75,5 @@ psld_status psld_model_class(const psld_model *model, size_t index, char *name, 
     size_t classes = model->classifier ? psld_classifier_classes(model->classifier) : 0;
     if (index >= classes) return psld_fail(PSLD_BAD_ARGUMENT, "class %zu: the model has %zu classes", index, classes);
     snprintf(name, size, "%zu", index);
-    return with_config(model, "data", "classes", take_name, &c);
+    return with_config(model, "data", "classes", read_class_name, &c);
 }

@@ -147,7 +147,7 @@ static psld_status give(const psld_model *model, score_call *c, size_t n)
 }
 
 /* ... and its output to eps. */
-static void take(const psld_model *model, score_call *c, size_t n)
+static void set_score_outputs(const psld_model *model, score_call *c, size_t n)
 {
     if (psld_model_predicts_data(model)) {
         psld_parallel(n, 4096 / c->dim + 1, interpret_range, c);
@@ -187,7 +187,7 @@ psld_status psld_model_differentiate(void *user, const psld_states *states, cons
         data.grad_z = rows->grad_z;
     }
     PSLD_TRY(psld_runner_run(model->runners[gradient], n, &data));
-    take(model, &call, n);
+    set_score_outputs(model, &call, n);
     return PSLD_OK;
 }
 
@@ -238,8 +238,8 @@ psld_status psld_model_classify(void *user, const psld_states *states, const int
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
 /* Checks that an array holds `width` numbers for each of its n samples, and makes it one of `type`. */
-static psld_status take_array(const char *name, const psld_array *array, size_t n, size_t width, psld_type type,
-                              psld_array **converted)
+static psld_status check_argument_array(const char *name, const psld_array *array, size_t n, size_t width,
+                                        psld_type type, psld_array **converted)
 {
     if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: is needed here", name);
     if (array->count != n * width)
@@ -266,7 +266,7 @@ static psld_status check_labels(const psld_array *label, size_t classes)
 static psld_status evaluate_classifier(psld_model *model, const psld_array *label, int gradient, evaluation *e)
 {
     size_t shape[2] = {e->n, (size_t)model->network->config.out_ch};
-    if (gradient) PSLD_TRY(take_array("label", label, e->n, 1, PSLD_F32, &e->given));
+    if (gradient) PSLD_TRY(check_argument_array("label", label, e->n, 1, PSLD_F32, &e->given));
     if (gradient) PSLD_TRY(check_labels(e->given, shape[1]));
     PSLD_TRY(psld_array_create(PSLD_F32, 2, shape, &e->out));
     PSLD_TRY(psld_model_prepare(model, gradient, e->n));
@@ -282,7 +282,7 @@ static psld_status evaluate_score(psld_model *model, const psld_array *grad_out,
 {
     size_t size = psld_model_size(model), predicted = (size_t)model->learned->predicted;
     size_t shape[4] = {e->n, predicted * model->shape[0], model->shape[1], model->shape[2]};
-    if (gradient) PSLD_TRY(take_array("grad_out", grad_out, e->n, predicted * size, PSLD_F64, &e->given));
+    if (gradient) PSLD_TRY(check_argument_array("grad_out", grad_out, e->n, predicted * size, PSLD_F64, &e->given));
     PSLD_TRY(psld_array_create(PSLD_F64, model->rank + 1, shape, &e->out));
     return psld_model_differentiate(model, &PSLD_STATES(e->n, size, e->z->data, e->t->data),
                                     gradient ? e->given->data : NULL, e->out->data, gradient ? e->grad_z->data : NULL);
@@ -298,8 +298,8 @@ static psld_status evaluate(psld_model *model, const psld_array *z, const psld_a
                                  : psld_model_size(model) * (size_t)model->learned->spec.k;
     e->n = z->rank ? z->shape[0] : 0;
     if (e->n == 0) return psld_fail(PSLD_BAD_ARGUMENT, "z: expected at least one sample");
-    PSLD_TRY(take_array("z", z, e->n, width, type, &e->z));
-    PSLD_TRY(take_array("t", t, e->n, 1, type, &e->t));
+    PSLD_TRY(check_argument_array("z", z, e->n, width, type, &e->z));
+    PSLD_TRY(check_argument_array("t", t, e->n, 1, type, &e->t));
     if (gradient) PSLD_TRY(psld_array_create(type, z->rank, z->shape, &e->grad_z));
     return is_classifier ? evaluate_classifier(model, label, gradient, e)
                          : evaluate_score(model, grad_out, gradient, e);

@@ -36,7 +36,7 @@ static int report_whole(void *user, uint64_t done, uint64_t total)
     return d->asked.progress(d->asked.progress_user, d->before * each + done, d->count * each);
 }
 
-static psld_status take_start(drawing *d, const psld_array *start)
+static psld_status read_start(drawing *d, const psld_array *start)
 {
     size_t width = d->k * d->dim;
     if (start->rank < 1 || start->shape[0] != d->count || start->count != d->count * width)
@@ -53,14 +53,14 @@ static psld_status create_samples(const psld_model *model, size_t count, size_t 
     return psld_array_create(PSLD_F32, model->rank + 1, shape, x);
 }
 
-static psld_status prepare(drawing *d, const psld_array *start, int state)
+static psld_status prepare_drawing(drawing *d, const psld_array *start, int state)
 {
     d->dim = psld_model_size(d->model);
     d->k = (size_t)d->model->recipe->spec.k;
     PSLD_FILL_ZERO(d->options.batch, (int)psld_model_batch(d->model));
     d->batch = psld_batch_size(d->count, (size_t)d->options.batch, (size_t)d->options.ode_group);
     if (d->asked.progress) d->options.progress = report_whole, d->options.progress_user = d;
-    if (start) PSLD_TRY(take_start(d, start));
+    if (start) PSLD_TRY(read_start(d, start));
     PSLD_TRY(create_samples(d->model, d->batch, state ? d->k : 1, &d->piece));
     d->states = psld_alloc(d->batch, d->k * d->dim * sizeof(double));
     return d->states ? PSLD_OK : PSLD_NO_MEMORY;
@@ -96,7 +96,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
     if (!take) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
     if (!start) psld_sample_warn(model->recipe);
-    psld_status status = prepare(&d, start, state);
+    psld_status status = prepare_drawing(&d, start, state);
     while (status == PSLD_OK && d.before < count) {
         status = draw_batch(&d);
         if (status == PSLD_OK) status = hand_over(&d, take, user);

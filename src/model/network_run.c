@@ -32,7 +32,7 @@ static psld_id add_objective(psld_runner *r)
     return entropy;
 }
 
-static psld_status make_plan(psld_runner *r, const psld_runner_options *options)
+static psld_status plan_runner(psld_runner *r, const psld_runner_options *options)
 {
     psld_network_plan_options how = {
         .backend = options->backend, .batch = options->batch, .store = options->store, .want = r->want};
@@ -42,7 +42,7 @@ static psld_status make_plan(psld_runner *r, const psld_runner_options *options)
     return psld_network_plan_finish(&r->network_plan, &how);
 }
 
-static psld_status make_memory(psld_runner *r, int poison)
+static psld_status allocate_runner(psld_runner *r, int poison)
 {
     void *weights = r->network->weights;
     if (r->network_plan.plan->backend->type == PSLD_F64) {
@@ -66,8 +66,8 @@ psld_status psld_runner_open(const psld_network *network, const psld_runner_opti
     r->network = network;
     r->want = options->want;
     r->seed = r->label = PSLD_NONE;
-    psld_status status = make_plan(r, options);
-    if (status == PSLD_OK) status = make_memory(r, options->poison);
+    psld_status status = plan_runner(r, options);
+    if (status == PSLD_OK) status = allocate_runner(r, options->poison);
     if (status != PSLD_OK) {
         psld_runner_free(r);
         return status;
@@ -86,7 +86,7 @@ void psld_runner_free(psld_runner *runner)
     psld_release(runner);
 }
 
-static const void *row_of(const void *array, psld_type type, size_t row, psld_shape s)
+static const void *sample_of(const void *array, psld_type type, size_t row, psld_shape s)
 {
     size_t element = type == PSLD_F64 ? sizeof(double) : sizeof(float);
     return (const char *)array + row * psld_shape_count(s) * element;
@@ -101,10 +101,10 @@ static void *result_row(void *array, psld_type type, size_t row, psld_shape s)
 static void give(psld_runner *r, psld_id id, size_t first, int n, psld_type type, const void *array)
 {
     if (id != PSLD_NONE && array)
-        psld_exec_set(r->exec, id, n, type, row_of(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
+        psld_exec_set(r->exec, id, n, type, sample_of(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
 }
 
-static void take(psld_runner *r, psld_id id, size_t first, int n, psld_type type, void *array)
+static void read_output(psld_runner *r, psld_id id, size_t first, int n, psld_type type, void *array)
 {
     if (id != PSLD_NONE && array)
         psld_exec_get(r->exec, id, n, type,
@@ -145,8 +145,8 @@ psld_status psld_runner_run(psld_runner *r, size_t n, const psld_runner_data *da
         give(r, r->label, first, count, data->type, data->label);
         if (r->label == PSLD_NONE) give(r, r->seed, first, count, data->type, data->grad_out);
         psld_exec_run(r->exec, count, &run);
-        take(r, r->network_plan.out, first, count, data->type, data->out);
-        take(r, r->network_plan.grad_z, first, count, data->type, data->grad_z);
+        read_output(r, r->network_plan.out, first, count, data->type, data->out);
+        read_output(r, r->network_plan.grad_z, first, count, data->type, data->grad_z);
     }
     return PSLD_OK;
 }

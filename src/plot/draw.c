@@ -27,7 +27,7 @@ static void set_font(cairo_t *cr, double size, int bold)
 }
 
 /* Copies bytes up to `end`, as many as fit without splitting a character; returns their number. */
-static size_t copy_characters(const char *text, const char *end, char *piece, size_t room)
+static size_t copy_drawable_part(const char *text, const char *end, char *piece, size_t room)
 {
     size_t n = (size_t)(end - text);
     if (n > room - 1)
@@ -46,7 +46,7 @@ static const char *part_end(const char *text, int script)
     return s;
 }
 
-static double show_text_part(cairo_t *cr, const char *piece, int show)
+static double draw_text_part(cairo_t *cr, const char *piece, int show)
 {
     cairo_text_extents_t extents;
     cairo_text_extents(cr, piece, &extents);
@@ -66,13 +66,13 @@ static double show_text(cairo_t *cr, const char *text, double size, int bold, in
         set_font(cr, script ? 0.72 * size : size, bold);
         if (show) cairo_rel_move_to(cr, 0, shift);
         if (script && *text == '-') { /* an exponent: a minus sign is longer than a hyphen */
-            advance += show_text_part(cr, "\xe2\x88\x92", show);
+            advance += draw_text_part(cr, "\xe2\x88\x92", show);
             text++;
         }
         while (text < end) {
             char piece[256];
-            text += copy_characters(text, end, piece, sizeof piece);
-            advance += show_text_part(cr, piece, show);
+            text += copy_drawable_part(text, end, piece, sizeof piece);
+            advance += draw_text_part(cr, piece, show);
         }
         if (show) cairo_rel_move_to(cr, 0, -shift);
         if (script) text++;

@@ -132,7 +132,7 @@ static psld_status add_moments(const recipe_page *page)
 
     panel = psld_figure_panel(page->figure, 0, 3);
     const double ends[2] = {0, 1}, limit[2] = {PSLD_DISTANCE_LIMIT, PSLD_DISTANCE_LIMIT};
-    psld_panel_frame(panel, "distance from stationarity (dotted: enough)", "t", "nats a coordinate", PSLD_LOG_Y);
+    psld_panel_frame(panel, "distance from stationarity (dotted: enough)", "t", "nats per coordinate", PSLD_LOG_Y);
     psld_panel_curve(panel, 2, ends, limit, 6, PSLD_DOTTED, NULL);
     PSLD_TRY(add_curves(page, panel, page->linear, recipe_distance, 0, 0, 0));
 

@@ -52,7 +52,7 @@ typedef struct names {
 } names;
 
 /* Writes the new name of the object whose old one is at s; returns where that ends. */
-static const char *put_name(const char *s, const char *end, names *known, psld_bytes *out)
+static const char *copy_svg_name(const char *s, const char *end, names *known, psld_bytes *out)
 {
     name found = {s, 0};
     while (s < end && is_name(*s)) s++;
@@ -76,7 +76,7 @@ static const char *put_name(const char *s, const char *end, names *known, psld_b
 }
 
 /* Writes the data of a path up to its closing quote with fewer decimals; returns where that is. */
-static const char *put_path(const char *s, const char *end, psld_bytes *out)
+static const char *copy_svg_path(const char *s, const char *end, psld_bytes *out)
 {
     const char *copied = s;
     while (s < end && *s != '"') {
@@ -105,7 +105,7 @@ psld_status psld_svg_tidy(const psld_bytes *svg, psld_bytes *out)
             !is_preceded_by(begin, s, "url(#"))
             continue;
         psld_bytes_put(out, copied, (size_t)(s - copied));
-        copied = s = path ? put_path(s, end, out) : put_name(s, end, &known, out);
+        copied = s = path ? copy_svg_path(s, end, out) : copy_svg_name(s, end, &known, out);
     }
     psld_bytes_put(out, copied, (size_t)(end - copied));
     psld_release(known.list);

@@ -133,11 +133,11 @@ void psld_sample_warn(const psld_recipe *recipe)
 {
     double distance;
     if (psld_recipe_distance(recipe, 1, &distance) != PSLD_OK || distance <= PSLD_DISTANCE_LIMIT) return;
-    psld_log(
-        PSLD_LOG_WARNING,
-        "recipe %s is still %.2g nats a coordinate from stationary at t = 1, where sampling starts as if it were not: "
-        "raise beta",
-        recipe->spec.name, distance);
+    psld_log(PSLD_LOG_WARNING,
+             "recipe %s is still %.2g nats per coordinate from stationary at t = 1, where sampling starts as if it "
+             "were not: "
+             "raise beta",
+             recipe->spec.name, distance);
 }
 
 /* Whether this source can be evaluated with these options, which are complete. */

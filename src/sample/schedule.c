@@ -12,7 +12,7 @@ void psld_schedule_release(psld_schedule *schedule)
     psld_release(schedule->correctors);
 }
 
-/* How many steps a budget buys. A sampler of two evaluations a step may end with a step of one. */
+/* How many steps a budget buys. A sampler of two evaluations per step may end with a step of one. */
 static psld_status count_steps(const psld_sample_options *options, psld_schedule *schedule)
 {
     int budget = options->nfe - (options->denoise != 0),

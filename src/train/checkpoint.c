@@ -150,8 +150,8 @@ static psld_status copy_tensor(const psld_tensors *tensors, const char *name, co
     return PSLD_OK;
 }
 
-static psld_status take_all(const psld_network *network, const char *before, const char *prefix,
-                            const psld_tensors *tensors, const char *path, float *numbers)
+static psld_status load_tensors(const psld_network *network, const char *before, const char *prefix,
+                                const psld_tensors *tensors, const char *path, float *numbers)
 {
     for (size_t i = 0; numbers && i < network->graph->parameter_count; i++) {
         char name[2 * PSLD_PARAMETER_NAME];
@@ -161,7 +161,7 @@ static psld_status take_all(const psld_network *network, const char *before, con
     return PSLD_OK;
 }
 
-static psld_status take_sums(psld_snapshot *s, const psld_tensors *tensors, const char *path)
+static psld_status load_loss_sums(psld_snapshot *s, const psld_tensors *tensors, const char *path)
 {
     const psld_tensor *t = psld_tensors_find(tensors, SUMS);
     if (!t || t->type != PSLD_ELEMENT_F64 || t->count != s->sum_count)
@@ -170,26 +170,26 @@ static psld_status take_sums(psld_snapshot *s, const psld_tensors *tensors, cons
     return PSLD_OK;
 }
 
-static void take_items(psld_snapshot *s, const psld_tensors *tensors)
+static void load_items(psld_snapshot *s, const psld_tensors *tensors)
 {
     const char *text = psld_tensors_note(tensors, PSLD_CHECKPOINT_ITEMS);
     int64_t number;
     s->items = text && psld_text_integer(text, &number) && number > 0 ? (uint64_t)number : 0;
 }
 
-static psld_status take_state(psld_snapshot *s, const psld_tensors *tensors, const char *path)
+static psld_status load_snapshot(psld_snapshot *s, const psld_tensors *tensors, const char *path)
 {
     PSLD_TRY(check_config(s, tensors, path));
-    PSLD_TRY(take_all(s->network, "", s->prefix, tensors, path, s->network->weights));
-    PSLD_TRY(take_all(s->network, "ema_", s->prefix, tensors, path, s->state.average));
+    PSLD_TRY(load_tensors(s->network, "", s->prefix, tensors, path, s->network->weights));
+    PSLD_TRY(load_tensors(s->network, "ema_", s->prefix, tensors, path, s->state.average));
     for (size_t i = 0; i < PSLD_MAX_AVERAGES && s->state.more[i]; i++) {
         char before[AVERAGE_NAME];
-        PSLD_TRY(take_all(s->network, name_average(i, before), s->prefix, tensors, path, s->state.more[i]));
+        PSLD_TRY(load_tensors(s->network, name_average(i, before), s->prefix, tensors, path, s->state.more[i]));
     }
-    PSLD_TRY(take_all(s->network, "adam_m.", "", tensors, path, s->state.m));
-    PSLD_TRY(take_all(s->network, "adam_v.", "", tensors, path, s->state.v));
-    PSLD_TRY(take_sums(s, tensors, path));
-    take_items(s, tensors);
+    PSLD_TRY(load_tensors(s->network, "adam_m.", "", tensors, path, s->state.m));
+    PSLD_TRY(load_tensors(s->network, "adam_v.", "", tensors, path, s->state.v));
+    PSLD_TRY(load_loss_sums(s, tensors, path));
+    load_items(s, tensors);
     return PSLD_OK;
 }
 
@@ -201,7 +201,7 @@ static psld_status load_one(psld_snapshot *s, const char *path, int *damaged)
     *damaged = status == PSLD_BAD_INPUT;
     if (status != PSLD_OK) return status;
     status = check_notes(tensors, path, &step, damaged);
-    if (status == PSLD_OK) status = take_state(s, tensors, path);
+    if (status == PSLD_OK) status = load_snapshot(s, tensors, path);
     if (status == PSLD_OK) *s->state.steps = step;
     psld_tensors_free(tensors);
     return status;
@@ -209,7 +209,7 @@ static psld_status load_one(psld_snapshot *s, const char *path, int *damaged)
 
 /* Under another name a damaged checkpoint is none: it does not count among those that are kept, and is still there for
  * who wants to look at it. */
-static psld_status set_aside(const char *folder, long step)
+static psld_status rename_checkpoint_aside(const char *folder, long step)
 {
     static const char ending[] = ".damaged";
     char path[PSLD_CHECKPOINT_PATH], aside[PSLD_CHECKPOINT_PATH + sizeof ending];
@@ -234,7 +234,8 @@ psld_status psld_checkpoint_load(psld_snapshot *snapshot, const char *folder, in
         psld_log(PSLD_LOG_WARNING, "%s; set aside, going back to the checkpoint before it", psld_error_text());
         status = PSLD_OK;
     }
-    for (size_t j = 0; *found && status == PSLD_OK && j + 1 < i; j++) status = set_aside(folder, steps[j]);
+    for (size_t j = 0; *found && status == PSLD_OK && j + 1 < i; j++)
+        status = rename_checkpoint_aside(folder, steps[j]);
     psld_release(steps);
     return status;
 }

@@ -70,18 +70,18 @@ static const key_value for_classifiers[] = {
 
 /* Networks for images, each dearer than the one before. `places` bounds the side of the first level: larger images are
  * cut into patches. A network is taken when it will see `samples` at least. */
-typedef struct network_row {
+typedef struct network_candidate {
     size_t places;
     const char *nf, *blocks, *batch, *lr;
     double samples;
-} network_row;
+} network_candidate;
 
-static const network_row score_networks[] = {
+static const network_candidate score_networks[] = {
     {32, "16", "1", "32", "2e-3", 0},     {32, "32", "1", "32", "1e-3", 2e5}, {32, "64", "1", "32", "5e-4", 6e5},
     {32, "64", "2", "32", "5e-4", 1.5e6}, {64, "64", "2", "32", "5e-4", 3e6}, {64, "128", "2", "64", "2e-4", 6e6},
 };
 
-static const network_row classifiers[] = {
+static const network_candidate classifiers[] = {
     {32, "16", "1", "64", "1e-3", 0},
     {32, "32", "1", "64", "1e-3", 5e5},
     {32, "64", "2", "64", "5e-4", 1.5e6},
@@ -96,13 +96,13 @@ enum { MAX_PASSES = 1000 };
 /* The share of the time that steps get; pictures, measurements and checkpoints take the rest. */
 #define SHARE_OF_STEPS 0.93
 
-static psld_status put_all(psld_yaml *yaml, const key_value *rows)
+static psld_status choose_keys(psld_yaml *yaml, const key_value *rows)
 {
     for (; rows->key; rows++) PSLD_TRY(psld_settings_default(yaml, rows->key, rows->value));
     return PSLD_OK;
 }
 
-static psld_status put_whole(psld_yaml *yaml, const char *key, double number)
+static psld_status choose_number(psld_yaml *yaml, const char *key, double number)
 {
     char text[32];
     snprintf(text, sizeof text, "%.0f", number);
@@ -146,7 +146,7 @@ static psld_status measure_model(psld_model *model, const psld_choice *choice, n
 }
 
 /* Times steps of the network that a document describes; the document gets the defaults of all keys. */
-static psld_status measure(psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
+static psld_status measure_network_cost(psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
 {
     psld_settings settings;
     psld_model *model;
@@ -175,11 +175,11 @@ static psld_status copy_document(const psld_yaml *yaml, psld_yaml **copy)
 }
 
 /* Measures a copy, so that the document keeps what was said alone. */
-static psld_status measure_as_is(const psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
+static psld_status measure_copy(const psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
 {
     psld_yaml *copy;
     PSLD_TRY(copy_document(yaml, &copy));
-    psld_status status = measure(copy, choice, cost);
+    psld_status status = measure_network_cost(copy, choice, cost);
     psld_yaml_free(copy);
     return status;
 }
@@ -212,22 +212,23 @@ static void explain_steps(psld_choice *choice, const network_cost *cost, double 
 
 /* How often something is done in a run of so many samples, if each time costs as much as training on `each` of them:
  * as often as 3 % of the time allow. */
-static double how_often(double samples, double each, double fewest, double most)
+static double repetitions_for(double samples, double each, double fewest, double most)
 {
     return fmin(fmax(floor(0.03 * samples / each), fewest), most);
 }
 
 /* What happens now and then is spread over the steps. An evaluation costs a third of what a sample costs in training; a
  * measurement makes one of each of 64 samples in ten bins, with averaged and with raw weights. */
-static psld_status put_steps(psld_yaml *yaml, psld_choice *choice, const network_cost *cost)
+static psld_status choose_steps_and_intervals(psld_yaml *yaml, psld_choice *choice, const network_cost *cost)
 {
     enum { CHECKPOINTS = 20, MEASUREMENTS = 40, PICTURES = 10 };
     double steps = cost->steps > 0 ? cost->steps : steps_for(choice, cost), samples = steps * cost->batch;
     double measurement = 64 * 10 * 2 / 3.0, picture = cost->picture / 3;
-    PSLD_TRY(put_whole(yaml, "train.steps", steps));
-    PSLD_TRY(put_whole(yaml, "train.evaluate_every", ceil(steps / how_often(samples, measurement, 4, MEASUREMENTS))));
-    PSLD_TRY(put_whole(yaml, "train.sample_every", ceil(steps / how_often(samples, picture, 1, PICTURES))));
-    PSLD_TRY(put_whole(yaml, "train.checkpoint_every", ceil(steps / CHECKPOINTS)));
+    PSLD_TRY(choose_number(yaml, "train.steps", steps));
+    PSLD_TRY(choose_number(yaml, "train.evaluate_every",
+                           ceil(steps / repetitions_for(samples, measurement, 4, MEASUREMENTS))));
+    PSLD_TRY(choose_number(yaml, "train.sample_every", ceil(steps / repetitions_for(samples, picture, 1, PICTURES))));
+    PSLD_TRY(choose_number(yaml, "train.checkpoint_every", ceil(steps / CHECKPOINTS)));
     explain_steps(choice, cost, steps);
     return PSLD_OK;
 }
@@ -237,7 +238,7 @@ psld_status psld_choose_steps(psld_yaml *yaml, psld_choice *choice)
     network_cost cost;
     char assignment[64];
     choice->reasons[0] = 0;
-    PSLD_TRY(measure_as_is(yaml, choice, &cost));
+    PSLD_TRY(measure_copy(yaml, choice, &cost));
     cost.steps = 0;
     double steps = steps_for(choice, &cost);
     snprintf(assignment, sizeof assignment, "train.steps=%.0f", steps);
@@ -252,7 +253,7 @@ typedef struct image_layout {
     size_t patch, levels, size; /* `size` is that of images, which the levels can halve */
 } image_layout;
 
-static image_layout lay_out(size_t size, size_t places)
+static image_layout plan_image_layout(size_t size, size_t places)
 {
     image_layout l = {.patch = 1, .levels = 3};
     while (size / l.patch > places + places / 4) l.patch *= 2;
@@ -263,14 +264,14 @@ static image_layout lay_out(size_t size, size_t places)
     return l;
 }
 
-static psld_status put_network(psld_yaml *yaml, const psld_choice *choice, const network_row *row)
+static psld_status choose_network(psld_yaml *yaml, const psld_choice *choice, const network_candidate *row)
 {
     static const char *const widths[] = {"", "[1]", "[1, 2]", "[1, 2, 4]", "[1, 1, 2, 4]"};
     size_t height = choice->shape[1], width = choice->shape[2];
-    image_layout l = lay_out(height < width ? height : width, row->places);
+    image_layout l = plan_image_layout(height < width ? height : width, row->places);
     char text[32];
-    PSLD_TRY(put_whole(yaml, "data.size", (double)l.size));
-    if (l.patch > 1) PSLD_TRY(put_whole(yaml, "model.patch", (double)l.patch));
+    PSLD_TRY(choose_number(yaml, "data.size", (double)l.size));
+    if (l.patch > 1) PSLD_TRY(choose_number(yaml, "model.patch", (double)l.patch));
     snprintf(text, sizeof text, "[%zu]", l.size / l.patch >> (l.levels - 1));
     PSLD_TRY(psld_settings_default(yaml, "model.attn_resolutions", choice->classes ? "[]" : text));
     PSLD_TRY(psld_settings_default(yaml, "model.ch_mult", widths[l.levels]));
@@ -280,29 +281,29 @@ static psld_status put_network(psld_yaml *yaml, const psld_choice *choice, const
     return psld_settings_default(yaml, "train.lr", row->lr);
 }
 
-static psld_status measure_row(const psld_yaml *yaml, const psld_choice *choice, const network_row *row,
-                               network_cost *cost)
+static psld_status measure_candidate(const psld_yaml *yaml, const psld_choice *choice, const network_candidate *row,
+                                     network_cost *cost)
 {
     psld_yaml *copy;
     PSLD_TRY(copy_document(yaml, &copy));
-    psld_status status = put_network(copy, choice, row);
-    if (status == PSLD_OK) status = measure(copy, choice, cost);
+    psld_status status = choose_network(copy, choice, row);
+    if (status == PSLD_OK) status = measure_network_cost(copy, choice, cost);
     psld_yaml_free(copy);
     return status;
 }
 
 /* Up the ladder as long as the time lets networks see the samples that they need. */
-static psld_status climb(const psld_yaml *yaml, psld_choice *choice, const network_row *rows, size_t count,
-                         const network_row **best, network_cost *cost)
+static psld_status find_largest_network(const psld_yaml *yaml, psld_choice *choice, const network_candidate *rows,
+                                        size_t count, const network_candidate **best, network_cost *cost)
 {
     const psld_node *model = psld_node_get(psld_yaml_root(yaml), "model");
     int is_fixed = psld_node_get(model, "nf") != NULL;
     network_cost next;
     *best = rows;
-    PSLD_TRY(measure_row(yaml, choice, rows, cost));
+    PSLD_TRY(measure_candidate(yaml, choice, rows, cost));
     for (size_t i = 1; i < count && !is_fixed; i++) {
         if (samples_seen(choice, cost) < rows[i].samples) break; /* the one before sees too few already */
-        PSLD_TRY(measure_row(yaml, choice, &rows[i], &next));
+        PSLD_TRY(measure_candidate(yaml, choice, &rows[i], &next));
         double samples = samples_seen(choice, &next);
         if (samples < rows[i].samples) {
             add_reason(choice, "a larger one (model.nf %s, %.2fM parameters) would see %.3g samples, and needs %.3g\n",
@@ -317,24 +318,24 @@ static psld_status climb(const psld_yaml *yaml, psld_choice *choice, const netwo
 
 static psld_status choose_for_images(psld_yaml *yaml, psld_choice *choice)
 {
-    const network_row *rows = choice->classes ? classifiers : score_networks, *best;
+    const network_candidate *rows = choice->classes ? classifiers : score_networks, *best;
     size_t count = choice->classes ? sizeof classifiers / sizeof *rows : sizeof score_networks / sizeof *rows;
     network_cost cost;
     if (choice->shape[0] == 3) PSLD_TRY(psld_settings_default(yaml, "data.flip", "true"));
-    PSLD_TRY(put_all(yaml, choice->classes ? for_classifiers : for_images));
-    if (choice->classes) PSLD_TRY(put_whole(yaml, "model.n_cls", (double)choice->classes));
-    PSLD_TRY(climb(yaml, choice, rows, count, &best, &cost));
-    PSLD_TRY(put_network(yaml, choice, best));
-    return put_steps(yaml, choice, &cost);
+    PSLD_TRY(choose_keys(yaml, choice->classes ? for_classifiers : for_images));
+    if (choice->classes) PSLD_TRY(choose_number(yaml, "model.n_cls", (double)choice->classes));
+    PSLD_TRY(find_largest_network(yaml, choice, rows, count, &best, &cost));
+    PSLD_TRY(choose_network(yaml, choice, best));
+    return choose_steps_and_intervals(yaml, choice, &cost);
 }
 
 psld_status psld_choose(psld_yaml *yaml, psld_choice *choice)
 {
     choice->reasons[0] = 0;
-    PSLD_TRY(put_whole(yaml, "data.channels", (double)choice->shape[0]));
+    PSLD_TRY(choose_number(yaml, "data.channels", (double)choice->shape[0]));
     if (choice->rank == 3) return choose_for_images(yaml, choice);
     network_cost cost;
-    PSLD_TRY(put_all(yaml, for_vectors));
-    PSLD_TRY(measure_as_is(yaml, choice, &cost));
-    return put_steps(yaml, choice, &cost);
+    PSLD_TRY(choose_keys(yaml, for_vectors));
+    PSLD_TRY(measure_copy(yaml, choice, &cost));
+    return choose_steps_and_intervals(yaml, choice, &cost);
 }

@@ -20,7 +20,7 @@
 
 enum { LONGEST = 1024, LONGEST_PATH = 256 };
 
-typedef struct adoption {
+typedef struct conversion {
     const char *name;             /* of the file */
     const psld_node *root, *part; /* what has data, model and training */
     const char *section;          /* that it stands in: "diffusion", "clf", or "" */
@@ -30,14 +30,14 @@ typedef struct adoption {
     int no_average, afhq;
     char passed[LONGEST]; /* keys that mean nothing */
     size_t used;
-} adoption;
+} conversion;
 
 /* ---- Where things are -------------------------------------------------------------------------------------------- */
 
 static const char *const networks[] = {"score_fn", "clf_fn"};
 
 /* The part of the file that has the network, and the section that it stands in. */
-static const psld_node *find_part(const psld_node *root, int classifier, const char **section)
+static const psld_node *find_network_section(const psld_node *root, int classifier, const char **section)
 {
     static const char *const sections[] = {"diffusion", "clf", ""};
     for (int i = 0; i < 3; i++) {
@@ -51,7 +51,7 @@ static const psld_node *find_part(const psld_node *root, int classifier, const c
 int psld_published_matches(const psld_node *root)
 {
     const char *section;
-    return find_part(root, 0, &section) || find_part(root, 1, &section);
+    return find_network_section(root, 0, &section) || find_network_section(root, 1, &section);
 }
 
 const char *psld_published_override(const char *assignment)
@@ -72,7 +72,7 @@ static int is_given(const psld_node *node)
     return psld_node_text(node, &text) == PSLD_OK && *text && strcmp(text, OPEN) != 0 && !psld_text_same(text, "null");
 }
 
-static psld_status put(adoption *a, const char *key, const char *value)
+static psld_status set_our_key(conversion *a, const char *key, const char *value)
 {
     char assignment[LONGEST];
     if (snprintf(assignment, sizeof assignment, "%s=%s", key, value) >= (int)sizeof assignment)
@@ -81,7 +81,7 @@ static psld_status put(adoption *a, const char *key, const char *value)
 }
 
 /* The same value under a key of ours: a scalar, or a list of them. */
-static psld_status copy(adoption *a, const psld_node *node, const char *key)
+static psld_status copy_value(conversion *a, const psld_node *node, const char *key)
 {
     char value[LONGEST], *to = value;
     int list = psld_node_kind_of(node) == PSLD_NODE_LIST;
@@ -98,11 +98,11 @@ static psld_status copy(adoption *a, const psld_node *node, const char *key)
     }
     if (list) *to++ = ']';
     *to = 0;
-    return put(a, key, value);
+    return set_our_key(a, key, value);
 }
 
 /* Adds a key to those that mean nothing here. */
-static void pass_over(adoption *a, const char *path, const psld_node *node)
+static void note_ignored_key(conversion *a, const char *path, const psld_node *node)
 {
     const char *text = "";
     int open = node && psld_node_kind_of(node) == PSLD_NODE_SCALAR && psld_node_text(node, &text) == PSLD_OK &&
@@ -117,7 +117,7 @@ static void pass_over(adoption *a, const char *path, const psld_node *node)
 
 /* ---- Keys that are not copied ------------------------------------------------------------------------------------ */
 
-static psld_status must_be_true(adoption *a, const psld_node *node)
+static psld_status require_true(conversion *a, const psld_node *node)
 {
     int flag;
     (void)a;
@@ -125,14 +125,14 @@ static psld_status must_be_true(adoption *a, const psld_node *node)
     return flag ? PSLD_OK : psld_node_fail(node, "expected true: nothing else can be trained here");
 }
 
-static psld_status take_reduction(adoption *a, const psld_node *node)
+static psld_status convert_reduction(conversion *a, const psld_node *node)
 {
     int mean;
     PSLD_TRY(psld_node_flag(node, &mean));
-    return a->classifier ? PSLD_OK : put(a, "train.reduce", mean ? "mean" : "sum");
+    return a->classifier ? PSLD_OK : set_our_key(a, "train.reduce", mean ? "mean" : "sum");
 }
 
-static psld_status take_average(adoption *a, const psld_node *node)
+static psld_status convert_use_ema(conversion *a, const psld_node *node)
 {
     int flag;
     PSLD_TRY(psld_node_flag(node, &flag));
@@ -140,34 +140,34 @@ static psld_status take_average(adoption *a, const psld_node *node)
     return PSLD_OK;
 }
 
-static psld_status take_optimizer(adoption *a, const psld_node *node)
+static psld_status convert_optimizer(conversion *a, const psld_node *node)
 {
     const char *text;
     PSLD_TRY(psld_node_text(node, &text));
     if (psld_text_same(text, "adam") || psld_text_same(text, "adamw"))
-        return put(a, "train.optimizer", psld_text_same(text, "adam") ? "adam" : "adamw");
+        return set_our_key(a, "train.optimizer", psld_text_same(text, "adam") ? "adam" : "adamw");
     return psld_node_fail(node, "expected Adam or AdamW, found \"%s\"", text);
 }
 
-static psld_status take_epochs(adoption *a, const psld_node *node)
+static psld_status convert_epochs(conversion *a, const psld_node *node)
 {
     return psld_node_integer(node, 1, 1000000000, &a->epochs);
 }
 
 /* Their batch is that of one device. A list names devices, a number counts them. */
-static psld_status take_devices(adoption *a, const psld_node *node)
+static psld_status convert_devices(conversion *a, const psld_node *node)
 {
     a->devices = (int64_t)psld_node_size(node);
     if (psld_node_kind_of(node) == PSLD_NODE_SCALAR) PSLD_TRY(psld_node_integer(node, 0, 1000000, &a->devices));
     if (a->devices > 1) return PSLD_OK;
     char path[LONGEST_PATH];
     snprintf(path, sizeof path, "%s%straining.devices", a->section, *a->section ? "." : "");
-    pass_over(a, path, NULL);
+    note_ignored_key(a, path, NULL);
     return PSLD_OK;
 }
 
 /* The name says how their code read the data; only the order of AFHQv2's classes cannot be seen from the data. */
-static psld_status take_name(adoption *a, const psld_node *node)
+static psld_status convert_data_name(conversion *a, const psld_node *node)
 {
     const char *text;
     PSLD_TRY(psld_node_text(node, &text));
@@ -175,7 +175,7 @@ static psld_status take_name(adoption *a, const psld_node *node)
     return PSLD_OK;
 }
 
-static psld_status nothing(adoption *a, const psld_node *node)
+static psld_status ignore_key(conversion *a, const psld_node *node)
 {
     (void)a, (void)node;
     return PSLD_OK;
@@ -188,28 +188,28 @@ enum { BOTH, SCORE }; /* whether a key means something to classifiers, too */
 static const struct {
     const char *theirs, *ours;
     int whose;
-    psld_status (*take)(adoption *a, const psld_node *node); /* instead of ours */
-} table[] = {
+    psld_status (*take)(conversion *a, const psld_node *node); /* instead of ours */
+} conversions[] = {
     {"data.root", "data.path", BOTH, NULL},
     {"data.image_size", "data.size", BOTH, NULL},
     {"data.num_channels", "data.channels", BOTH, NULL},
     {"data.hflip", "data.flip", BOTH, NULL},
-    {"data.norm", NULL, BOTH, must_be_true},
-    {"data.name", NULL, BOTH, take_name},
+    {"data.norm", NULL, BOTH, require_true},
+    {"data.name", NULL, BOTH, convert_data_name},
     {"training.seed", "seed", BOTH, NULL},
-    {"training.continuous", NULL, BOTH, must_be_true},
+    {"training.continuous", NULL, BOTH, require_true},
     {"training.mode", "train.loss", SCORE, NULL},
     {"training.train_eps", "train.eps", BOTH, NULL},
     {"training.batch_size", "train.batch", BOTH, NULL},
-    {"training.epochs", NULL, BOTH, take_epochs},
-    {"training.devices", NULL, BOTH, take_devices},
-    {"training.use_ema", NULL, SCORE, take_average},
+    {"training.epochs", NULL, BOTH, convert_epochs},
+    {"training.devices", NULL, BOTH, convert_devices},
+    {"training.use_ema", NULL, SCORE, convert_use_ema},
     {"training.ema_decay", "train.ema", SCORE, NULL},
-    {"training.loss.name", NULL, BOTH, nothing}, /* follows from the network and the process */
+    {"training.loss.name", NULL, BOTH, ignore_key}, /* follows from the network and the process */
     {"training.loss.l_type", "train.norm", SCORE, NULL},
     {"training.loss.weighting", "train.weighting", SCORE, NULL},
-    {"training.loss.reduce_mean", NULL, BOTH, take_reduction},
-    {"training.optimizer.name", NULL, BOTH, take_optimizer},
+    {"training.loss.reduce_mean", NULL, BOTH, convert_reduction},
+    {"training.optimizer.name", NULL, BOTH, convert_optimizer},
     {"training.optimizer.lr", "train.lr", BOTH, NULL},
     {"training.optimizer.beta_1", "train.beta1", BOTH, NULL},
     {"training.optimizer.beta_2", "train.beta2", BOTH, NULL},
@@ -218,10 +218,10 @@ static const struct {
     {"training.optimizer.warmup", "train.warmup", BOTH, NULL},
     {"training.optimizer.grad_clip", "train.clip", BOTH, NULL},
 };
-enum { ROWS = sizeof table / sizeof *table };
+enum { CONVERSIONS = sizeof conversions / sizeof *conversions };
 
 /* What psld_process_read reads. */
-static int is_of_process(const char *key)
+static int is_process_key(const char *key)
 {
     static const char *const keys[] = {"name", "beta_min", "beta_max",    "gamma",
                                        "nu",   "kappa",    "decomp_mode", "numerical_eps"};
@@ -231,50 +231,51 @@ static int is_of_process(const char *key)
 }
 
 /* A key of the network: what ours takes goes there, but for the channels, which follow from process and data. */
-static psld_status take_network(adoption *a, const char *path, const char *key, const psld_node *node)
+static psld_status convert_network_key(conversion *a, const char *path, const char *key, const psld_node *node)
 {
     char ours[LONGEST_PATH];
     psld_network_kind kind = a->classifier ? PSLD_NET_CLASSIFIER : PSLD_NET_UNET;
     if (strcmp(key, "in_ch") == 0 || strcmp(key, "out_ch") == 0) return PSLD_OK;
     if (!psld_network_uses_key(kind, key) || !is_given(node)) {
-        if (!psld_network_uses_key(PSLD_NET_UNET, key) || !is_given(node)) pass_over(a, path, node);
+        if (!psld_network_uses_key(PSLD_NET_UNET, key) || !is_given(node)) note_ignored_key(a, path, node);
         return PSLD_OK;
     }
     snprintf(ours, sizeof ours, "model.%s", key);
-    return copy(a, node, ours);
+    return copy_value(a, node, ours);
 }
 
-static psld_status take_key(adoption *a, const char *path, const psld_node *node)
+static psld_status convert_key(conversion *a, const char *path, const psld_node *node)
 {
     const char *rest = *a->section ? path + strlen(a->section) + 1 : path, *key = strrchr(path, '.') + 1;
     if (strncmp(rest, "model.sde.", 10) == 0) {
-        if (!is_of_process(key)) pass_over(a, path, node);
+        if (!is_process_key(key)) note_ignored_key(a, path, node);
         return PSLD_OK;
     }
     if (strncmp(rest, "model.score_fn.", 15) == 0 || strncmp(rest, "model.clf_fn.", 13) == 0)
-        return take_network(a, path, key, node);
-    for (int i = 0; i < ROWS; i++) {
-        if (strcmp(table[i].theirs, rest) != 0 || (a->classifier && table[i].whose == SCORE)) continue;
+        return convert_network_key(a, path, key, node);
+    for (int i = 0; i < CONVERSIONS; i++) {
+        if (strcmp(conversions[i].theirs, rest) != 0 || (a->classifier && conversions[i].whose == SCORE)) continue;
         if (!is_given(node)) break;
-        return table[i].take ? table[i].take(a, node) : copy(a, node, table[i].ours);
+        return conversions[i].take ? conversions[i].take(a, node) : copy_value(a, node, conversions[i].ours);
     }
-    pass_over(a, path, node);
+    note_ignored_key(a, path, node);
     return PSLD_OK;
 }
 
-static psld_status take_map(adoption *a, const char *path, const psld_node *map)
+static psld_status convert_map(conversion *a, const char *path, const psld_node *map)
 {
     for (size_t i = 0; i < psld_node_size(map); i++) {
         const psld_node *node = psld_node_at(map, i);
         char inside[LONGEST_PATH];
         snprintf(inside, sizeof inside, "%s.%s", path, psld_node_key_at(map, i));
-        PSLD_TRY(psld_node_kind_of(node) == PSLD_NODE_MAP ? take_map(a, inside, node) : take_key(a, inside, node));
+        PSLD_TRY(psld_node_kind_of(node) == PSLD_NODE_MAP ? convert_map(a, inside, node)
+                                                          : convert_key(a, inside, node));
     }
     return PSLD_OK;
 }
 
 /* The sections data, model and training; of others only that they were passed over. */
-static psld_status take_part(adoption *a)
+static psld_status convert_sections(conversion *a)
 {
     for (size_t i = 0; i < psld_node_size(a->part); i++) {
         const char *key = psld_node_key_at(a->part, i);
@@ -282,34 +283,35 @@ static psld_status take_part(adoption *a)
         snprintf(path, sizeof path, "%s%s%s", a->section, *a->section ? "." : "", key);
         int ours = strcmp(key, "data") == 0 || strcmp(key, "model") == 0 || strcmp(key, "training") == 0;
         if (ours)
-            PSLD_TRY(take_map(a, path, psld_node_at(a->part, i)));
+            PSLD_TRY(convert_map(a, path, psld_node_at(a->part, i)));
         else
-            pass_over(a, path, NULL);
+            note_ignored_key(a, path, NULL);
     }
     for (size_t i = 0; a->part != a->root && i < psld_node_size(a->root); i++) {
         const psld_node *other = psld_node_at(a->root, i);
         int has_process = psld_node_get(psld_node_get(other, "model"), "sde") != NULL; /* that of a classifier, too */
-        if (other != a->part && !(a->classifier && has_process)) pass_over(a, psld_node_key_at(a->root, i), NULL);
+        if (other != a->part && !(a->classifier && has_process))
+            note_ignored_key(a, psld_node_key_at(a->root, i), NULL);
     }
     return PSLD_OK;
 }
 
 /* ---- What no key of theirs says ---------------------------------------------------------------------------------- */
 
-static psld_status put_default(adoption *a, const char *key, const char *value)
+static psld_status default_our_key(conversion *a, const char *key, const char *value)
 {
     return psld_settings_default(a->ours, key, value);
 }
 
 /* The smallest time of classifiers is that of the score network. */
-static psld_status put_eps(adoption *a)
+static psld_status convert_classifier_eps(conversion *a)
 {
     const psld_node *training = psld_node_get(psld_node_get(a->root, "diffusion"), "training");
     const psld_node *eps = psld_node_get(training, "train_eps");
-    return is_given(eps) && a->classifier ? copy(a, eps, "train.eps") : PSLD_OK;
+    return is_given(eps) && a->classifier ? copy_value(a, eps, "train.eps") : PSLD_OK;
 }
 
-static psld_status put_batch(adoption *a)
+static psld_status multiply_batch(conversion *a)
 {
     const psld_node *node = psld_node_get(psld_node_get(psld_yaml_root(a->ours), "train"), "batch");
     int64_t batch;
@@ -317,11 +319,11 @@ static psld_status put_batch(adoption *a)
     if (!node || a->devices < 2) return PSLD_OK;
     PSLD_TRY(psld_node_integer(node, 1, 1000000, &batch));
     snprintf(text, sizeof text, "%lld", (long long)(batch * a->devices));
-    return put(a, "train.batch", text);
+    return set_our_key(a, "train.batch", text);
 }
 
 /* Where the channels of the data are not said, they are those of the network by the variables of the process. */
-static psld_status put_channels(adoption *a, int variables)
+static psld_status default_channels(conversion *a, int variables)
 {
     const psld_node *network = psld_node_get(psld_node_get(a->part, "model"), networks[a->classifier]);
     const psld_node *node = psld_node_get(network, "in_ch");
@@ -329,36 +331,36 @@ static psld_status put_channels(adoption *a, int variables)
     char text[32];
     if (is_given(node)) PSLD_TRY(psld_node_integer(node, 1, 1 << 16, &channels));
     snprintf(text, sizeof text, "%lld", channels % variables == 0 ? (long long)channels / variables : 3);
-    return put_default(a, "data.channels", text);
+    return default_our_key(a, "data.channels", text);
 }
 
-static psld_status put_rest(adoption *a, const psld_recipe_spec *process)
+static psld_status add_implied_keys(conversion *a, const psld_recipe_spec *process)
 {
-    PSLD_TRY(put_channels(a, process->k));
-    PSLD_TRY(put_batch(a));
-    PSLD_TRY(put(a, "data.fit", "stretch"));
-    PSLD_TRY(put(a, "data.resample", "bilinear"));
-    PSLD_TRY(put(a, "data.held_out", "0"));
-    if (a->no_average || a->classifier) PSLD_TRY(put(a, "train.ema", "0"));
+    PSLD_TRY(default_channels(a, process->k));
+    PSLD_TRY(multiply_batch(a));
+    PSLD_TRY(set_our_key(a, "data.fit", "stretch"));
+    PSLD_TRY(set_our_key(a, "data.resample", "bilinear"));
+    PSLD_TRY(set_our_key(a, "data.held_out", "0"));
+    if (a->no_average || a->classifier) PSLD_TRY(set_our_key(a, "train.ema", "0"));
     if (!a->classifier) {
-        PSLD_TRY(put(a, "train.ema_warmup", "false"));
-        return put_default(a, "train.loss", process->k > 1 ? "hsm" : "dsm");
+        PSLD_TRY(set_our_key(a, "train.ema_warmup", "false"));
+        return default_our_key(a, "train.loss", process->k > 1 ? "hsm" : "dsm");
     }
-    if (a->afhq) PSLD_TRY(put(a, "data.classes", "[dog, cat, wild]"));
-    PSLD_TRY(put_eps(a));
-    PSLD_TRY(put_default(a, "train.clip", "0"));
-    return put(a, "train.loss", "cross_entropy");
+    if (a->afhq) PSLD_TRY(set_our_key(a, "data.classes", "[dog, cat, wild]"));
+    PSLD_TRY(convert_classifier_eps(a));
+    PSLD_TRY(default_our_key(a, "train.clip", "0"));
+    return set_our_key(a, "train.loss", "cross_entropy");
 }
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-static psld_status adopt(adoption *a, psld_published *published)
+static psld_status convert_published(conversion *a, psld_published *published)
 {
     PSLD_TRY(psld_process_read(a->root, &published->recipe));
     PSLD_TRY(psld_yaml_parse("{}", 2, "published configuration", &published->ours));
     a->ours = published->ours;
-    PSLD_TRY(take_part(a));
-    PSLD_TRY(put_rest(a, psld_recipe_get(published->recipe)));
+    PSLD_TRY(convert_sections(a));
+    PSLD_TRY(add_implied_keys(a, psld_recipe_get(published->recipe)));
     published->epochs = a->epochs;
     char devices[64] = "";
     if (a->devices > 1) snprintf(devices, sizeof devices, " for %lld devices together", (long long)a->devices);
@@ -369,12 +371,12 @@ static psld_status adopt(adoption *a, psld_published *published)
 
 psld_status psld_published_read(const psld_node *root, const char *name, int classifier, psld_published *published)
 {
-    adoption a = {.name = name, .root = root, .classifier = classifier};
+    conversion a = {.name = name, .root = root, .classifier = classifier};
     *published = (psld_published){0};
-    a.part = find_part(root, classifier, &a.section);
-    if (!a.part && !classifier) a.part = find_part(root, a.classifier = 1, &a.section);
+    a.part = find_network_section(root, classifier, &a.section);
+    if (!a.part && !classifier) a.part = find_network_section(root, a.classifier = 1, &a.section);
     if (!a.part) return psld_node_fail(root, "no classifier: model.clf_fn is missing");
-    psld_status status = adopt(&a, published);
+    psld_status status = convert_published(&a, published);
     if (status != PSLD_OK) psld_published_clear(published);
     return status;
 }

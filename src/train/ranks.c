@@ -6,7 +6,7 @@ static void begin_alone(float *numbers, size_t count)
     (void)numbers, (void)count;
 }
 
-static void nothing(void) {}
+static void do_nothing_alone(void) {}
 
 static void sum_alone(double *numbers, size_t count)
 {
@@ -18,7 +18,8 @@ static void share_alone(void *bytes, size_t size)
     (void)bytes, (void)size;
 }
 
-static const psld_distribution none = {0, 1, begin_alone, nothing, nothing, sum_alone, share_alone, share_alone};
+static const psld_distribution none = {0,         1,           begin_alone, do_nothing_alone, do_nothing_alone,
+                                       sum_alone, share_alone, share_alone};
 static const psld_distribution *now = &none;
 
 const psld_distribution *psld_distribution_now(void)

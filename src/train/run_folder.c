@@ -112,7 +112,7 @@ static void forget_stop(psld_run_folder *run)
     if (psld_run_folder_exists(run->path)) unlink(psld_run_folder_file(run, STOP));
 }
 
-static psld_status take_lock(psld_run_folder *run)
+static psld_status lock_run(psld_run_folder *run)
 {
     const char *path = psld_run_folder_file(run, ".lock");
     PSLD_TRY(refuse_link(path));
@@ -148,7 +148,7 @@ static psld_status open_in(psld_run_folder *run, const char *path)
     strcpy(run->path, path);
     for (size_t length = strlen(run->path); length > 1 && run->path[length - 1] == '/';) run->path[--length] = 0;
     PSLD_TRY(psld_folder_make(run->path));
-    PSLD_TRY(take_lock(run));
+    PSLD_TRY(lock_run(run));
     PSLD_TRY(refuse_links(run));
     remove_remains(run->path);
     static const char *const parts[] = {"checkpoints", "samples"};

@@ -13,7 +13,7 @@
 
 enum { LONGEST_PATH = 4096, LONGEST_LINE = 1 << 16, RECENT = 100 };
 
-static psld_status look_at_config(const char *path, psld_run_info *info)
+static psld_status read_run_config(const char *path, psld_run_info *info)
 {
     psld_yaml *yaml;
     psld_settings settings;
@@ -26,7 +26,7 @@ static psld_status look_at_config(const char *path, psld_run_info *info)
     return status;
 }
 
-static psld_status look_at_log(const char *path, psld_run_info *info)
+static psld_status read_run_log(const char *path, psld_run_info *info)
 {
     double recent[RECENT], sum = 0;
     uint64_t lines = 0, count;
@@ -62,9 +62,9 @@ static psld_status inspect_run(const char *folder, psld_run_info *info)
     if (strlen(folder) + 32 > sizeof path || !psld_run_folder_exists(folder))
         return psld_fail(PSLD_BAD_INPUT, "%.300s: has no config.yaml, so it is no training run", folder);
     snprintf(path, sizeof path, "%s/config.yaml", folder);
-    PSLD_TRY(look_at_config(path, info));
+    PSLD_TRY(read_run_config(path, info));
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
-    PSLD_TRY(look_at_log(path, info));
+    PSLD_TRY(read_run_log(path, info));
     snprintf(path, sizeof path, "%s/checkpoints", folder);
     PSLD_TRY(psld_checkpoint_count(path, &info->checkpoints, &newest));
     info->saved = (uint64_t)newest;

@@ -31,8 +31,8 @@ static const char style[] =
 /* ---- Text into markup -------------------------------------------------------------------------------------------- */
 
 /* Markup of our own, with numbers: nothing that comes from elsewhere. */
-static void put(psld_writer *page, const char *format, ...) PSLD_PRINTF(2, 3);
-static void put(psld_writer *page, const char *format, ...)
+static void write_markup(psld_writer *page, const char *format, ...) PSLD_PRINTF(2, 3);
+static void write_markup(psld_writer *page, const char *format, ...)
 {
     char text[MARKUP];
     va_list args;
@@ -43,7 +43,7 @@ static void put(psld_writer *page, const char *format, ...)
 }
 
 /* Any text at all. */
-static void put_text(psld_writer *page, const char *text)
+static void write_escaped(psld_writer *page, const char *text)
 {
     static const struct {
         char from;
@@ -59,27 +59,27 @@ static void put_text(psld_writer *page, const char *text)
     }
 }
 
-static void put_row(psld_writer *page, const char *name, const char *format, ...) PSLD_PRINTF(3, 4);
-static void put_row(psld_writer *page, const char *name, const char *format, ...)
+static void write_table_row(psld_writer *page, const char *name, const char *format, ...) PSLD_PRINTF(3, 4);
+static void write_table_row(psld_writer *page, const char *name, const char *format, ...)
 {
     char text[MARKUP];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    put(page, "<tr><td>%s</td><td>", name);
-    put_text(page, text);
-    put(page, "</td></tr>\n");
+    write_markup(page, "<tr><td>%s</td><td>", name);
+    write_escaped(page, text);
+    write_markup(page, "</td></tr>\n");
 }
 
 /* With '.' in every locale. */
-static const char *in_digits(double number, char text[32])
+static const char *format_number(double number, char text[32])
 {
     psld_text_print(text, 32, "%.4g", number);
     return text;
 }
 
-static const char *in_hours(double seconds, char text[32])
+static const char *format_duration(double seconds, char text[32])
 {
     unsigned long long s = seconds > 0 && seconds < 1e15 ? (unsigned long long)seconds : 0;
     if (s < 60)
@@ -95,20 +95,21 @@ static const char *in_hours(double seconds, char text[32])
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
-static void put_head(psld_writer *page, const char *name, const psld_run_info *run, int refreshes)
+static void write_page_head(psld_writer *page, const char *name, const psld_run_info *run, int refreshes)
 {
-    put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
-    if (refreshes) put(page, "<meta http-equiv=\"refresh\" content=\"%d\">\n", REFRESH);
-    put(page, "<title>");
-    put_text(page, name);
-    put(page, ": step %llu of %llu</title>\n<style>\n", (unsigned long long)run->step, (unsigned long long)run->steps);
+    write_markup(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
+    if (refreshes) write_markup(page, "<meta http-equiv=\"refresh\" content=\"%d\">\n", REFRESH);
+    write_markup(page, "<title>");
+    write_escaped(page, name);
+    write_markup(page, ": step %llu of %llu</title>\n<style>\n", (unsigned long long)run->step,
+                 (unsigned long long)run->steps);
     psld_writer_put(page, style, strlen(style));
-    put(page, "</style></head><body>\n<h1>");
-    put_text(page, name);
-    put(page, "</h1>\n");
+    write_markup(page, "</style></head><body>\n<h1>");
+    write_escaped(page, name);
+    write_markup(page, "</h1>\n");
 }
 
-static void put_progress(psld_writer *page, const psld_run_info *run, const char *stopped)
+static void write_page_progress(psld_writer *page, const psld_run_info *run, const char *stopped)
 {
     char taken[32], left[32], now[64] = "";
     double share = run->steps ? (double)run->step / (double)run->steps : 0;
@@ -116,44 +117,45 @@ static void put_progress(psld_writer *page, const psld_run_info *run, const char
     time_t seconds = time(NULL);
     struct tm utc;
     if (gmtime_r(&seconds, &utc)) strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S UTC", &utc);
-    put(page, "<p><b>%s</b>, step %llu of %llu, %s",
-        finished  ? "Finished"
-        : stopped ? "Stopped"
-                  : "Training",
-        (unsigned long long)run->step, (unsigned long long)run->steps, in_hours(run->seconds, taken));
+    write_markup(page, "<p><b>%s</b>, step %llu of %llu, %s",
+                 finished  ? "Finished"
+                 : stopped ? "Stopped"
+                           : "Training",
+                 (unsigned long long)run->step, (unsigned long long)run->steps, format_duration(run->seconds, taken));
     if (!finished && run->step > 0)
-        put(page, ", about %s left",
-            in_hours(run->seconds / (double)run->step * (double)(run->steps - run->step), left));
-    put(page, ". Written %s%s.", now, finished || stopped ? "" : "; reloads by itself");
+        write_markup(page, ", about %s left",
+                     format_duration(run->seconds / (double)run->step * (double)(run->steps - run->step), left));
+    write_markup(page, ". Written %s%s.", now, finished || stopped ? "" : "; reloads by itself");
     if (!finished && stopped) {
-        put(page, " Why it stopped: ");
-        put_text(page, stopped);
-        put(page, ". <code>psld train -o</code> with this folder goes on.");
+        write_markup(page, " Why it stopped: ");
+        write_escaped(page, stopped);
+        write_markup(page, ". <code>psld train -o</code> with this folder goes on.");
     }
-    put(page, "</p>\n<div class=\"bar\"><div style=\"width:%d%%\"></div></div>\n",
-        (int)(100 * (share < 1 ? share : 1)));
+    write_markup(page, "</p>\n<div class=\"bar\"><div style=\"width:%d%%\"></div></div>\n",
+                 (int)(100 * (share < 1 ? share : 1)));
 }
 
-static void put_numbers(psld_writer *page, const psld_run_info *run)
+static void write_page_numbers(psld_writer *page, const psld_run_info *run)
 {
     char text[32];
-    put(page, "<table>\n");
-    if (!isnan(run->loss)) put_row(page, "loss, last steps", "%s", in_digits(run->loss, text));
-    if (!isnan(run->held_out)) put_row(page, "loss, held-out data", "%s", in_digits(run->held_out, text));
-    if (!isnan(run->accuracy)) put_row(page, "accuracy, held-out data", "%s %%", in_digits(100 * run->accuracy, text));
-    if (run->checkpoints) put_row(page, "last checkpoint", "step %llu", (unsigned long long)run->saved);
-    put(page, "</table>\n");
+    write_markup(page, "<table>\n");
+    if (!isnan(run->loss)) write_table_row(page, "loss, last steps", "%s", format_number(run->loss, text));
+    if (!isnan(run->held_out)) write_table_row(page, "loss, held-out data", "%s", format_number(run->held_out, text));
+    if (!isnan(run->accuracy))
+        write_table_row(page, "accuracy, held-out data", "%s %%", format_number(100 * run->accuracy, text));
+    if (run->checkpoints) write_table_row(page, "last checkpoint", "step %llu", (unsigned long long)run->saved);
+    write_markup(page, "</table>\n");
 }
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
 /* The step behind the name makes browsers load a picture again that has changed. */
-static void put_curves(psld_writer *page, psld_training *t, unsigned long long step)
+static void write_page_curves(psld_writer *page, psld_training *t, unsigned long long step)
 {
     static const char *const names[] = {"loss.png", "accuracy.png"};
     for (int i = 0; i < 2; i++)
         if (access(psld_run_folder_file(t->run, names[i]), F_OK) == 0)
-            put(page, "<p><img src=\"%s?%llu\" alt=\"%s\"></p>\n", names[i], step, names[i]);
+            write_markup(page, "<p><img src=\"%s?%llu\" alt=\"%s\"></p>\n", names[i], step, names[i]);
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -186,27 +188,28 @@ static psld_status list_pictures(psld_training *t, unsigned long long **steps, s
     return status;
 }
 
-static void put_picture(psld_writer *page, const psld_training *t, unsigned long long step, int newest)
+static void write_page_picture(psld_writer *page, const psld_training *t, unsigned long long step, int newest)
 {
     char name[64];
     snprintf(name, sizeof name, PSLD_PICTURE_NAME, step);
-    put(page, "<figure><img class=\"%s%s\" src=\"%s\" alt=\"samples\"><figcaption>step %llu</figcaption></figure>\n",
-        newest ? "newest" : "", t->model->rank == 3 ? " pixels" : "", name, step);
+    write_markup(page,
+                 "<figure><img class=\"%s%s\" src=\"%s\" alt=\"samples\"><figcaption>step %llu</figcaption></figure>\n",
+                 newest ? "newest" : "", t->model->rank == 3 ? " pixels" : "", name, step);
 }
 
 /* The newest, large, and how it came to it. */
-static psld_status put_pictures(psld_writer *page, psld_training *t)
+static psld_status write_page_pictures(psld_writer *page, psld_training *t)
 {
     unsigned long long *steps = NULL;
     size_t count = 0;
     psld_status status = list_pictures(t, &steps, &count);
     if (status == PSLD_OK && count > 0) {
         size_t shown = count < PICTURES ? count : PICTURES;
-        put(page, "<h2>Samples</h2>\n");
-        put_picture(page, t, steps[count - 1], 1);
-        put(page, "<h2>Samples over the steps</h2>\n<div class=\"grid\">\n");
-        for (size_t i = 0; i < shown; i++) put_picture(page, t, steps[(i + 1) * count / shown - 1], 0);
-        put(page, "</div>\n");
+        write_markup(page, "<h2>Samples</h2>\n");
+        write_page_picture(page, t, steps[count - 1], 1);
+        write_markup(page, "<h2>Samples over the steps</h2>\n<div class=\"grid\">\n");
+        for (size_t i = 0; i < shown; i++) write_page_picture(page, t, steps[(i + 1) * count / shown - 1], 0);
+        write_markup(page, "</div>\n");
     }
     psld_release(steps);
     return status;
@@ -214,33 +217,33 @@ static psld_status put_pictures(psld_writer *page, psld_training *t)
 
 /* ---- What is trained --------------------------------------------------------------------------------------------- */
 
-static void put_data(psld_writer *page, const psld_training *t)
+static void write_page_data(psld_writer *page, const psld_training *t)
 {
     char shape[128] = "";
     for (int i = 0; i < t->model->rank; i++) {
         size_t used = strlen(shape);
         snprintf(shape + used, sizeof shape - used, "%s%zu", i ? " x " : "", t->model->shape[i]);
     }
-    put_row(page, "data", "%.400s: %s, %llu items of %s", t->settings.data.path, psld_data_kind(t->data),
-            (unsigned long long)psld_data_count(t->data), shape);
-    if (psld_data_classes(t->data)) put_row(page, "classes", "%zu", psld_data_classes(t->data));
+    write_table_row(page, "data", "%.400s: %s, %llu items of %s", t->settings.data.path, psld_data_kind(t->data),
+                    (unsigned long long)psld_data_count(t->data), shape);
+    if (psld_data_classes(t->data)) write_table_row(page, "classes", "%zu", psld_data_classes(t->data));
 }
 
-static void put_configuration(psld_writer *page, const psld_training *t)
+static void write_page_config(psld_writer *page, const psld_training *t)
 {
     char number[32];
     const psld_settings *s = &t->settings;
-    put(page, "<h2>Configuration</h2>\n<table>\n");
-    put_row(page, "network", "%s, %s million parameters", t->objective->name,
-            in_digits((double)psld_model_parameters(t->model) / 1e6, number));
-    put_row(page, "recipe", "%s", t->model->recipe->spec.name);
-    put_data(page, t);
-    put_row(page, "steps", "%lld of %lld samples each", (long long)s->train.steps, (long long)s->train.batch);
-    put_row(page, "learning rate", "%s", in_digits(s->train.lr, number));
-    put_row(page, "seed", "%lld", (long long)s->seed);
-    put(page, "</table>\n<details><summary>all of config.yaml</summary><pre>");
-    put_text(page, t->config);
-    put(page, "</pre></details>\n");
+    write_markup(page, "<h2>Configuration</h2>\n<table>\n");
+    write_table_row(page, "network", "%s, %s million parameters", t->objective->name,
+                    format_number((double)psld_model_parameters(t->model) / 1e6, number));
+    write_table_row(page, "recipe", "%s", t->model->recipe->spec.name);
+    write_page_data(page, t);
+    write_table_row(page, "steps", "%lld of %lld samples each", (long long)s->train.steps, (long long)s->train.batch);
+    write_table_row(page, "learning rate", "%s", format_number(s->train.lr, number));
+    write_table_row(page, "seed", "%lld", (long long)s->seed);
+    write_markup(page, "</table>\n<details><summary>all of config.yaml</summary><pre>");
+    write_escaped(page, t->config);
+    write_markup(page, "</pre></details>\n");
 }
 
 /* ---- The page ---------------------------------------------------------------------------------------------------- */
@@ -248,13 +251,13 @@ static void put_configuration(psld_writer *page, const psld_training *t)
 static psld_status fill_page(psld_writer *page, psld_training *t, const psld_run_info *run, const char *stopped)
 {
     const char *path = psld_run_folder_path(t->run), *slash = strrchr(path, '/');
-    put_head(page, slash ? slash + 1 : path, run, !stopped && run->step < run->steps);
-    put_progress(page, run, stopped);
-    put_numbers(page, run);
-    put_curves(page, t, (unsigned long long)run->step);
-    PSLD_TRY(put_pictures(page, t));
-    put_configuration(page, t);
-    put(page, "<p>psld %s</p>\n</body></html>\n", psld_version());
+    write_page_head(page, slash ? slash + 1 : path, run, !stopped && run->step < run->steps);
+    write_page_progress(page, run, stopped);
+    write_page_numbers(page, run);
+    write_page_curves(page, t, (unsigned long long)run->step);
+    PSLD_TRY(write_page_pictures(page, t));
+    write_page_config(page, t);
+    write_markup(page, "<p>psld %s</p>\n</body></html>\n", psld_version());
     return PSLD_OK;
 }
 

@@ -40,7 +40,7 @@ static void add_loss(psld_trainer *r)
 }
 
 /* The network's graph with a loss behind it, differentiated by all that is trained. */
-static psld_status make_plan(psld_trainer *r)
+static psld_status plan_trainer(psld_trainer *r)
 {
     PSLD_TRY(psld_network_plan_begin(&r->network->config, 1, &r->network_plan));
     add_loss(r);
@@ -80,7 +80,7 @@ static size_t final_step(const psld_plan *plan, const psld_parameter *p)
     return last;
 }
 
-static psld_status make_buckets(psld_trainer *r)
+static psld_status make_gradient_buckets(psld_trainer *r)
 {
     enum { BUCKET = 1 << 18 }; /* numbers: a megabyte is past the size where latency counts */
     const psld_graph *graph = r->network_plan.graph;
@@ -112,7 +112,7 @@ static psld_status make_more_averages(psld_trainer *r, size_t count)
     return PSLD_OK;
 }
 
-static psld_status make_buffers(psld_trainer *r)
+static psld_status allocate_trainer(psld_trainer *r)
 {
     size_t count = r->plan->parameters, batch = (size_t)r->options.batch;
     int own = r->options.ema > 0 && !r->options.average;
@@ -133,7 +133,7 @@ static psld_status make_buffers(psld_trainer *r)
     if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
     PSLD_TRY(make_more_averages(r, count));
     PSLD_TRY(find_trained_ranges(r));
-    PSLD_TRY(make_buckets(r));
+    PSLD_TRY(make_gradient_buckets(r));
     return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
 }
 
@@ -144,8 +144,8 @@ psld_status psld_trainer_create(psld_network *network, const psld_trainer_option
     if (!made) return PSLD_NO_MEMORY;
     made->options = *options;
     made->network = network;
-    psld_status status = make_plan(made);
-    if (status == PSLD_OK) status = make_buffers(made);
+    psld_status status = plan_trainer(made);
+    if (status == PSLD_OK) status = allocate_trainer(made);
     if (status != PSLD_OK) {
         psld_trainer_free(made);
         return status;

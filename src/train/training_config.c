@@ -49,7 +49,7 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
 /* ---- Published configurations ------------------------------------------------------------------------------------ */
 
 /* Makes a published configuration into ours, after what overrides say of it in its own keys. */
-static psld_status adopt(psld_training *t, const psld_training_options *options)
+static psld_status read_user_config(psld_training *t, const psld_training_options *options)
 {
     psld_published published;
     const char *theirs;
@@ -71,7 +71,7 @@ static psld_status adopt(psld_training *t, const psld_training_options *options)
 }
 
 /* What a published configuration leaves to the data: steps by epochs of whole batches, and the number of classes. */
-static psld_status put_published(psld_training *t, const psld_settings *s)
+static psld_status add_published_steps(psld_training *t, const psld_settings *s)
 {
     char text[32];
     const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model");
@@ -119,7 +119,7 @@ static psld_status open_data(psld_training *t, const psld_settings *s, int64_t s
 }
 
 /* Opens the data as the configuration wants them; where it leaves size or channels open, as they are. */
-static psld_status look_at_data(psld_training *t, const psld_settings *s, int64_t size, int64_t channels)
+static psld_status inspect_training_data(psld_training *t, const psld_settings *s, int64_t size, int64_t channels)
 {
     size_t shape[PSLD_MAX_RANK];
     PSLD_TRY(open_data(t, s, size, channels));
@@ -132,7 +132,7 @@ static psld_status look_at_data(psld_training *t, const psld_settings *s, int64_
     return PSLD_OK;
 }
 
-static psld_status put_shape(psld_training *t)
+static psld_status set_data_shape(psld_training *t)
 {
     size_t shape[PSLD_MAX_RANK];
     char text[32];
@@ -144,7 +144,7 @@ static psld_status put_shape(psld_training *t)
 }
 
 /* A classifier keeps the names that its classes have in the data, so that they can be asked for by name. */
-static psld_status put_classes(psld_training *t)
+static psld_status set_class_names(psld_training *t)
 {
     const psld_node *root = psld_yaml_root(t->yaml), *model = psld_node_get(root, "model");
     const psld_node *data = psld_node_get(root, "data"), *count = model ? psld_node_get(model, "n_cls") : NULL;
@@ -165,7 +165,7 @@ static psld_status put_classes(psld_training *t)
 }
 
 /* For networks of clean data: the root mean square of the data, where the configuration does not say it. */
-static psld_status put_deviation(psld_training *t)
+static psld_status set_data_deviation(psld_training *t)
 {
     enum { ENOUGH = 1000 };
     const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *predicts;
@@ -256,12 +256,12 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     psld_status status = psld_settings_read(t->yaml, &early);
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
-    if (status == PSLD_OK) status = look_at_data(t, &early, size, channels);
+    if (status == PSLD_OK) status = inspect_training_data(t, &early, size, channels);
     int chosen = (!options->config && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK && chosen) status = choose(t, options, early.data.path);
-    if (status == PSLD_OK) status = put_published(t, &early);
-    if (status == PSLD_OK) status = put_shape(t);
-    if (status == PSLD_OK) status = put_classes(t);
+    if (status == PSLD_OK) status = add_published_steps(t, &early);
+    if (status == PSLD_OK) status = set_data_shape(t);
+    if (status == PSLD_OK) status = set_class_names(t);
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
     if (status == PSLD_OK && psld_data_is_image(t->data) && final != size) {
         int rank = psld_data_shape(t->data, shape);
@@ -270,7 +270,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
             status = open_data(t, &early, final, channels);
     }
     psld_settings_clear(&early);
-    if (status == PSLD_OK) status = put_deviation(t);
+    if (status == PSLD_OK) status = set_data_deviation(t);
     if (status == PSLD_OK) status = psld_process_embed(t->yaml);
     if (status == PSLD_OK && !chosen && options->seconds > 0) status = fit_steps(t, options, before);
     if (status == PSLD_OK) status = psld_settings_complete(t->yaml);
@@ -302,7 +302,7 @@ static psld_status configure(psld_training *t, const psld_training_options *opti
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "train: needs a configuration or data, or the folder of a run to go on with");
     PSLD_TRY(begin(t, options, before));
-    if (options->config) PSLD_TRY(adopt(t, options));
+    if (options->config) PSLD_TRY(read_user_config(t, options));
     PSLD_TRY(apply_options(t, options));
     if (before) PSLD_TRY(psld_settings_inherit(before, t->yaml));
     PSLD_TRY(resolve(t, options, before));

@@ -70,7 +70,7 @@ static psld_status stop_with_checkpoint(psld_training *t, psld_status status, co
 }
 
 /* Gradients and the update. */
-static psld_status take_step(psld_training *t, psld_training_report *report)
+static psld_status training_step_once(psld_training *t, psld_training_report *report)
 {
     step_sums sums = {0};
     double began = psld_seconds();
@@ -94,7 +94,7 @@ static psld_status step_and_report(psld_training *t, psld_training_report *repor
                                      .accuracy = (double)NAN,
                                      .held_out_raw = (double)NAN,
                                      .metric = (double)NAN};
-    PSLD_TRY(take_step(t, report));
+    PSLD_TRY(training_step_once(t, report));
     psld_bins held_out = {0};
     psld_status status = PSLD_OK, metric = PSLD_OK;
     int evaluates = psld_training_is_due(t, t->settings.train.evaluate_every);

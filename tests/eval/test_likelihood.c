@@ -104,7 +104,7 @@ static void exact_densities(void **state)
     }
 }
 
-/* The claim in figures: bits a dimension over many points, against the exact density at the same points. */
+/* The claim in figures: bits per dimension over many points, against the exact density at the same points. */
 static void many_points(void **state)
 {
     enum { MANY = 10000 };
@@ -118,8 +118,8 @@ static void many_points(void **state)
             found += scale * s.log_p[n];
             exact += scale * log(psld_mixture_density(s.mixture, s.x + n * s.dim));
         }
-        printf("%-16s %s: %.5f bits a dimension, exactly %.5f\n", lines[i / 2], i % 2 ? "mixture " : "gaussian", found,
-               exact);
+        printf("%-16s %s: %.5f bits per dimension, exactly %.5f\n", lines[i / 2], i % 2 ? "mixture " : "gaussian",
+               found, exact);
         assert_true(fabs(found - exact) < 0.01);
         free_subject(&s);
     }

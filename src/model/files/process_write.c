@@ -9,7 +9,7 @@
 enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* of a number and what stands between it and the next */
 
 /* "[1, 2]"; returns what follows. */
-static char *put_numbers(char *to, size_t count, const double *numbers)
+static char *write_numbers(char *to, size_t count, const double *numbers)
 {
     to += sprintf(to, "[");
     char text[PSLD_NUMBER_SIZE];
@@ -17,12 +17,12 @@ static char *put_numbers(char *to, size_t count, const double *numbers)
     return to + sprintf(to, "]");
 }
 
-static char *put_matrix(char *to, size_t k, const double *matrix)
+static char *write_matrix(char *to, size_t k, const double *matrix)
 {
     to += sprintf(to, "[");
     for (size_t row = 0; row < k; row++) {
         if (row) to += sprintf(to, ", ");
-        to = put_numbers(to, k, matrix + row * k);
+        to = write_numbers(to, k, matrix + row * k);
     }
     return to + sprintf(to, "]");
 }
@@ -35,11 +35,11 @@ psld_status psld_process_set(psld_yaml *yaml, const psld_recipe_spec *s)
     size_t k = (size_t)s->k;
     to += sprintf(to, "process={name: ");
     to += psld_yaml_put_scalar(s->name, to);
-    to = put_matrix(to + sprintf(to, ", D: "), k, s->D);
-    to = put_matrix(to + sprintf(to, ", Q: "), k, s->Q);
-    to = put_numbers(to + sprintf(to, ", mass: "), k - 1, s->mass);
-    to = put_numbers(to + sprintf(to, ", init: "), k - 1, s->init);
-    to = put_numbers(to + sprintf(to, ", beta: "), 2, beta);
+    to = write_matrix(to + sprintf(to, ", D: "), k, s->D);
+    to = write_matrix(to + sprintf(to, ", Q: "), k, s->Q);
+    to = write_numbers(to + sprintf(to, ", mass: "), k - 1, s->mass);
+    to = write_numbers(to + sprintf(to, ", init: "), k - 1, s->init);
+    to = write_numbers(to + sprintf(to, ", beta: "), 2, beta);
     char number[PSLD_NUMBER_SIZE];
     to += sprintf(to, ", stabiliser: %s", psld_text_shortest(s->stabiliser, number));
     to += sprintf(to, ", factor: %s", s->upper ? "upper" : s->natural ? "natural" : "lower");

@@ -33,7 +33,7 @@ struct psld_inception {
 
 /* ---- Graph and plan of one size of image ------------------------------------------------------------------------- */
 
-static psld_status make_graph(psld_inception *net, int height, int width)
+static psld_status build_inception_graph(psld_inception *net, int height, int width)
 {
     psld_graph_free(net->graph);
     net->graph = NULL;
@@ -43,14 +43,14 @@ static psld_status make_graph(psld_inception *net, int height, int width)
     return psld_inception_build(net->graph, resized, &net->nodes);
 }
 
-static psld_status prepare(psld_inception *net, int height, int width)
+static psld_status plan_inception(psld_inception *net, int height, int width)
 {
     if (net->exec && net->height == height && net->width == width) return PSLD_OK;
     psld_exec_free(net->exec);
     psld_plan_free(net->plan);
     net->exec = NULL;
     net->plan = NULL;
-    PSLD_TRY(make_graph(net, height, width));
+    PSLD_TRY(build_inception_graph(net, height, width));
     const psld_plan_output outputs[] = {
         {net->nodes.features, PSLD_NONE}, {net->nodes.logits, PSLD_NONE}, {net->nodes.early, PSLD_NONE}};
     psld_plan_options how = {net->backend, BATCH, PSLD_PASS_ALL, SIZE_MAX};
@@ -67,7 +67,7 @@ psld_status psld_inception_run(psld_inception *net, size_t n, size_t height, siz
     const psld_run run = {0};
     if (height < 1 || width < 1 || height > 1 << 14 || width > 1 << 14)
         return psld_fail(PSLD_BAD_INPUT, "images of %zu x %zu: expected 1 x 1 to 16384 x 16384", height, width);
-    PSLD_TRY(prepare(net, (int)height, (int)width));
+    PSLD_TRY(plan_inception(net, (int)height, (int)width));
     for (size_t first = 0; first < n; first += BATCH) {
         int count = (int)(n - first < BATCH ? n - first : BATCH);
         psld_exec_set(net->exec, net->x, count, PSLD_F32, x + first * 3 * height * width);
@@ -148,7 +148,7 @@ static psld_status load_weights(psld_inception *net, const psld_tensors *tensors
 static psld_status fill(psld_inception *net, const psld_tensors *tensors, const char *path)
 {
     PSLD_TRY(psld_checksum_verify(tensors, path));
-    PSLD_TRY(make_graph(net, SIZE, SIZE));
+    PSLD_TRY(build_inception_graph(net, SIZE, SIZE));
     net->weights = psld_alloc(net->graph->parameter_elements, sizeof *net->weights);
     if (!net->weights) return PSLD_NO_MEMORY;
     return load_weights(net, tensors);

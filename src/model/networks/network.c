@@ -34,7 +34,7 @@ static void point_at_own(psld_network *network)
     for (size_t i = 0; i < graph->parameter_count; i++) network->at[i] = network->weights + graph->parameters[i].offset;
 }
 
-static psld_status make(psld_network *network)
+static psld_status build_network(psld_network *network)
 {
     PSLD_TRY(psld_graph_create(&network->graph));
     psld_graph *graph = network->graph;
@@ -55,7 +55,7 @@ psld_status psld_network_create(const psld_network_config *config, psld_network 
     psld_network *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     made->config = *config;
-    psld_status status = make(made);
+    psld_status status = build_network(made);
     if (status != PSLD_OK) {
         psld_network_free(made);
         return status;
@@ -194,15 +194,15 @@ static psld_status borrow(psld_network *network, const psld_tensor *const *from)
     return PSLD_OK;
 }
 
-static psld_status load(psld_network *network, const psld_tensor *const *from)
+static psld_status load_parameters(psld_network *network, const psld_tensor *const *from)
 {
     for (size_t i = 0; i < network->graph->parameter_count; i++)
         psld_tensor_to_f32(from[i], network->weights + network->graph->parameters[i].offset);
     return PSLD_OK;
 }
 
-static psld_status take(psld_network *network, const psld_tensors *tensors, const char *prefix,
-                        psld_status (*how)(psld_network *, const psld_tensor *const *))
+static psld_status load_network(psld_network *network, const psld_tensors *tensors, const char *prefix,
+                                psld_status (*how)(psld_network *, const psld_tensor *const *))
 {
     const psld_tensor **found = psld_alloc(network->graph->parameter_count, sizeof *found);
     if (!found) return PSLD_NO_MEMORY;
@@ -214,12 +214,12 @@ static psld_status take(psld_network *network, const psld_tensors *tensors, cons
 
 psld_status psld_network_load(psld_network *network, const psld_tensors *tensors, const char *prefix)
 {
-    return take(network, tensors, prefix, load);
+    return load_network(network, tensors, prefix, load_parameters);
 }
 
 psld_status psld_network_borrow(psld_network *network, const psld_tensors *tensors, const char *prefix)
 {
-    return take(network, tensors, prefix, borrow);
+    return load_network(network, tensors, prefix, borrow);
 }
 
 void psld_network_gather(const psld_network *network, float *weights)
