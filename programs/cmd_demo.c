@@ -234,7 +234,7 @@ static int demo_run(const cli_command *command, int argc, char **argv)
     cli_kept("the pictures that are finished are in %s; the same command begins again", d.folder);
     psld_status status = run_demo(&d);
     if (status == PSLD_OK) {
-        printf("Eight Gaussians on a ring, exact scores: sliced Wasserstein distance of %d samples to the truth @ "
+        printf("Eight Gaussians on a ring, exact scores: sliced Wasserstein distance of %d samples @ "
                "evaluations per sample\n"
                "(two exact sets of this size are %.3f apart)\n\n",
                SAMPLES, d.floor);

@@ -1,4 +1,4 @@
-/* Models as files. */
+/* Saving a model. */
 #include <stdio.h>
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 #include "model/files/tensors_files.h"
 #include "model/model.h"
 
-static psld_status collect(const psld_network *network, const char *prefix, psld_tensors *tensors)
+static psld_status collect_parameters(const psld_network *network, const char *prefix, psld_tensors *tensors)
 {
     for (size_t i = 0; i < network->graph->parameter_count; i++) {
         const psld_parameter *p = &network->graph->parameters[i];
@@ -20,13 +20,13 @@ static psld_status collect(const psld_network *network, const char *prefix, psld
     return PSLD_OK;
 }
 
-static psld_status collect_weak(const psld_model *model, psld_tensors *tensors)
+static psld_status collect_weak_tensors(const psld_model *model, psld_tensors *tensors)
 {
     char scale[PSLD_NUMBER_SIZE];
     psld_text_shortest(model->weak_scale, scale);
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_NOTE, model->weak->config));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_WEAK_SCALE_NOTE, scale));
-    return collect(model->weak->network, PSLD_WEAK_PREFIX, tensors);
+    return collect_parameters(model->weak->network, PSLD_WEAK_PREFIX, tensors);
 }
 
 static psld_status note_steps(const psld_model *model, psld_tensors *tensors)
@@ -37,15 +37,15 @@ static psld_status note_steps(const psld_model *model, psld_tensors *tensors)
     return psld_tensors_set_note(tensors, PSLD_STEP_NOTE, steps);
 }
 
-/* Notes, without which a weak network would be but tensors too many, are in safetensors files alone. */
-static psld_status collect_all(const psld_model *model, psld_tensor_format format, psld_tensors *tensors)
+/* Only safetensors files have notes, and without notes the tensors of a weak network could not be told apart. */
+static psld_status collect_model_tensors(const psld_model *model, psld_tensor_format format, psld_tensors *tensors)
 {
     int with_weak = model->weak && model->weak->network && format == PSLD_SAFETENSORS;
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, model->config));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_FORMAT_NOTE, PSLD_FORMAT_VERSION));
     PSLD_TRY(note_steps(model, tensors));
-    PSLD_TRY(collect(model->network, with_weak ? PSLD_STRONG_PREFIX : "", tensors));
-    return with_weak ? collect_weak(model, tensors) : PSLD_OK;
+    PSLD_TRY(collect_parameters(model->network, with_weak ? PSLD_STRONG_PREFIX : "", tensors));
+    return with_weak ? collect_weak_tensors(model, tensors) : PSLD_OK;
 }
 
 psld_status psld_model_save(const psld_model *model, const char *path)
@@ -55,7 +55,7 @@ psld_status psld_model_save(const psld_model *model, const char *path)
     if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "save: this model is no network");
     PSLD_TRY(psld_tensors_format_of(path, &format));
     PSLD_TRY(psld_tensors_create(&tensors));
-    psld_status status = collect_all(model, format, tensors);
+    psld_status status = collect_model_tensors(model, format, tensors);
     if (status == PSLD_OK && format == PSLD_SAFETENSORS) status = psld_checksum_note(tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, format, path);
     psld_tensors_free(tensors);

@@ -1,0 +1,136 @@
+/* Opening a model: a run folder, a file of weights, an exact model, or a configuration. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "model/files/checkpoints.h"
+#include "model/model.h"
+
+void psld_model_defaults(psld_model_options *options)
+{
+    memset(options, 0, sizeof *options);
+}
+
+static psld_status read_exact_file(const char *path, const char *process, psld_model *model)
+{
+    psld_yaml *yaml;
+    PSLD_TRY(psld_yaml_load(path, &yaml));
+    psld_status status = psld_model_read_exact(psld_yaml_root(yaml), process, model);
+    if (status == PSLD_OK) status = psld_yaml_text(yaml, &model->config);
+    psld_yaml_free(yaml);
+    return status;
+}
+
+/* Guides a model by its weak one, which belongs to it. */
+static psld_status guide_by_weak(psld_model *model)
+{
+    const psld_model *weak = model->weak;
+    if (!model->source || !weak->source)
+        return psld_fail(PSLD_BAD_INPUT, "guidance by a weaker model needs two score models, found a classifier");
+    if (weak->rank != model->rank || memcmp(weak->shape, model->shape, (size_t)model->rank * sizeof *model->shape) != 0)
+        return psld_fail(PSLD_BAD_INPUT, "the weak model is of data of another shape");
+    if (!psld_recipe_same_eps(weak->recipe, model->recipe)) {
+        char what[128];
+        psld_recipe_difference(weak->recipe, model->recipe, what, sizeof what);
+        return psld_fail(PSLD_BAD_INPUT, "the weak model has recipe %s, the model that it should guide %s: %s",
+                         weak->recipe->spec.name, model->recipe->spec.name, what);
+    }
+    psld_source *guided;
+    PSLD_TRY(psld_source_autoguide(model->source, weak->source, model->recipe, model->weak_scale, &guided));
+    model->alone = model->source;
+    model->source = guided;
+    return PSLD_OK;
+}
+
+/* Opens the weak model that is asked for, or that is in the file. */
+static psld_status open_weak(const char *path, const psld_model_options *options, psld_model *model)
+{
+    psld_model_options its = {.process = options->process, .reference = options->reference, .weak = ""};
+    if (options->weak && !*options->weak) return PSLD_OK;
+    model->weak_scale = PSLD_WEAK_SCALE;
+    if (options->weak)
+        PSLD_TRY(psld_model_open(options->weak, &its, &model->weak));
+    else if (model->file)
+        PSLD_TRY(psld_model_read_weak(path, model->file, &its, &model->weak, &model->weak_scale));
+    if (!model->weak) return PSLD_OK;
+    if (options->weak_scale != 0) model->weak_scale = options->weak_scale;
+    psld_status status = guide_by_weak(model);
+    return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", options->weak ? options->weak : path) : status;
+}
+
+static psld_status model_open(const char *path, int exact, const psld_model_options *options, uint64_t seed,
+                              psld_model **model)
+{
+    psld_model *made = psld_alloc(1, sizeof *made);
+    *model = NULL;
+    if (!made) return PSLD_NO_MEMORY;
+    psld_status status =
+        exact ? read_exact_file(path, options->process, made) : psld_model_read_network(path, options, seed, made);
+    if (status == PSLD_OK) status = open_weak(path, options, made);
+    if (status != PSLD_OK)
+        psld_model_free(made);
+    else
+        *model = made;
+    return status;
+}
+
+static int is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static psld_status newest_checkpoint_path(const char *folder, char path[PSLD_CHECKPOINT_PATH])
+{
+    long *steps;
+    size_t count;
+    PSLD_TRY(psld_checkpoints_list(folder, &steps, &count));
+    psld_status status =
+        count ? psld_checkpoints_path(folder, steps[0], path)
+              : psld_fail(PSLD_BAD_INPUT,
+                          "%s: has no checkpoint; raw weights and further averages are in checkpoints only", folder);
+    psld_release(steps);
+    return status;
+}
+
+/* The model of a training run: its averaged weights, or other weights, which only a checkpoint has. */
+static psld_status open_run(const char *folder, const psld_model_options *options, psld_model **model)
+{
+    char checkpoints[PSLD_CHECKPOINT_PATH], path[PSLD_CHECKPOINT_PATH + 32];
+    *model = NULL;
+    if (snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder) >= (int)sizeof checkpoints)
+        return psld_fail(PSLD_BAD_INPUT, "%.200s...: the name is too long", folder);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    if (access(path, F_OK) != 0) {
+        snprintf(path, sizeof path, "%s/config.yaml", folder);
+        return psld_fail(PSLD_BAD_INPUT,
+                         access(path, F_OK) == 0
+                             ? "%s: the training run has no checkpoint yet"
+                             : "%s: expected a training run, found a folder without model.safetensors",
+                         folder);
+    }
+    if (options->raw || options->ema != 0) PSLD_TRY(newest_checkpoint_path(checkpoints, path));
+    return model_open(path, 0, options, 0, model);
+}
+
+psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
+{
+    psld_model_options defaults;
+    psld_model_defaults(&defaults);
+    int exact = psld_text_ends_in(path, ".yaml") || psld_text_ends_in(path, ".yml");
+    if (!exact && is_folder(path)) return open_run(path, options ? options : &defaults, model);
+    return model_open(path, exact, options ? options : &defaults, 0, model);
+}
+
+psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
+                              psld_model **model)
+{
+    psld_model_options with_config;
+    psld_model_defaults(&with_config);
+    if (options) with_config = *options;
+    with_config.config = config_path;
+    return model_open(NULL, 0, &with_config, seed, model);
+}
