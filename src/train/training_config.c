@@ -48,8 +48,8 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
 
 /* ---- Published configurations ------------------------------------------------------------------------------------ */
 
-/* Makes a published configuration into ours, after what overrides say of it in its own keys. */
-static psld_status read_user_config(psld_training *t, const psld_training_options *options)
+/* Converts a published configuration into ours. Overrides in its own keys are applied first. */
+static psld_status convert_published_config(psld_training *t, const psld_training_options *options)
 {
     psld_published published;
     const char *theirs;
@@ -70,7 +70,7 @@ static psld_status read_user_config(psld_training *t, const psld_training_option
     return status;
 }
 
-/* What a published configuration leaves to the data: steps by epochs of whole batches, and the number of classes. */
+/* Adds what a published configuration takes from the data: steps (epochs of whole batches) and the number of classes. */
 static psld_status add_published_steps(psld_training *t, const psld_settings *s)
 {
     char text[32];
@@ -302,7 +302,7 @@ static psld_status configure(psld_training *t, const psld_training_options *opti
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "train: needs a configuration or data, or the folder of a run to go on with");
     PSLD_TRY(begin(t, options, before));
-    if (options->config) PSLD_TRY(read_user_config(t, options));
+    if (options->config) PSLD_TRY(convert_published_config(t, options));
     PSLD_TRY(apply_options(t, options));
     if (before) PSLD_TRY(psld_settings_inherit(before, t->yaml));
     PSLD_TRY(resolve(t, options, before));

@@ -200,7 +200,7 @@ cp grey.safetensors run/checkpoints/step-000000020.safetensors
 quietly sample run --use raw --nfe 4 -n 3 -o a.npy
 quietly sample colour.safetensors --nfe 4 -n 3 -o b.npy
 cmp a.npy b.npy || fail "--use raw is not of the newest checkpoint"
-refuses 1 "bare: is a folder without model.safetensors" sample bare --nfe 4 -n 3 -o x.npy
+refuses 1 "bare: expected a training run, found a folder without model.safetensors" sample bare --nfe 4 -n 3 -o x.npy
 
 check "what pictures are refused"
 refuses 2 "pictures are written as .png" sample grey.safetensors --nfe 4 -n 3 -o x.svg
