@@ -1,7 +1,4 @@
-/* Sampling a model: batch after batch, double inside, float outside.
- *
- * A batch is a whole number of the groups that adaptive samplers step together, so that where it is cut leaves no mark
- * on the bits of a sample. */
+/* Sampling a model: the states of each batch become float samples, which are handed to the caller. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,40 +7,14 @@
 #include "sample/options.h"
 #include "sample/sample.h"
 
-typedef struct drawing {
-    psld_model *model;
-    psld_sample_options options, asked; /* the caller's; in `options` batch and progress are those of one batch */
-    uint64_t first;
-    size_t count, before; /* samples asked for; those of the batches before */
-    size_t dim, k, batch;
-    psld_array *start; /* [count][k * dim], or NULL */
-    double *states;    /* [batch][k * dim] */
-    psld_array *piece; /* what is handed over: [batch, channels, ...] */
-    psld_sample_cost cost;
-} drawing;
-
-static size_t batch_now(const drawing *d)
-{
-    size_t left = d->count - d->before;
-    return left < d->batch ? left : d->batch;
-}
-
-/* Progress of a batch as that of the whole. */
-static int report_whole(void *user, uint64_t done, uint64_t total)
-{
-    const drawing *d = user;
-    uint64_t each = total / batch_now(d); /* units a sample */
-    return d->asked.progress(d->asked.progress_user, d->before * each + done, d->count * each);
-}
-
-static psld_status read_start(drawing *d, const psld_array *start)
-{
-    size_t width = d->k * d->dim;
-    if (start->rank < 1 || start->shape[0] != d->count || start->count != d->count * width)
-        return psld_fail(PSLD_BAD_ARGUMENT, "start: expected %zu states of %zu numbers, found %zu numbers in all",
-                         d->count, width, start->count);
-    return psld_array_convert(start, PSLD_F64, &d->start);
-}
+/* Where the batches of a call go. */
+typedef struct sample_sink {
+    const psld_model *model;
+    size_t width, kept; /* numbers of a state, and how many of them are handed over: all, or the positions */
+    psld_array *x;      /* [batch, channels, ...]: memory for the largest batch so far */
+    psld_samples_fn samples;
+    void *user;
+} sample_sink;
 
 /* An array of samples, or with `variables` = k of states. */
 static psld_status create_samples(const psld_model *model, size_t count, size_t variables, psld_array **x)
@@ -53,59 +24,51 @@ static psld_status create_samples(const psld_model *model, size_t count, size_t 
     return psld_array_create(PSLD_F32, model->rank + 1, shape, x);
 }
 
-static psld_status prepare_drawing(drawing *d, const psld_array *start, int state)
+/* A psld_sample_set.done. Only the last batch is smaller than the first. */
+static psld_status hand_over_batch(void *user, uint64_t first, size_t count, const double *z)
 {
-    d->dim = psld_model_size(d->model);
-    d->k = (size_t)d->model->recipe->spec.k;
-    PSLD_FILL_ZERO(d->options.batch, (int)psld_model_batch(d->model));
-    d->batch = psld_batch_size(d->count, (size_t)d->options.batch, (size_t)d->options.ode_group);
-    if (d->asked.progress) d->options.progress = report_whole, d->options.progress_user = d;
-    if (start) PSLD_TRY(read_start(d, start));
-    PSLD_TRY(create_samples(d->model, d->batch, state ? d->k : 1, &d->piece));
-    d->states = psld_alloc(d->batch, d->k * d->dim * sizeof(double));
-    return d->states ? PSLD_OK : PSLD_NO_MEMORY;
-}
-
-static psld_status draw_batch(drawing *d)
-{
-    size_t now = batch_now(d), width = d->k * d->dim, kept = d->piece->count / d->piece->shape[0];
-    const double *start = d->start ? (const double *)d->start->data + d->before * width : NULL;
-    float *out = d->piece->data;
-    PSLD_TRY(psld_sample_counted(d->model->recipe, d->model->source, &d->options, d->first + d->before, now, d->dim,
-                                 start, d->states, &d->cost));
-    d->piece->shape[0] = now;
-    d->piece->count = now * kept;
-    for (size_t i = 0; i < now; i++)
-        for (size_t j = 0; j < kept; j++) out[i * kept + j] = (float)d->states[i * width + j];
-    return PSLD_OK;
-}
-
-static psld_status hand_over(const drawing *d, psld_samples_fn take, void *user)
-{
+    sample_sink *sink = user;
     uint64_t before = psld_fail_count();
-    return psld_fail_callback("samples", before, take(user, d->first + d->before, d->piece));
+    if (!sink->x) PSLD_TRY(create_samples(sink->model, count, sink->kept / psld_model_size(sink->model), &sink->x));
+    sink->x->shape[0] = count;
+    sink->x->count = count * sink->kept;
+    float *out = sink->x->data;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < sink->kept; j++) out[i * sink->kept + j] = (float)z[i * sink->width + j];
+    return psld_fail_callback("samples", before, sink->samples(sink->user, first, sink->x));
+}
+
+static psld_status read_initial_states(const psld_array *start, size_t count, size_t width, psld_array **states)
+{
+    if (start->rank < 1 || start->shape[0] != count || start->count != count * width)
+        return psld_fail(PSLD_BAD_ARGUMENT, "start: expected %zu states of %zu numbers, found %zu numbers in all",
+                         count, width, start->count);
+    return psld_array_convert(start, PSLD_F64, states);
 }
 
 psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
-                            const psld_array *start, int state, psld_samples_fn take, void *user, uint64_t *nfe)
+                            const psld_array *start, int state, psld_samples_fn samples, void *user, uint64_t *nfe)
 {
-    drawing d = {.model = model, .first = first, .count = count};
-    PSLD_TRY(psld_sample_options_read(options, &d.asked));
-    d.options = d.asked;
+    psld_sample_options own;
+    psld_sample_cost cost = {0};
+    psld_array *initial = NULL;
+    PSLD_TRY(psld_sample_options_read(options, &own));
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
-    if (!take) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
-    if (!start) psld_sample_warn(model->recipe);
-    psld_status status = prepare_drawing(&d, start, state);
-    while (status == PSLD_OK && d.before < count) {
-        status = draw_batch(&d);
-        if (status == PSLD_OK) status = hand_over(&d, take, user);
-        d.before += batch_now(&d);
-    }
-    if (nfe && d.cost.groups) *nfe = psld_sample_nfe(&d.asked, &d.cost);
-    psld_release(d.states);
-    psld_array_free(d.piece);
-    psld_array_free(d.start);
+    if (!samples) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
+    size_t dim = psld_model_size(model), width = (size_t)model->recipe->spec.k * dim;
+    sample_sink sink = {.model = model, .width = width, .kept = state ? width : dim, .samples = samples, .user = user};
+    psld_sample_set set = {.first = first, .count = count, .dim = dim, .done = hand_over_batch, .user = &sink};
+    PSLD_FILL_ZERO(own.batch, (int)psld_model_batch(model));
+    if (start) PSLD_TRY(read_initial_states(start, count, width, &initial));
+    if (start)
+        set.start = initial->data;
+    else
+        psld_sample_warn(model->recipe);
+    psld_status status = psld_sample_counted(model->recipe, model->source, &own, &set, &cost);
+    if (nfe && cost.groups) *nfe = psld_sample_nfe(&own, &cost);
+    psld_array_free(sink.x);
+    psld_array_free(initial);
     return status;
 }
 
@@ -116,7 +79,7 @@ typedef struct collection {
     psld_array *x;
 } collection;
 
-static psld_status collect(void *user, uint64_t first, const psld_array *x)
+static psld_status collect_samples(void *user, uint64_t first, const psld_array *x)
 {
     const collection *c = user;
     size_t each = x->count / x->shape[0];
@@ -131,7 +94,8 @@ psld_status psld_model_sample(psld_model *model, const psld_sample_options *opti
     *x = NULL;
     size_t variables = state && model->recipe ? (size_t)model->recipe->spec.k : 1;
     psld_status status = create_samples(model, count, variables, &all.x);
-    if (status == PSLD_OK) status = psld_model_draw(model, options, first, count, start, state, collect, &all, nfe);
+    if (status == PSLD_OK)
+        status = psld_model_draw(model, options, first, count, start, state, collect_samples, &all, nfe);
     if (status == PSLD_OK)
         *x = all.x;
     else

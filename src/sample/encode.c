@@ -1,8 +1,8 @@
 /* Encoding: states at t = 1 from which a reversible sampler returns to given data.
  *
- * A state at the end of the reverse process is put together of y = x, as if the data had been seen through the effective
- * noise there, and of xi, which says nothing of the data (collapsed_frame.h) and is drawn by address. The sampler takes
- * it up to t = 1; going down again returns to y = x. */
+ * A state at the smallest time has collapsed coordinates y / sigma and xi (collapsed_frame.h). For y the data x are taken,
+ * as if they had been observed with the effective noise sigma of that time. xi is independent of the data and is drawn by
+ * sample number. The sampler integrates this state up to t = 1. Integrating down again returns to y = x. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,9 +11,9 @@
 #include "sample/options.h"
 #include "sample/sample.h"
 
-/* States z at time t for data x. */
-static psld_status draw_encoding(const psld_recipe *recipe, int exact, double t, uint64_t seed, uint64_t first,
-                                 size_t count, size_t dim, const double *x, double *z)
+/* States z at time t whose sufficient statistic is the data x. */
+static psld_status draw_states_of_data(const psld_recipe *recipe, int exact, double t, uint64_t seed, uint64_t first,
+                                       size_t count, size_t dim, const double *x, double *z)
 {
     psld_collapsed_frame frame;
     size_t k = (size_t)recipe->spec.k;
@@ -40,17 +40,20 @@ psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const ps
     psld_sample_resolved resolved;
     psld_sample_cost cost = {0};
     psld_schedule schedule = {.upward = 1};
+    psld_sample_set set = {.first = first, .count = count, .dim = dim, .start = z, .z = z};
     PSLD_TRY(psld_sample_options_read(options, &upwards));
     upwards.denoise = 0;
     upwards.corrector = 0;
     upwards.inpainting = NULL;
     PSLD_TRY(psld_sample_resolve(recipe, &upwards, &schedule.sampler, &resolved));
     if (!schedule.sampler->info.reversible)
-        return psld_fail(PSLD_BAD_ARGUMENT, "sampler: %s cannot go from data to noise", schedule.sampler->info.name);
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "sampler: %s cannot encode data: use a reversible sampler such as dpm or heun",
+                         schedule.sampler->info.name);
     PSLD_TRY(psld_sample_check_call(recipe, source, &resolved.options, count, dim));
-    PSLD_TRY(
-        draw_encoding(recipe, source->exact, resolved.options.eps, resolved.options.seed, first, count, dim, x, z));
-    PSLD_TRY(psld_sample_along(recipe, source, &resolved.options, &schedule, first, count, dim, z, z, &cost));
+    PSLD_TRY(draw_states_of_data(recipe, source->exact, resolved.options.eps, resolved.options.seed, first, count, dim,
+                                 x, z));
+    PSLD_TRY(psld_sample_along(recipe, source, &resolved.options, &schedule, &set, &cost));
     if (nfe) *nfe = psld_sample_nfe(&resolved.options, &cost);
     return PSLD_OK;
 }

@@ -5,15 +5,9 @@
 
 psld_status psld_reverse_predict_each(psld_reverse *reverse, size_t n, const double *z)
 {
-    size_t batch = (size_t)reverse->options->batch, predicted = reverse->predicted * reverse->dim;
     psld_states states = PSLD_STATES(n, reverse->dim, z, reverse->t);
     states.sample = reverse->sample;
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        end = n - begin < batch ? n : begin + batch;
-        psld_states part = psld_states_part(&states, begin, end, reverse->k * reverse->dim);
-        PSLD_TRY(psld_source_predict(reverse->source, &part, reverse->eps + begin * predicted));
-    }
-    return PSLD_OK;
+    return psld_source_predict(reverse->source, &states, reverse->eps);
 }
 
 psld_status psld_reverse_predict(psld_reverse *reverse, const double *z, double t)
@@ -47,8 +41,8 @@ psld_status psld_explicit_step_apply(psld_reverse *reverse, uint64_t visit, cons
 
 psld_status psld_reverse_report(const psld_reverse *reverse, double fraction)
 {
-    /* a thousand units a sample are fine enough for any display */
-    uint64_t here = (uint64_t)(fraction * 1000 * (double)reverse->count);
-    return psld_progress(reverse->options->progress, reverse->options->progress_user, reverse->done_before + here,
-                         reverse->total);
+    enum { UNITS = 1000 }; /* per sample: fine enough for any display */
+    uint64_t done = (uint64_t)(fraction * UNITS * (double)reverse->count);
+    return psld_progress(reverse->options->progress, reverse->options->progress_user, UNITS * reverse->before + done,
+                         UNITS * (uint64_t)reverse->samples);
 }

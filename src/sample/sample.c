@@ -10,8 +10,8 @@
 
 /* ---- The steps of one batch --------------------------------------------------------------------------------------- */
 
-/* Step i of the schedule. `visit` counts all steps that a sample has taken, repeated ones included. */
-static psld_status take_step(psld_reverse *reverse, const psld_schedule *schedule, int i, uint64_t visit)
+/* Reverse step i of the schedule. `visit` counts all steps of a sample so far, repeated ones included. */
+static psld_status reverse_step(psld_reverse *reverse, const psld_schedule *schedule, int i, uint64_t visit)
 {
     uint64_t correctors = (uint64_t)reverse->options->corrector, draw = 1 + visit * (1 + correctors);
     double from = schedule->times[i], t = schedule->times[i + 1];
@@ -26,7 +26,7 @@ static psld_status take_step(psld_reverse *reverse, const psld_schedule *schedul
     return PSLD_OK;
 }
 
-static psld_status take_steps(psld_reverse *reverse, const psld_schedule *schedule)
+static psld_status reverse_steps(psld_reverse *reverse, const psld_schedule *schedule)
 {
     int jump = schedule->repeats > 1 ? reverse->options->inpainting->jump : schedule->steps,
         all = schedule->steps * schedule->repeats;
@@ -37,7 +37,7 @@ static psld_status take_steps(psld_reverse *reverse, const psld_schedule *schedu
             if (pass > 0)
                 PSLD_TRY(psld_inpaint_diffuse(reverse, schedule->times[end], schedule->times[begin], jumps++));
             for (int i = begin; i < end; i++) {
-                PSLD_TRY(take_step(reverse, schedule, i, visit++));
+                PSLD_TRY(reverse_step(reverse, schedule, i, visit++));
                 PSLD_TRY(psld_reverse_report(reverse, (double)visit / all));
             }
         }
@@ -48,32 +48,32 @@ static psld_status take_steps(psld_reverse *reverse, const psld_schedule *schedu
     return PSLD_OK;
 }
 
-static psld_status check_states(const psld_reverse *reverse)
+static psld_status check_states_finite(const psld_reverse *reverse)
 {
     for (size_t i = 0; i < reverse->count * reverse->k * reverse->dim; i++)
         if (!isfinite(reverse->z[i]))
-            return psld_fail(PSLD_NOT_FINITE,
-                             "sample %llu left the range of numbers: try more steps or another sampler",
+            return psld_fail(PSLD_NOT_FINITE, "sample %llu is not finite: try more steps or another sampler",
                              (unsigned long long)(reverse->first + i / (reverse->k * reverse->dim)));
     return PSLD_OK;
 }
 
 static psld_status sample_batch(psld_reverse *reverse, const psld_schedule *schedule)
 {
-    double eps = reverse->options->eps;
+    double t_min = reverse->options->eps; /* where the steps end */
     psld_inpaint_apply(reverse, 0, reverse->count, 1, 1, 0, reverse->z);
-    PSLD_TRY(schedule->sampler->info.adaptive ? schedule->sampler->integrate(reverse) : take_steps(reverse, schedule));
-    if (schedule->sampler->info.adaptive) psld_inpaint_apply(reverse, 0, reverse->count, eps, eps, 0, reverse->z);
+    PSLD_TRY(schedule->sampler->info.adaptive ? schedule->sampler->integrate(reverse)
+                                              : reverse_steps(reverse, schedule));
+    if (schedule->sampler->info.adaptive) psld_inpaint_apply(reverse, 0, reverse->count, t_min, t_min, 0, reverse->z);
     if (reverse->options->denoise) {
-        PSLD_TRY(psld_reverse_predict(reverse, reverse->z, eps));
+        PSLD_TRY(psld_reverse_predict(reverse, reverse->z, t_min));
         psld_affine_apply(reverse, &schedule->last, PSLD_FOR_STEP, 0, NULL, reverse->z, reverse->z);
-        psld_inpaint_apply(reverse, 0, reverse->count, eps, 0, 0, reverse->z);
+        psld_inpaint_apply(reverse, 0, reverse->count, t_min, 0, 0, reverse->z);
     }
-    return check_states(reverse);
+    return check_states_finite(reverse);
 }
 
-/* The stationary law, variable by variable. */
-static void draw_start(const psld_reverse *reverse)
+/* Draws from the stationary distribution N(0, P^-1). */
+static void draw_initial_states(const psld_reverse *reverse)
 {
     for (size_t i = 0; i < reverse->count; i++) {
         double *z = reverse->z + i * reverse->k * reverse->dim;
@@ -86,7 +86,7 @@ static void draw_start(const psld_reverse *reverse)
 
 size_t psld_batch_size(size_t count, size_t batch, size_t group)
 {
-    if (batch >= count || group >= count) return count; /* before any sum, which might wrap */
+    if (batch >= count || group >= count) return count; /* before any sum, which could overflow */
     if (group < 1) group = 1;
     batch = ((batch - (batch > 0)) / group + 1) * group;
     return batch < count ? batch : count;
@@ -102,52 +102,61 @@ static psld_status allocate_batch(psld_reverse *reverse, size_t batch, const psl
     return reverse->work ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-static psld_status sample_batches(psld_reverse *reverse, const psld_schedule *schedule, uint64_t first, size_t count,
-                                  const double *start, double *z)
+static psld_status sample_batches(psld_reverse *reverse, const psld_schedule *schedule, const psld_sample_set *set,
+                                  size_t batch, double *own)
 {
-    size_t group = schedule->sampler->info.adaptive ? (size_t)reverse->options->ode_group : 1,
-           state = reverse->k * reverse->dim;
-    size_t batch = psld_batch_size(count, (size_t)reverse->options->batch, group);
+    size_t state = reverse->k * reverse->dim;
     PSLD_TRY(allocate_batch(reverse, batch, schedule->sampler));
-    reverse->total = (uint64_t)count * 1000;
+    reverse->samples = set->count;
     PSLD_TRY(psld_reverse_report(reverse, 0));
-    for (size_t begin = 0; begin < count; begin += batch) {
-        reverse->first = first + begin;
-        reverse->count = count - begin < batch ? count - begin : batch;
-        reverse->z = z + begin * state;
-        reverse->done_before = (uint64_t)begin * 1000;
-        if (start)
-            memmove(reverse->z, start + begin * state, reverse->count * state * sizeof(double));
+    for (size_t begin = 0; begin < set->count; begin += batch) {
+        reverse->before = begin;
+        reverse->first = set->first + begin;
+        reverse->count = set->count - begin < batch ? set->count - begin : batch;
+        reverse->z = set->z ? set->z + begin * state : own;
+        if (set->start)
+            memmove(reverse->z, set->start + begin * state, reverse->count * state * sizeof(double));
         else
-            draw_start(reverse);
+            draw_initial_states(reverse);
         PSLD_TRY(sample_batch(reverse, schedule));
         PSLD_TRY(psld_reverse_report(reverse, 1));
+        if (set->done) PSLD_TRY(set->done(set->user, reverse->first, reverse->count, reverse->z));
     }
     return PSLD_OK;
 }
 
+/* With a batch of states of its own if the caller has no array for all. */
+static psld_status sample_set(psld_reverse *reverse, const psld_schedule *schedule, const psld_sample_set *set)
+{
+    size_t group = schedule->sampler->info.adaptive ? (size_t)reverse->options->ode_group : 1;
+    size_t batch = psld_batch_size(set->count, (size_t)reverse->options->batch, group);
+    double *own = set->z ? NULL : psld_alloc(batch, reverse->k * reverse->dim * sizeof(double));
+    psld_status status = set->z || own ? sample_batches(reverse, schedule, set, batch, own) : PSLD_NO_MEMORY;
+    psld_release(own);
+    return status;
+}
+
 /* ---- Calls -------------------------------------------------------------------------------------------------------- */
 
-/* Starting from the stationary law is an approximation; where it is a bad one, say so. */
 void psld_sample_warn(const psld_recipe *recipe)
 {
     double distance;
     if (psld_recipe_distance(recipe, 1, &distance) != PSLD_OK || distance <= PSLD_DISTANCE_LIMIT) return;
-    psld_log(PSLD_LOG_WARNING,
-             "recipe %s is still %.2g nats per coordinate from stationary at t = 1, where sampling starts as if it "
-             "were not: "
-             "raise beta",
-             recipe->spec.name, distance);
+    psld_log(
+        PSLD_LOG_WARNING,
+        "recipe %s is still %.2g nats per coordinate from its stationary distribution at t = 1, where sampling starts: "
+        "raise beta",
+        recipe->spec.name, distance);
 }
 
-/* Whether this source can be evaluated with these options, which are complete. */
+/* Whether this source can be evaluated with these complete options. */
 static psld_status check_source(const psld_recipe *recipe, const psld_source *source,
                                 const psld_sample_options *options)
 {
     if (options->eps < source->earliest)
         return psld_fail(PSLD_BAD_ARGUMENT,
-                         "eps: the model can be asked for times of recipe %s from %.4g on, found %.4g: end earlier, by "
-                         "eps or end_sigma",
+                         "eps: for recipe %s the model is valid at times from %.4g on, found %.4g: set a larger eps or "
+                         "end_sigma",
                          recipe->spec.name, source->earliest, options->eps);
     return psld_source_check(source, recipe);
 }
@@ -173,14 +182,13 @@ psld_status psld_sample_check_call(const psld_recipe *recipe, const psld_source 
 }
 
 psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
-                              psld_schedule *schedule, uint64_t first, size_t count, size_t dim, const double *start,
-                              double *z, psld_sample_cost *cost)
+                              psld_schedule *schedule, const psld_sample_set *set, psld_sample_cost *cost)
 {
-    psld_reverse reverse = {.recipe = recipe, .source = source, .options = options, .dim = dim};
+    psld_reverse reverse = {.recipe = recipe, .source = source, .options = options, .dim = set->dim};
     reverse.k = (size_t)recipe->spec.k;
     reverse.predicted = (size_t)recipe->predicted;
     psld_status status = psld_schedule_plan(recipe, options, source->exact, schedule);
-    if (status == PSLD_OK) status = sample_batches(&reverse, schedule, first, count, start, z);
+    if (status == PSLD_OK) status = sample_set(&reverse, schedule, set);
     cost->evaluations += reverse.evaluations;
     cost->groups += reverse.groups;
     psld_release(reverse.eps);
@@ -192,19 +200,17 @@ psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, co
 }
 
 psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
-                                uint64_t first, size_t count, size_t dim, const double *start, double *z,
-                                psld_sample_cost *cost)
+                                const psld_sample_set *set, psld_sample_cost *cost)
 {
     psld_sample_resolved resolved;
     const psld_sample_options *o = &resolved.options;
     psld_source *clipped = NULL;
     psld_schedule schedule = {0};
     PSLD_TRY(psld_sample_resolve(recipe, options, &schedule.sampler, &resolved));
-    PSLD_TRY(psld_sample_check_call(recipe, source, o, count, dim));
+    PSLD_TRY(psld_sample_check_call(recipe, source, o, set->count, set->dim));
     if (o->clip > 0 || o->threshold > 0)
         PSLD_TRY(psld_source_clip(source, recipe, o->clip > 0 ? o->clip : 1, o->threshold, &clipped));
-    psld_status status =
-        psld_sample_along(recipe, clipped ? clipped : source, o, &schedule, first, count, dim, start, z, cost);
+    psld_status status = psld_sample_along(recipe, clipped ? clipped : source, o, &schedule, set, cost);
     psld_source_free(clipped);
     return status;
 }
@@ -219,9 +225,10 @@ psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const ps
 {
     psld_sample_cost cost = {0};
     psld_sample_options own;
+    psld_sample_set set = {.first = first, .count = count, .dim = dim, .start = start, .z = z};
     PSLD_TRY(psld_sample_options_read(options, &own));
     if (!start) psld_sample_warn(recipe);
-    PSLD_TRY(psld_sample_counted(recipe, source, &own, first, count, dim, start, z, &cost));
+    PSLD_TRY(psld_sample_counted(recipe, source, &own, &set, &cost));
     if (nfe) *nfe = psld_sample_nfe(&own, &cost);
     return PSLD_OK;
 }
