@@ -8,7 +8,7 @@
 
 /* ---- Applying a map to a batch ----------------------------------------------------------------------------------- */
 
-enum { CHUNK = 256 }; /* coordinates at a time: k rows of state, eps and noise stay in the first cache */
+enum { CHUNK = 256 }; /* coordinates per block: its state, eps and noise fit into the L1 cache */
 
 typedef struct affine_job {
     const psld_reverse *reverse;
@@ -17,17 +17,17 @@ typedef struct affine_job {
     uint64_t step;
     const double *base, *z;
     double *out;
-    int draws[PSLD_MAX_K]; /* whether variable b's noise is used */
+    int draws[PSLD_MAX_K]; /* whether the noise of variable b is used */
     int any_noise;
 } affine_job;
 
-/* Adds matrix (rows x columns) times `in` to `out`: both hold a row of `width` numbers for each variable. */
-static void add_product(size_t rows, size_t columns, const double *matrix, const double *in, size_t in_stride,
-                        size_t width, double out[][CHUNK])
+/* out += matrix in, where in and out have `width` coordinates for each variable. */
+static void add_product(size_t to, size_t from, const double *matrix, const double *in, size_t in_stride, size_t width,
+                        double out[][CHUNK])
 {
-    for (size_t a = 0; a < rows; a++)
-        for (size_t b = 0; b < columns; b++) {
-            double f = matrix[a * columns + b];
+    for (size_t a = 0; a < to; a++)
+        for (size_t b = 0; b < from; b++) {
+            double f = matrix[a * from + b];
             if (f == 0) continue;
             const double *row = in + b * in_stride;
             for (size_t j = 0; j < width; j++) out[a][j] += f * row[j];
@@ -35,7 +35,7 @@ static void add_product(size_t rows, size_t columns, const double *matrix, const
 }
 
 /* Numbers first ... first + count - 1 of a sample's noise. */
-static void draw_numbers(const affine_job *job, uint64_t sample, size_t first, size_t count, double *out)
+static void draw_sample_noise(const affine_job *job, uint64_t sample, size_t first, size_t count, double *out)
 {
     const psld_sample_options *options = job->reverse->options;
     if (options->noise && job->purpose == PSLD_FOR_STEP)
@@ -45,14 +45,14 @@ static void draw_numbers(const affine_job *job, uint64_t sample, size_t first, s
 }
 
 /* Noise of coordinates begin ... begin + width - 1 for each variable. */
-static void draw_noise(const affine_job *job, uint64_t sample, size_t begin, size_t width, double noise[][CHUNK])
+static void draw_block_noise(const affine_job *job, uint64_t sample, size_t begin, size_t width, double noise[][CHUNK])
 {
     size_t k = job->reverse->k, dim = job->reverse->dim;
     for (size_t b = 0; b < k; b++)
-        if (job->draws[b]) draw_numbers(job, sample, b * dim + begin, width, noise[b]);
+        if (job->draws[b]) draw_sample_noise(job, sample, b * dim + begin, width, noise[b]);
 }
 
-static void affine_state(const affine_job *job, size_t i)
+static void affine_one_state(const affine_job *job, size_t i)
 {
     const psld_reverse *reverse = job->reverse;
     size_t k = reverse->k, dim = reverse->dim;
@@ -70,47 +70,48 @@ static void affine_state(const affine_job *job, size_t i)
         add_product(k, k, job->affine->state, z + begin, dim, width, sum);
         add_product(k, reverse->predicted, job->affine->eps, eps + begin, dim, width, sum);
         if (job->any_noise) {
-            draw_noise(job, reverse->first + i, begin, width, noise);
+            draw_block_noise(job, reverse->first + i, begin, width, noise);
             add_product(k, k, job->affine->noise, noise[0], CHUNK, width, sum);
         }
         for (size_t a = 0; a < k; a++) memcpy(job->out + (i * k + a) * dim + begin, sum[a], width * sizeof(double));
     }
 }
 
-/* Several small states side by side, so that rows are long enough to be worth a loop: row a of state g begins at
- * [a][g dim]. */
-static void gather(size_t rows, size_t dim, size_t count, const double *states, double side_by_side[][CHUNK])
+/* Small states are processed several at a time, side by side, so that the inner loops are long enough: variable a of state
+ * g begins at [a][g dim]. */
+static void gather_states(size_t variables, size_t dim, size_t count, const double *states,
+                          double side_by_side[][CHUNK])
 {
     for (size_t g = 0; g < count; g++)
-        for (size_t a = 0; a < rows; a++)
+        for (size_t a = 0; a < variables; a++)
             for (size_t j = 0; j < dim; j++) side_by_side[a][g * dim + j] = *states++;
 }
 
-static void scatter(size_t rows, size_t dim, size_t count, double side_by_side[][CHUNK], double *states)
+static void scatter_states(size_t variables, size_t dim, size_t count, double side_by_side[][CHUNK], double *states)
 {
     for (size_t g = 0; g < count; g++)
-        for (size_t a = 0; a < rows; a++)
+        for (size_t a = 0; a < variables; a++)
             for (size_t j = 0; j < dim; j++) *states++ = side_by_side[a][g * dim + j];
 }
 
-/* The same sums in the same order as in affine_state, for states i ... i + count - 1. */
-static void affine_group(const affine_job *job, size_t i, size_t count)
+/* The same sums in the same order as in affine_one_state, for states i ... i + count - 1. */
+static void affine_small_states(const affine_job *job, size_t i, size_t count)
 {
     const psld_reverse *reverse = job->reverse;
     size_t k = reverse->k, dim = reverse->dim, state = k * dim, width = count * dim;
     double sum[PSLD_MAX_K][CHUNK], in[PSLD_MAX_K][CHUNK], noise[CHUNK];
-    if (job->base) gather(k, dim, count, job->base + i * state, sum);
+    if (job->base) gather_states(k, dim, count, job->base + i * state, sum);
     for (size_t a = 0; !job->base && a < k; a++) memset(sum[a], 0, width * sizeof(double));
-    gather(k, dim, count, job->z + i * state, in);
+    gather_states(k, dim, count, job->z + i * state, in);
     add_product(k, k, job->affine->state, in[0], CHUNK, width, sum);
-    gather(reverse->predicted, dim, count, reverse->eps + i * reverse->predicted * dim, in);
+    gather_states(reverse->predicted, dim, count, reverse->eps + i * reverse->predicted * dim, in);
     add_product(k, reverse->predicted, job->affine->eps, in[0], CHUNK, width, sum);
     if (job->any_noise) {
-        for (size_t g = 0; g < count; g++) draw_numbers(job, reverse->first + i + g, 0, state, noise + g * state);
-        gather(k, dim, count, noise, in);
+        for (size_t g = 0; g < count; g++) draw_sample_noise(job, reverse->first + i + g, 0, state, noise + g * state);
+        gather_states(k, dim, count, noise, in);
         add_product(k, k, job->affine->noise, in[0], CHUNK, width, sum);
     }
-    scatter(k, dim, count, sum, job->out + i * state);
+    scatter_states(k, dim, count, sum, job->out + i * state);
 }
 
 static void affine_range(void *context, size_t begin, size_t end)
@@ -118,9 +119,9 @@ static void affine_range(void *context, size_t begin, size_t end)
     const affine_job *job = context;
     size_t group = CHUNK / (job->reverse->k * job->reverse->dim);
     if (group < 2)
-        for (size_t i = begin; i < end; i++) affine_state(job, i);
+        for (size_t i = begin; i < end; i++) affine_one_state(job, i);
     else
-        for (size_t i = begin; i < end; i += group) affine_group(job, i, end - i < group ? end - i : group);
+        for (size_t i = begin; i < end; i += group) affine_small_states(job, i, end - i < group ? end - i : group);
 }
 
 void psld_affine_apply(const psld_reverse *reverse, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,
@@ -140,9 +141,9 @@ void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine)
     psld_matrix_identity(recipe->spec.k, affine->state);
 }
 
-/* s = -inverse' eps, of which only the predicted variables' eps are known. They suffice: inverse is triangular in
- * `order` and they are its end, so the scores of the noisy variables, the only ones that weight picks, contain no
- * other. The factor is that of the kernel that eps belongs to (denoiser.h); the score is the same for both. */
+/* s = -L^-T eps, where eps is known for the predicted variables only. This is enough: L^-1 is lower triangular in `order`,
+ * and the predicted variables are the last of it. So the scores of the variables with noise, the only ones with a nonzero
+ * weight, depend on no other eps. L belongs to the kernel that eps belongs to (denoiser.h); the score is the same. */
 psld_status psld_affine_score(const psld_recipe *recipe, double t, const double *weight, psld_affine *affine)
 {
     double inverse[PSLD_MATRIX_SIZE];
@@ -177,7 +178,7 @@ psld_status psld_affine_flow(const psld_recipe *recipe, double t, psld_affine *a
     return PSLD_OK;
 }
 
-psld_status psld_affine_clean(const psld_recipe *recipe, int exact, double t, psld_affine *affine)
+psld_status psld_affine_denoise(const psld_recipe *recipe, int exact, double t, psld_affine *affine)
 {
     psld_denoiser denoiser;
     psld_gaussian kernel;
@@ -194,7 +195,7 @@ psld_status psld_affine_clean(const psld_recipe *recipe, int exact, double t, ps
     for (int a = 0; a < k; a++) {
         double variance = a ? recipe->spec.init[a - 1] * recipe->spec.mass[a - 1] : 0, clean = a == 0;
         for (int b = 0; b < k; b++) {
-            affine->state[a * k + b] = variance * gain[a * k + b]; /* regression of m_0 on z - mu x_0 */
+            affine->state[a * k + b] = variance * gain[a * k + b]; /* regression of m_0 on z_t - mu x_0 */
             clean -= variance * gain[a * k + b] * kernel.mean[b * k];
         }
         for (int b = 0; b < k; b++) affine->state[a * k + b] += clean * denoiser.state[b];

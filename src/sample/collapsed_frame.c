@@ -1,14 +1,14 @@
-/* With a = L^-1 mu, |a| = 1 / sigma, the frame is S = L U, U being the rotation in the plane of e_1 and a that takes e_1
- * to a / |a|: the plainest choice that changes smoothly with t. */
+/* Let a = L^-1 mu, so that |a| = 1 / sigma. The frame is S = L U, where U rotates e_1 to a / |a| in the plane of both. This
+ * is the simplest choice that changes smoothly with t. */
 #include "sample/collapsed_frame.h"
 
 #include <math.h>
 
 #include "sample/sources/denoiser.h"
 
-/* The rotation that takes e_1 to the unit vector b, and leaves all orthogonal to both alone: with c = e_1 + b,
+/* The rotation that takes e_1 to the unit vector b and fixes everything orthogonal to both. With c = e_1 + b,
  *     U v = v - (c . v) / (1 + b_1) c + 2 v_1 b.
- * Near -e_1, 1 + b_1 is what the other coordinates leave of it; at -e_1 itself any plane will do. */
+ * Near b = -e_1, 1 + b_1 cancels and is computed from the other coordinates. At b = -e_1 any plane is chosen. */
 static void rotate_first_axis(int k, const double *b, double *rotation)
 {
     double c[PSLD_MAX_K] = {0}, others = 0;

@@ -1,11 +1,11 @@
-/* Langevin steps at a fixed time: they leave p_t as it is and repair what steps between times got wrong.
+/* Langevin corrector steps at a fixed time. They leave p_t unchanged and so reduce the errors of the reverse steps.
  *
- * In the predicted variables, given the others, the kernel's covariance is L L' (L: their block of the factor), and
- * the score is -L^-T eps. A Langevin step preconditioned with L L' and of size a is then
+ * The predicted variables, given the others, have the kernel covariance L L' (L: their block of the factor) and the score
+ * -L^-T eps. A Langevin step of size a, preconditioned with L L', is
  *     z <- z - a L eps + sqrt(2 a) L n.
- * With sqrt(2 a - a^2) instead, the same to first order in a, it is exact where noise dominates: there eps = L^-1 (z
- * - ...) is standard normal and the step an exchange of a part of it for fresh noise, which keeps its variance at
- * any a. An eps of the kernel given z_0, with the factor S, says the same score as L' S^-T of it (denoiser.h). */
+ * With sqrt(2 a - a^2) in place of sqrt(2 a), equal to first order, the step is exact where noise dominates: there
+ * eps = L^-1 (z - ...) is standard normal, and the step replaces a part of it by fresh noise at constant variance. If eps
+ * belongs to the kernel given z_0, with factor S, then L' S^-T eps is the eps of the same score (denoiser.h). */
 #include <math.h>
 #include <string.h>
 

@@ -7,11 +7,11 @@
 #include "sample/inverse/inpaint.h"
 #include "sample/time_grid.h"
 
-#define LAST_TIME     1e-3
+#define DEFAULT_T_MIN 1e-3
 #define DEFAULT_BATCH 1024
 
-/* Fills in the numbers whose default depends on nothing. */
-static void fill_numbers(psld_sample_options *o)
+/* Fills in the numbers whose default is fixed. */
+static void fill_fixed_defaults(psld_sample_options *o)
 {
     PSLD_FILL_ZERO(o->rho, 7);
     PSLD_FILL_UNSET(o->nfe, 0);
@@ -35,36 +35,36 @@ psld_status psld_sample_options_copy(const psld_sample_options *options, psld_sa
 psld_status psld_sample_options_read(const psld_sample_options *options, psld_sample_options *own)
 {
     PSLD_TRY(psld_sample_options_copy(options, own));
-    fill_numbers(own);
+    fill_fixed_defaults(own);
     return PSLD_OK;
 }
 
-psld_status psld_sample_end(const psld_recipe *recipe, const psld_sampler *sampler, double *eps)
+psld_status psld_sample_t_min(const psld_recipe *recipe, const psld_sampler *sampler, double *t_min)
 {
     double end_sigma = sampler->info.end_sigma, sigma;
-    *eps = LAST_TIME;
+    *t_min = DEFAULT_T_MIN;
     if (!(end_sigma > 0)) return PSLD_OK;
-    PSLD_TRY(psld_recipe_sigma(recipe, LAST_TIME, &sigma));
+    PSLD_TRY(psld_recipe_sigma(recipe, DEFAULT_T_MIN, &sigma));
     if (sigma >= end_sigma) return PSLD_OK;
     PSLD_TRY(psld_recipe_sigma(recipe, 1, &sigma));
-    return sigma > end_sigma ? psld_recipe_time(recipe, end_sigma, eps) : PSLD_OK;
+    return sigma > end_sigma ? psld_recipe_time(recipe, end_sigma, t_min) : PSLD_OK;
 }
 
 enum { MAX_EVALUATIONS = 1000000 }; /* the constants of all steps are kept */
 #define MIN_DETAIL 1e-6
 #define MAX_DETAIL 1e6
 
-/* At t = 1 something must be left of the data, if only in the last digits. */
-static psld_status check_recipe(const psld_recipe *recipe)
+/* The state at t = 1 must still depend on the data, if only in the last digits. */
+static psld_status check_recipe_mixes(const psld_recipe *recipe)
 {
     double sigma;
     PSLD_TRY(psld_recipe_sigma(recipe, 1, &sigma));
-    if (sigma < 1e150) return PSLD_OK; /* whose square is a number */
-    return psld_fail(PSLD_BAD_ARGUMENT, "recipe %s: nothing is left of the data at t = 1: its beta is too large",
+    if (sigma < 1e150) return PSLD_OK; /* its square is finite */
+    return psld_fail(PSLD_BAD_ARGUMENT, "recipe %s: beta is too large: states at t = 1 do not depend on the data",
                      recipe->spec.name);
 }
 
-static psld_status check_numbers(const psld_sample_options *o)
+static psld_status check_sample_numbers(const psld_sample_options *o)
 {
     if (o->nfe < 0 || o->nfe > MAX_EVALUATIONS)
         return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected 1 to %d, found %d", MAX_EVALUATIONS, o->nfe);
@@ -99,41 +99,45 @@ static psld_status resolve_order(const psld_sampler *sampler, psld_sample_option
     if (o->order == 0) o->order = sampler->info.order;
     if (o->order >= (sampler->info.order ? 1 : 0) && o->order <= sampler->info.max_order) return PSLD_OK;
     if (sampler->info.max_order == 0)
-        return psld_fail(PSLD_BAD_ARGUMENT, "order: %s has no choice of it", sampler->info.name);
-    return psld_fail(PSLD_BAD_ARGUMENT, "order: %s has 1 to %d, found %d", sampler->info.name, sampler->info.max_order,
-                     o->order);
+        return psld_fail(PSLD_BAD_ARGUMENT, "order: the sampler %s has only one order: leave it unset",
+                         sampler->info.name);
+    return psld_fail(PSLD_BAD_ARGUMENT, "order: the sampler %s has orders 1 to %d, found %d", sampler->info.name,
+                     sampler->info.max_order, o->order);
 }
 
 static psld_status resolve_detail(const psld_sampler *sampler, psld_sample_options *o)
 {
     if (o->detail > 0 && sampler->info.max_order == 0)
-        return psld_fail(PSLD_BAD_ARGUMENT, "detail: %s does not extrapolate clean data", sampler->info.name);
+        return psld_fail(PSLD_BAD_ARGUMENT, "detail: the sampler %s does not use it: leave it unset",
+                         sampler->info.name);
     PSLD_FILL_UNSET(o->detail, sampler->info.detail);
     return PSLD_OK;
 }
 
-/* Times given one by one say how many steps there are, and where they end. */
-static psld_status resolve_list(const psld_sampler *sampler, int steps, psld_sample_options *o)
+/* A grid that is a list of times sets the number of steps and the smallest time. */
+static psld_status resolve_time_list(const psld_sampler *sampler, int steps, psld_sample_options *o)
 {
-    if (steps > MAX_EVALUATIONS) return psld_fail(PSLD_BAD_ARGUMENT, "grid: has too many times");
+    if (steps > MAX_EVALUATIONS)
+        return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected at most %d times, found %d", MAX_EVALUATIONS, steps + 1);
     int evaluations = steps * (sampler->info.evaluations + o->corrector) + (o->denoise != 0);
     if (o->nfe && o->nfe != evaluations)
-        return psld_fail(PSLD_BAD_ARGUMENT, "nfe: the times of the grid make %d evaluations, found %d", evaluations,
-                         o->nfe);
+        return psld_fail(PSLD_BAD_ARGUMENT, "nfe: the times of the grid need %d evaluations, found %d: leave nfe unset",
+                         evaluations, o->nfe);
     o->nfe = evaluations;
     return psld_grid_list_end(o->grid, &o->eps);
 }
 
-/* Where the reverse process ends, and the grid and evaluations on the way there. */
+/* The smallest time, the time grid and the number of evaluations. */
 static psld_status resolve_grid(const psld_recipe *recipe, const psld_sampler *sampler, psld_sample_options *o)
 {
     int steps;
-    if (o->eps == PSLD_UNSET || o->eps == 0) PSLD_TRY(psld_sample_end(recipe, sampler, &o->eps));
+    if (o->eps == PSLD_UNSET || o->eps == 0) PSLD_TRY(psld_sample_t_min(recipe, sampler, &o->eps));
     if (o->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, o->end_sigma, &o->eps));
     if (!(o->eps < 1))
-        return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: %g is where recipe %s begins", o->end_sigma, recipe->spec.name);
+        return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: %g is the effective noise of recipe %s at t = 1: expected less",
+                         o->end_sigma, recipe->spec.name);
     if (!o->grid) o->grid = sampler->info.grid;
-    if (!sampler->info.adaptive && psld_grid_is_list(o->grid, &steps)) PSLD_TRY(resolve_list(sampler, steps, o));
+    if (!sampler->info.adaptive && psld_grid_is_list(o->grid, &steps)) PSLD_TRY(resolve_time_list(sampler, steps, o));
     if (o->nfe == 0) o->nfe = sampler->info.nfe;
     return PSLD_OK;
 }
@@ -151,16 +155,16 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
 {
     psld_sample_options *o = &resolved->options;
     PSLD_TRY(psld_sample_options_read(options, o));
-    PSLD_TRY(check_recipe(recipe));
+    PSLD_TRY(check_recipe_mixes(recipe));
     PSLD_FILL_ZERO(o->batch, DEFAULT_BATCH);
-    PSLD_TRY(check_numbers(o));
+    PSLD_TRY(check_sample_numbers(o));
     if (!o->sampler) o->sampler = psld_quality_find("normal")->sampler;
     *sampler = psld_sampler_row(o->sampler);
     if (!*sampler) return PSLD_BAD_ARGUMENT;
     PSLD_TRY(resolve_order(*sampler, o));
     PSLD_TRY(resolve_detail(*sampler, o));
     if ((*sampler)->info.adaptive && o->corrector)
-        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: %s chooses its own steps and takes none",
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: the sampler %s chooses its own steps: set 0",
                          (*sampler)->info.name);
     PSLD_TRY(resolve_grid(recipe, *sampler, o));
     return resolve_inpainting(resolved);

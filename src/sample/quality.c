@@ -1,6 +1,6 @@
-/* Budgets by name. The sampler is the one with the best samples of networks for its cost
- * (docs/measurements/samplers.md): fresh noise removes their errors, which a flow carries to the end. Few steps take half
- * the noise, since fresh noise needs steps to average out. */
+/* Budgets by name. The sampler is the one whose samples of networks are best for their cost
+ * (docs/measurements/samplers.md): fresh noise reduces earlier errors, which the probability flow keeps. With few steps
+ * half the noise is better, because fresh noise needs several steps to average out. */
 #include "base/sized.h"
 #include "base/table.h"
 #include "sample/options.h"
@@ -27,7 +27,7 @@ const psld_quality_info *psld_quality_find(const char *name)
     return PSLD_TABLE_FIND(table, "quality", name);
 }
 
-/* What is unset takes the quality's value; the end is that of the sampler. */
+/* Sets what is unset to the values of the quality. The smallest time is that of the sampler. */
 static psld_status apply_quality(const psld_recipe *recipe, const psld_quality_info *q, psld_sample_options *options)
 {
     int steps, list = options->grid && psld_grid_is_list(options->grid, &steps);
@@ -37,7 +37,7 @@ static psld_status apply_quality(const psld_recipe *recipe, const psld_quality_i
     if (!list) PSLD_FILL_ZERO(options->nfe, q->nfe);
     PSLD_FILL_UNSET(options->eta, q->eta);
     if (options->eps != PSLD_UNSET && options->eps != 0) return PSLD_OK;
-    return psld_sample_end(recipe, sampler, &options->eps);
+    return psld_sample_t_min(recipe, sampler, &options->eps);
 }
 
 psld_status psld_sample_quality(const psld_recipe *recipe, const char *quality, psld_sample_options *options)

@@ -1,4 +1,4 @@
-/* A sampler and its options as text, as lists of samplers have them: "ancestral order=1 eta=0.5 grid=log". */
+/* A sampler and its options as text, as used in lists of samplers: "ancestral order=1 eta=0.5 grid=log". */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,16 +23,16 @@ static const struct option {
 };
 enum { ROWS = sizeof table / sizeof *table };
 
-static psld_status read_grid(const char *name, psld_sample_options *options)
+static psld_status parse_sampler_grid(const char *name, psld_sample_options *options)
 {
     const psld_grid_info *grid = psld_grid_find(name);
     if (grid) options->grid = grid->name;
     return grid ? PSLD_OK : PSLD_BAD_ARGUMENT;
 }
 
-static psld_status read_option(const char *key, const char *value, psld_sample_options *options)
+static psld_status parse_sampler_option(const char *key, const char *value, psld_sample_options *options)
 {
-    if (strcmp(key, "grid") == 0) return read_grid(value, options);
+    if (strcmp(key, "grid") == 0) return parse_sampler_grid(value, options);
     for (int w = 0; w < ROWS; w++) {
         char *field = (char *)options + table[w].offset;
         int64_t whole;
@@ -52,7 +52,7 @@ static psld_status read_option(const char *key, const char *value, psld_sample_o
     char meant[PSLD_SUGGESTION_SIZE];
     const char *names[ROWS + 1] = {"grid"};
     for (int w = 0; w < ROWS; w++) names[w + 1] = table[w].key;
-    return psld_fail(PSLD_BAD_ARGUMENT, "a sampler has no \"%s\"%s", key,
+    return psld_fail(PSLD_BAD_ARGUMENT, "sampler: no option \"%s\"%s", key,
                      psld_text_suggest(key, names, ROWS + 1, meant));
 }
 
@@ -60,7 +60,7 @@ psld_status psld_sample_options_parse(const char *text, psld_sample_options *opt
 {
     char copy[256], *rest = NULL;
     if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
-        return psld_fail(PSLD_BAD_ARGUMENT, "sampler: is too long: \"%s\"", text);
+        return psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected less than 256 characters, found \"%s\"", text);
     const char *name = strtok_r(copy, " ", &rest);
     const psld_sampler *sampler = psld_sampler_row(name ? name : "");
     if (!sampler) return PSLD_BAD_ARGUMENT;
@@ -69,7 +69,7 @@ psld_status psld_sample_options_parse(const char *text, psld_sample_options *opt
         char *equals = strchr(option, '=');
         if (!equals) return psld_fail(PSLD_BAD_ARGUMENT, "sampler: expected key=value, found \"%s\"", option);
         *equals = 0;
-        PSLD_TRY(read_option(option, equals + 1, options));
+        PSLD_TRY(parse_sampler_option(option, equals + 1, options));
     }
     return PSLD_OK;
 }

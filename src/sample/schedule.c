@@ -12,7 +12,7 @@ void psld_schedule_release(psld_schedule *schedule)
     psld_release(schedule->correctors);
 }
 
-/* How many steps a budget buys. A sampler of two evaluations per step may end with a step of one. */
+/* The number of steps for a budget of evaluations. A sampler of two evaluations per step may end with a step of one. */
 static psld_status count_steps(const psld_sample_options *options, psld_schedule *schedule)
 {
     int budget = options->nfe - (options->denoise != 0),
@@ -28,17 +28,17 @@ static psld_status count_steps(const psld_sample_options *options, psld_schedule
                      (options->denoise != 0) + cost - (schedule->sampler->info.evaluations > 1), options->nfe);
 }
 
-static void reverse(double *numbers, size_t count)
+static void reverse_order(double *numbers, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
-        double kept = numbers[i];
+        double first = numbers[i];
         numbers[i] = numbers[count - 1 - i];
-        numbers[count - 1 - i] = kept;
+        numbers[count - 1 - i] = first;
     }
 }
 
-static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_options *options, int exact,
-                              psld_schedule *schedule)
+static psld_status plan_schedule_steps(const psld_recipe *recipe, const psld_sample_options *options, int exact,
+                                       psld_schedule *schedule)
 {
     PSLD_TRY(count_steps(options, schedule));
     size_t steps = (size_t)schedule->steps;
@@ -48,7 +48,7 @@ static psld_status plan_steps(const psld_recipe *recipe, const psld_sample_optio
         schedule->tables ? psld_alloc(options->corrector ? steps : 0, sizeof *schedule->correctors) : NULL;
     if (!schedule->correctors) return PSLD_NO_MEMORY;
     PSLD_TRY(psld_grid_times(recipe, options->grid, options->rho, schedule->steps, options->eps, schedule->times));
-    if (schedule->upward) reverse(schedule->times, steps + 1);
+    if (schedule->upward) reverse_order(schedule->times, steps + 1);
     for (size_t i = 0; options->corrector && i < steps; i++)
         PSLD_TRY(
             psld_corrector_plan(recipe, schedule->times[i + 1], options->corrector_size, &schedule->correctors[i]));
@@ -67,8 +67,8 @@ psld_status psld_schedule_plan(const psld_recipe *recipe, const psld_sample_opti
                                psld_schedule *schedule)
 {
     PSLD_TRY(psld_inpaint_check(options->inpainting, schedule->sampler));
-    if (!schedule->sampler->info.adaptive) PSLD_TRY(plan_steps(recipe, options, exact, schedule));
-    if (schedule->sampler->info.predicts_data) return psld_affine_clean(recipe, exact, options->eps, &schedule->last);
+    if (!schedule->sampler->info.adaptive) PSLD_TRY(plan_schedule_steps(recipe, options, exact, schedule));
+    if (schedule->sampler->info.predicts_data) return psld_affine_denoise(recipe, exact, options->eps, &schedule->last);
     return psld_affine_euler(recipe, options->eps, options->eps, schedule->sampler->info.deterministic ? 1 : 2,
                              &schedule->last);
 }

@@ -1,8 +1,8 @@
-/* Time grids: where the steps from t = 1 down to the end lie.
+/* Time grids: the times of the reverse steps, from t = 1 down to t_min.
  *
- * A row of the table says at which t the reverse process is when the fraction u of its steps is done, or at which
- * effective noise sigma, which is what matters to the data whatever the recipe is. Instead of a name there may be the times
- * themselves: "1,0.5,0.1,0.001". */
+ * Each grid is a function of the fraction u of steps done. It gives the time t, or the effective noise sigma, which has
+ * the same meaning for the data under every recipe. Instead of a name a grid may be the list of times itself:
+ * "1,0.5,0.1,0.001". */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,37 +13,37 @@
 #include "sample/time_grid.h"
 
 typedef struct range {
-    double end;         /* last t */
-    double top, bottom; /* sigma at 1 and at the end */
+    double t_min;                /* the last time */
+    double sigma_max, sigma_min; /* effective noise at t = 1 and at t_min */
     double rho;
 } range;
 
-static double uniform(const range *r, double u)
+static double grid_uniform(const range *r, double u)
 {
-    return 1 - (1 - r->end) * u;
+    return 1 - (1 - r->t_min) * u;
 }
 
-/* Steps shrink towards the data: the remaining time is the square of the remaining fraction. */
-static double quadratic(const range *r, double u)
+/* The quadratic schedule of the paper: steps shrink towards the data, the time left is the square of the fraction left. */
+static double grid_quadratic(const range *r, double u)
 {
-    return 1 - (1 - r->end) * (1 - (1 - u) * (1 - u));
+    return 1 - (1 - r->t_min) * (1 - (1 - u) * (1 - u));
 }
 
-static double square_root(const range *r, double u)
+static double grid_square_root(const range *r, double u)
 {
-    double root = 1 - (1 - sqrt(r->end)) * u;
+    double root = 1 - (1 - sqrt(r->t_min)) * u;
     return root * root;
 }
 
-static double logarithmic(const range *r, double u)
+static double grid_logarithmic(const range *r, double u)
 {
-    return r->top * pow(r->bottom / r->top, u);
+    return r->sigma_max * pow(r->sigma_min / r->sigma_max, u);
 }
 
 /* Karras et al. 2022. */
-static double rho_root(const range *r, double u)
+static double grid_rho_root(const range *r, double u)
 {
-    double top = pow(r->top, 1 / r->rho), bottom = pow(r->bottom, 1 / r->rho);
+    double top = pow(r->sigma_max, 1 / r->rho), bottom = pow(r->sigma_min, 1 / r->rho);
     return pow(top + (bottom - top) * u, r->rho);
 }
 
@@ -51,15 +51,16 @@ static const struct grid {
     psld_grid_info info; /* with in_sigma `at` gives sigma, otherwise t */
     double (*at)(const range *r, double u);
 } table[] = {
-    {{.name = "uniform", .summary = "equal steps in t"}, uniform},
-    {{.name = "quadratic", .summary = "steps that shrink linearly towards the end"}, quadratic},
-    {{.name = "sqrt", .summary = "equal steps in the square root of t"}, square_root},
-    {{.name = "log", .summary = "equal steps in the logarithm of the effective noise", .in_sigma = 1}, logarithmic},
+    {{.name = "uniform", .summary = "equal steps in t"}, grid_uniform},
+    {{.name = "quadratic", .summary = "steps that shrink linearly towards the end"}, grid_quadratic},
+    {{.name = "sqrt", .summary = "equal steps in the square root of t"}, grid_square_root},
+    {{.name = "log", .summary = "equal steps in the logarithm of the effective noise", .in_sigma = 1},
+     grid_logarithmic},
     {{.name = "rho",
       .summary = "equal steps in the rho-th root of the effective noise, as in EDM",
       .in_sigma = 1,
       .uses_rho = 1},
-     rho_root},
+     grid_rho_root},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -72,7 +73,7 @@ int psld_grid_is_list(const char *grid, int *steps)
     return grid[0] == '.' || (grid[0] >= '0' && grid[0] <= '9');
 }
 
-/* The time that begins at `at`; returns where the next one would, or NULL when it is none. */
+/* Parses the time at `at`. Returns the start of the next one, or NULL if this is not a positive number. */
 static const char *read_time(const char *at, double *time)
 {
     char text[64] = "";
@@ -84,7 +85,7 @@ static const char *read_time(const char *at, double *time)
     return at + length + (at[length] == ',');
 }
 
-static psld_status read_list(const char *grid, int steps, double *times)
+static psld_status parse_time_list(const char *grid, int steps, double *times)
 {
     const char *at = grid;
     for (int i = 0; i <= steps; i++) {
@@ -99,12 +100,12 @@ static psld_status read_list(const char *grid, int steps, double *times)
     return PSLD_OK;
 }
 
-psld_status psld_grid_list_end(const char *grid, double *end)
+psld_status psld_grid_list_end(const char *grid, double *t_min)
 {
     const char *last = strrchr(grid, ',');
-    *end = 0;
-    if (last && read_time(last + 1, end) && *end < 1) return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times from 1 down to one above 0, found \"%s\"", grid);
+    *t_min = 0;
+    if (last && read_time(last + 1, t_min) && *t_min < 1) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected decreasing times from 1 to a positive one, found \"%s\"", grid);
 }
 
 /* ---- Times by name ----------------------------------------------------------------------------------------------- */
@@ -132,48 +133,48 @@ typedef struct grid_job {
     double *times;
 } grid_job;
 
-static psld_status find_time(const grid_job *c, size_t i)
+static psld_status grid_time(const grid_job *c, size_t i)
 {
     double at = c->grid->at(&c->range, (double)i / c->steps);
     c->times[i] = at;
     return c->grid->info.in_sigma ? psld_recipe_time(c->recipe, at, &c->times[i]) : PSLD_OK;
 }
 
-static void fill_range(void *context, size_t begin, size_t end)
+static void grid_times_range(void *context, size_t begin, size_t end)
 {
     const grid_job *c = context;
     for (size_t i = begin; i < end; i++)
-        if (find_time(c, i + 1) != PSLD_OK) c->times[i + 1] = (double)NAN;
+        if (grid_time(c, i + 1) != PSLD_OK) c->times[i + 1] = (double)NAN;
 }
 
-static psld_status fill_times(const psld_recipe *recipe, const char *name, double rho, int steps, double end,
-                              double *times)
+static psld_status named_grid_times(const psld_recipe *recipe, const char *name, double rho, int steps, double t_min,
+                                    double *times)
 {
-    grid_job c = {.recipe = recipe, .range = {.end = end, .rho = rho}, .steps = steps, .times = times};
+    grid_job c = {.recipe = recipe, .range = {.t_min = t_min, .rho = rho}, .steps = steps, .times = times};
     PSLD_TRY(find_grid(name, &c.grid));
     if (c.grid->info.in_sigma) {
-        PSLD_TRY(psld_recipe_sigma(recipe, 1, &c.range.top));
-        PSLD_TRY(psld_recipe_sigma(recipe, end, &c.range.bottom));
+        PSLD_TRY(psld_recipe_sigma(recipe, 1, &c.range.sigma_max));
+        PSLD_TRY(psld_recipe_sigma(recipe, t_min, &c.range.sigma_min));
     }
     times[0] = 1;
-    psld_parallel((size_t)steps - 1, 1, fill_range, &c);
+    psld_parallel((size_t)steps - 1, 1, grid_times_range, &c);
     for (int i = 1; i < steps; i++)
-        if (isnan(times[i])) PSLD_TRY(find_time(&c, (size_t)i)); /* again, in this thread, for the text */
-    times[steps] = end;
+        if (isnan(times[i])) PSLD_TRY(grid_time(&c, (size_t)i)); /* repeated in this thread, for its error text */
+    times[steps] = t_min;
     return PSLD_OK;
 }
 
-psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double end,
+psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double t_min,
                             double *times)
 {
     int commas;
     if (psld_grid_is_list(grid, &commas))
-        PSLD_TRY(read_list(grid, steps, times));
+        PSLD_TRY(parse_time_list(grid, steps, times));
     else
-        PSLD_TRY(fill_times(recipe, grid, rho, steps, end, times));
+        PSLD_TRY(named_grid_times(recipe, grid, rho, steps, t_min, times));
     for (int i = 0; i < steps; i++)
         if (!(times[i + 1] < times[i]))
-            return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected times that fall, found %.9g after %.9g", times[i + 1],
+            return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected decreasing times, found %.9g after %.9g", times[i + 1],
                              times[i]);
     return PSLD_OK;
 }

@@ -4,11 +4,11 @@
 
 #include "process/recipe.h"
 
-/* times[0] = 1 > times[1] > ... > times[steps] = end, by the name of a grid or as the list of times that `grid` is. */
-psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double end,
+/* times[0] = 1 > times[1] > ... > times[steps] = t_min. `grid` is a name, or a list of times. */
+psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double rho, int steps, double t_min,
                             double *times);
-/* Whether a grid is a list, and then its steps and where it ends. */
+/* Whether a grid is a list of times, and its number of steps; and its last time. */
 int psld_grid_is_list(const char *grid, int *steps);
-psld_status psld_grid_list_end(const char *grid, double *end);
+psld_status psld_grid_list_end(const char *grid, double *t_min);
 
 #endif

@@ -142,7 +142,7 @@ for command in "guide m.yaml --label 0" "inpaint m.yaml --image x.npy --mask mas
     # shellcheck disable=SC2086
     refuses 2 "--quality chooses the sampler" $command --sampler em --quality best -o s2.npy
     # shellcheck disable=SC2086
-    refuses 2 "order: em has no choice" $command --sampler em --order 2 -n 2 -o s2.npy
+    refuses 2 "order: the sampler em has only one order" $command --sampler em --order 2 -n 2 -o s2.npy
 done
 
 check "inpaint refuses"

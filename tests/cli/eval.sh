@@ -142,7 +142,7 @@ refuses 1 "images of different sizes: one has 1 x 8 x 8, large 1 x 16 x 16" eval
 refuses 1 "the classifier takes images of 1 x 8 x 8" eval large large --weights c.safetensors
 refuses 2 "give one of --quality and --sampler" eval m.yaml b.npy --sampler em --quality best
 refuses 2 "--tol is for ode alone" eval m.yaml b.npy --tol 1e-3
-refuses 2 "order: em has no choice" eval m.yaml b.npy --sampler em --order 2
+refuses 2 "order: the sampler em has only one order" eval m.yaml b.npy --sampler em --order 2
 refuses 2 "ode chooses its steps itself" eval m.yaml b.npy --sampler ode --nfe 5
 refuses 1 "a classifier has no samples" eval c.safetensors b.npy
 refuses 1 "nll: a classifier has no likelihood" eval c.safetensors one --metric nll

@@ -57,7 +57,7 @@ for command in "guide m.yaml --label 1" "inpaint m.yaml --image x.npy --rect 1,0
     # shellcheck disable=SC2086
     refuses 2 "eta: expected a number from 0 to 1, found 2" $command --sampler ancestral --eta 2 -n 2 -o no.npy
     # shellcheck disable=SC2086
-    refuses 2 "times that fall" $command --sampler dpm --grid 1,0.1,0.2 -n 2 -o no.npy
+    refuses 2 "decreasing times" $command --sampler dpm --grid 1,0.1,0.2 -n 2 -o no.npy
 done
 
 check "grids by name and by their times, with every sampler"
@@ -69,22 +69,22 @@ done
 quietly sample m.yaml -n 3 --sampler em --grid 1,0.5,0.1 -o x.npy --json
 json '.nfe == 3'
 quietly sample m.yaml -n 3 --sampler dpm --end-sigma 0.05 --clip 1 --threshold 0.9 -o x.npy
-refuses 2 "times that fall" sample m.yaml --sampler em --grid 1,0.2,0.5 -o x.npy
+refuses 2 "decreasing times" sample m.yaml --sampler em --grid 1,0.2,0.5 -o x.npy
 refuses 2 "quadratic" sample m.yaml --grid magic -o x.npy
-refuses 2 "order: dpm has 1 to 3, found 4" sample m.yaml --sampler dpm --order 4 -o x.npy
-refuses 2 "order: em has no choice" sample m.yaml --sampler em --order 2 -o x.npy
+refuses 2 "order: the sampler dpm has orders 1 to 3, found 4" sample m.yaml --sampler dpm --order 4 -o x.npy
+refuses 2 "order: the sampler em has only one order" sample m.yaml --sampler em --order 2 -o x.npy
 refuses 2 "eta" sample m.yaml --sampler ancestral --eta 2 -o x.npy
 refuses 2 "--eta" sample m.yaml --sampler ancestral --eta much -o x.npy
 refuses 2 "--detail: expected a number from 0 on" sample m.yaml --sampler dpm --detail -0.1 -o x.npy
 refuses 2 "--detail: expected a number from 0 on" sample m.yaml --sampler dpm --detail fine -o x.npy
-refuses 2 "detail: em does not extrapolate clean data" sample m.yaml --sampler em --detail 0.1 -o x.npy
+refuses 2 "detail: the sampler em does not use it" sample m.yaml --sampler em --detail 0.1 -o x.npy
 refuses 2 "eta: expected a number from 0 to 1, found \"-0.1\"" sample m.yaml --sampler ancestral --eta -0.1 -o x.npy
 refuses 2 "--end-sigma: expected a positive number" sample m.yaml --sampler dpm --end-sigma -1 -o x.npy
 refuses 2 "--end-sigma" sample m.yaml --sampler dpm --end-sigma little -o x.npy
-refuses 2 "times that fall" sample m.yaml --sampler dpm --grid 1,0.5,0.5 -o x.npy
+refuses 2 "decreasing times" sample m.yaml --sampler dpm --grid 1,0.5,0.5 -o x.npy
 refuses 2 "begin with 1" sample m.yaml --sampler dpm --grid 0.9,0.5 -o x.npy
-refuses 2 "order: ancestral has 1 to 3, found 7" sample m.yaml --sampler ancestral --order 7 -o x.npy
-refuses 2 "order: collapsed-heun has no choice" sample m.yaml --sampler collapsed-heun --order 2 -o x.npy
+refuses 2 "order: the sampler ancestral has orders 1 to 3, found 7" sample m.yaml --sampler ancestral --order 7 -o x.npy
+refuses 2 "order: the sampler collapsed-heun has only one order" sample m.yaml --sampler collapsed-heun --order 2 -o x.npy
 refuses 2 "effective noise from" sample m.yaml --sampler dpm --end-sigma 1e9 -o x.npy
 
 check "a network of one recipe under others, within the noise it knows"
@@ -96,11 +96,11 @@ quietly sample net.safetensors --process "psld gamma=0.02" -n 2 --nfe 5 -o same.
 quietly sample net.safetensors -n 2 --nfe 5 -o own.npy
 cmp same.npy own.npy
 refuses 2 "recipe psld begins with effective noise" sample third.safetensors --process psld -n 2 -o x.npy
-refuses 2 "end earlier" sample net.safetensors --process told --sampler em --nfe 5 -n 2 -o x.npy
+refuses 2 "set a larger eps" sample net.safetensors --process told --sampler em --nfe 5 -n 2 -o x.npy
 
 check "recipes that forget the data altogether, and times at which predicted variables say little of them"
 quietly sample m.yaml --process "vp beta=60" -n 4 -o x.npy
-refuses 2 "recipe vp: nothing is left of the data at t = 1: its beta is too large" sample m.yaml --process "vp beta=1400" -n 4 -o x.npy
+refuses 2 "recipe vp: beta is too large: states at t = 1 do not depend on the data" sample m.yaml --process "vp beta=1400" -n 4 -o x.npy
 cat >turns.yaml <<'EOT'
 {name: turns, D: [[0, 0], [0, 0.0005]], Q: [[0, -0.05], [0.05, 0]], beta: 8, mass: [0.0001]}
 EOT

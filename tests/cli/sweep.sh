@@ -209,7 +209,7 @@ refuses 2 "no output given" sweep sweep.yaml
 refuses 2 "expected an override" sweep sweep.yaml x -o y
 refuses 1 "unknown key" sweep sweep.yaml --estimate colour=red
 refuses 1 "nothing" sweep sweep.yaml --estimate 'samplers=[nothing]'
-refuses 1 'a sampler has no "colour"' sweep sweep.yaml --estimate 'samplers=[em colour=red]'
+refuses 1 'sampler: no option "colour"' sweep sweep.yaml --estimate 'samplers=[em colour=red]'
 refuses 1 'order: expected a whole number, found "two"' sweep sweep.yaml --estimate 'samplers=[dpm order=two]'
 refuses 1 "expected key=value" sweep sweep.yaml --estimate 'samplers=[dpm fast]'
 refuses 1 'grid: expected one of uniform' sweep sweep.yaml --estimate 'samplers=[dpm grid=magic]'
@@ -224,7 +224,7 @@ refuses 1 '"m.yaml" is listed twice' sweep sweep.yaml -o new 'models=[m.yaml, m.
 check "a cell that cannot be computed is found before the first is"
 refuses 1 "sweep.yaml: em: nfe: em needs at least 2 evaluations here, found 1" sweep sweep.yaml -o new 'nfe=[5, 1]'
 refuses 1 "grid: expected" sweep sweep.yaml -o new 'grids=[uniform, magic]'
-refuses 1 "order: em has no choice of it" sweep sweep.yaml -o new 'samplers=[ode, em order=2]'
+refuses 1 "order: the sampler em has only one order" sweep sweep.yaml -o new 'samplers=[ode, em order=2]'
 refuses 1 "nowhere.yaml" sweep sweep.yaml -o new 'models=[m.yaml, nowhere.yaml]'
 refuses 1 "nonsense" sweep sweep.yaml -o new 'processes=[vp, nonsense]'
 refuses 1 "a classifier has no samples" sweep images.yaml -o new 'models=[net.safetensors, c.safetensors]'

@@ -586,7 +586,7 @@ static void options_are_checked(void **state)
     REFUSED("dpm", detail, NAN, "detail");
     REFUSED("dpm", detail, 1e-200, "from 1e-06 to 1e+06");
     REFUSED("ancestral", detail, 1e200, "detail");
-    REFUSED("sscs", detail, 0.1, "does not extrapolate");
+    REFUSED("sscs", detail, 0.1, "does not use it");
     REFUSED("dpm", rho, -2, "rho");
     REFUSED("dpm", end_sigma, -2, "end_sigma");
     REFUSED("dpm", end_sigma, 1e6, "effective noise from");

@@ -93,7 +93,7 @@ static void noise_beyond_is_refused(void **state)
     o = em_options(); /* at t = 1e-3 told has less noise than psld at 1e-5 */
     o.nfe = 20;
     assert_int_equal(psld_sample(told, translated, &o, 0, 2, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT);
-    assert_non_null(strstr(psld_error_text(), "end earlier"));
+    assert_non_null(strstr(psld_error_text(), "set a larger eps"));
     double t = 1e-3;
     assert_int_equal(psld_source_predict(translated, &PSLD_STATES(1, 2, z, &t), z + 6), PSLD_BAD_ARGUMENT);
     assert_non_null(strstr(psld_error_text(), "knows"));
