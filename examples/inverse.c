@@ -73,9 +73,8 @@ static psld_status follow_flow(const psld_mixture *mixture, const psld_recipe *r
 {
     const double x = 0.3;
     double log_p, z[2], back[2], mean, variance;
-    psld_likelihood_options likelihood;
+    psld_likelihood_options likelihood = PSLD_LIKELIHOOD_DEFAULTS;
     psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
-    psld_likelihood_defaults(&likelihood);
     options.sampler = "collapsed";
     options.nfe = 100;
     options.denoise = 0;

@@ -59,11 +59,10 @@ static psld_status compare_moments(const psld_array *a, const psld_array *b)
 
 static psld_status compare_samples(const psld_array *a, const psld_array *b)
 {
-    psld_kid_options kid;
+    psld_kid_options kid = PSLD_KID_DEFAULTS;
     double mean, deviation, precision, recall, distance;
-    psld_kid_defaults(&kid);
     kid.subsets = 20;
-    kid.size = 200;
+    kid.subset_size = 200;
     psld_status status = psld_kid(a, b, &kid, &mean, &deviation);
     if (status == PSLD_OK) status = psld_precision_recall(a, b, 3, &precision, &recall);
     if (status == PSLD_OK) status = psld_sliced_wasserstein(DIM, N, a->data, N, b->data, 64, 0, &distance);

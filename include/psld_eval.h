@@ -44,10 +44,14 @@ PSLD_API psld_status psld_inception_score(const psld_array *logits, size_t split
                                           double *deviation);
 
 typedef struct psld_kid_options {
-    size_t subsets, size; /* 100 subsets of 1000 images */
-    uint32_t seed;        /* 2020: torch-fidelity's subsets */
+    size_t size;
+    int subsets, subset_size; /* unset: 100 subsets of 1000 images */
+    int64_t seed;             /* of the subsets, below 2^32; unset: 2020, that of torch-fidelity */
 } psld_kid_options;
-PSLD_API void psld_kid_defaults(psld_kid_options *options);
+
+/* clang-format off */
+#define PSLD_KID_DEFAULTS { sizeof(psld_kid_options), PSLD_UNSET, PSLD_UNSET, PSLD_UNSET }
+/* clang-format on */
 /* Kernel inception distance, polynomial kernel of degree 3: mean and deviation over subsets. NULL: defaults. */
 PSLD_API psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_options *options, double *mean,
                               double *deviation);
@@ -102,11 +106,17 @@ PSLD_API psld_status psld_set_inpainted(psld_model *model, const psld_sample_opt
                                         int floor, psld_set *images, const char *hide, psld_set **set);
 /* What is hidden of images that are continued. */
 typedef struct psld_hiding {
+    size_t size;
     const char *part; /* as above; not looked at with masks */
     psld_set *masks;  /* pictures of any size, borrowed; mask i is for image i, one alone for all; NULL: none. Hidden is
                            what is nearer to white than to black; of IDX digits whatever is not black. */
-    int lagging;      /* see psld_inpainting */
+    int lagging;      /* see psld_inpainting; unset: 0 */
+    int reserved;     /* 0 */
 } psld_hiding;
+
+/* clang-format off */
+#define PSLD_HIDING_DEFAULTS { sizeof(psld_hiding), NULL, NULL, PSLD_UNSET, 0 }
+/* clang-format on */
 /* As psld_set_inpainted. */
 PSLD_API psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *options, uint64_t count,
                                            int floor, psld_set *images, const psld_hiding *hiding, psld_set **set);
@@ -137,17 +147,26 @@ PSLD_API const psld_metric_info *psld_metric_find(const char *name);
 PSLD_API psld_status psld_metrics_parse(const char *names, unsigned *metrics);
 
 typedef struct psld_compare_options {
-    unsigned metrics;
-    size_t splits, neighbours; /* 10, 3 */
-    psld_kid_options kid;
-    size_t directions; /* of the sliced distance: 256 */
-    uint64_t seed;     /* of these directions */
+    size_t size;
+    unsigned metrics;                 /* bits of psld_metric_info; 0: PSLD_FRECHET */
+    int splits;                       /* of the inception score; unset: 10 */
+    int neighbours;                   /* of precision and recall; unset: 3 */
+    int kid_subsets, kid_subset_size; /* as in psld_kid_options */
+    int directions;                   /* of the sliced distance; unset: 256 */
+    int64_t kid_seed;                 /* as in psld_kid_options */
+    uint64_t seed;                    /* of the directions */
     psld_progress_fn progress;
     void *progress_user;
 } psld_compare_options;
-PSLD_API void psld_compare_defaults(psld_compare_options *options);
+
+/* clang-format off */
+#define PSLD_COMPARE_DEFAULTS { \
+    sizeof(psld_compare_options), 0, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, \
+    0, NULL, NULL }
+/* clang-format on */
 
 typedef struct psld_comparison {
+    size_t size;
     uint64_t count[2]; /* images or rows of each set; 0: statistics */
     size_t dim;        /* of the features; 0: none were needed */
     double frechet;
@@ -158,8 +177,12 @@ typedef struct psld_comparison {
     double sliced;
 } psld_comparison;
 
+/* clang-format off */
+#define PSLD_COMPARISON_EMPTY { sizeof(psld_comparison), {0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* clang-format on */
+
 /* Compares `generated` with `real` (NULL: the inception score alone, also of a set of logits). `features` is for images
- * and may be NULL without them. Features are added up as they come; only kid, prc and swd keep them (float32). */
+ * and may be NULL without them; NULL options are the defaults. Features are added up as they come; only kid, prc and swd keep them (float32). */
 PSLD_API psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
                                   const psld_compare_options *options, psld_comparison *comparison);
 
@@ -179,22 +202,29 @@ PSLD_API psld_status psld_compare_page(psld_set *generated, psld_set *real, size
                                        void *user, const char *path);
 
 typedef struct psld_likelihood_options {
-    double tolerance; /* of the probability flow, relative and absolute */
-    double eps;       /* where the flow starts: the density is that of t = eps at the data */
-    int exact;     /* 1: the exact divergence, 0: Hutchinson's estimate, -1: exact where it costs at most 16 products */
-    size_t probes; /* random directions of the estimate a sample */
-    size_t ode_group; /* consecutive samples that share their steps */
-    size_t batch;     /* rows a call of the source; results do not depend on it */
+    size_t size;
+    double tolerance; /* of the probability flow, relative and absolute; unset: 1e-5 */
+    double eps;       /* where the flow starts: the density is that of t = eps at the data; unset: 1e-5 */
+    int exact;        /* 1: the exact divergence, 0: Hutchinson's estimate; unset: exact where it costs at most 16
+                         products */
+    int probes;       /* random directions of the estimate per sample; unset: 1 */
+    int ode_group;    /* consecutive samples that share their steps; unset: 16 */
+    int batch;        /* rows per call of the source; results do not depend on it; unset: what suits */
     uint64_t seed;    /* of the auxiliary variables and of the directions */
     psld_progress_fn progress;
     void *progress_user;
 } psld_likelihood_options;
-/* Tolerance 1e-5, eps 1e-5, exact where cheap, else one direction, groups of 16, batch 1024. */
-PSLD_API void psld_likelihood_defaults(psld_likelihood_options *options);
+
+/* clang-format off */
+#define PSLD_LIKELIHOOD_DEFAULTS { \
+    sizeof(psld_likelihood_options), PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, 0, NULL, \
+    NULL }
+/* clang-format on */
+
 /* log p(x) in nats of `count` points x [count][dim] under the model, by its probability flow; sample numbers first,
  * first + 1, ... address the random numbers. With auxiliary variables an estimate whose mean is a lower bound (tight for
  * an exact score; docs/explanation/likelihood.md derives it). `nfe` (may be NULL): evaluations per sample, mean over
- * groups. */
+ * groups. NULL options are the defaults. */
 PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source,
                                      const psld_likelihood_options *options, uint64_t first, size_t count, size_t dim,
                                      const double *x, double *log_p, uint64_t *nfe);
@@ -202,6 +232,7 @@ PSLD_API psld_status psld_likelihood(const psld_recipe *recipe, psld_source *sou
 /* Likelihood of a model for a set: images are dequantised, each value v spread evenly over its cell, [v - 1/2, v + 1/2],
  * and log2 127.5 added a dimension, so that bits are of the values 0 ... 255; points are taken as they are. */
 typedef struct psld_nll {
+    size_t size;
     uint64_t count;
     size_t dim;
     double bits;  /* a dimension: mean of -log2 p / dim, for images of the values */
@@ -211,6 +242,11 @@ typedef struct psld_nll {
     int is_bound; /* auxiliary variables or dequantisation: an upper bound in expectation */
     int is_exact; /* exact divergence */
 } psld_nll;
+
+/* clang-format off */
+#define PSLD_NLL_EMPTY { sizeof(psld_nll), 0, 0, 0, 0, 0, 0, 0, 0 }
+/* clang-format on */
+
 PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options,
                                     psld_nll *nll);
 
@@ -218,6 +254,7 @@ PSLD_API psld_status psld_model_nll(psld_model *model, psld_set *set, const psld
  * (docs/reference/evaluation.md, configs/sweeps/). A cell is one combination. One thread at a time. */
 typedef struct psld_sweep psld_sweep;
 typedef struct psld_sweep_cell {
+    size_t size;
     const char *model;   /* its label */
     const char *process; /* NULL: the model's own */
     const char *sampler;
@@ -227,11 +264,19 @@ typedef struct psld_sweep_cell {
     uint64_t seed;
 } psld_sweep_cell;
 typedef struct psld_sweep_result {
-    psld_comparison comparison;
-    uint64_t nfe; /* evaluations per sample that were made */
+    size_t size;
+    const psld_comparison *comparison; /* the sweep's own, until its next call of psld_sweep_run */
+    uint64_t nfe;                      /* evaluations per sample that were made */
     double seconds;
-    int is_fid; /* 0: the features are not those of the FID network, and the Frechet distance is none */
+    int is_fid;   /* 0: the features are not those of the FID network, and the Frechet distance is not FID */
+    int reserved; /* 0 */
 } psld_sweep_result;
+
+/* clang-format off */
+#define PSLD_SWEEP_CELL_EMPTY { sizeof(psld_sweep_cell), NULL, NULL, NULL, NULL, 0, 0, 0 }
+#define PSLD_SWEEP_RESULT_EMPTY { sizeof(psld_sweep_result), NULL, 0, 0, 0, 0 }
+/* clang-format on */
+
 /* Overrides are "key=value". Paths in the file are relative to the working folder. Every model is opened once, to know
  * which it is and whether each of its cells has a reverse. */
 PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
@@ -242,8 +287,8 @@ PSLD_API unsigned psld_sweep_metrics(const psld_sweep *sweep);
 /* Samples a cell. */
 PSLD_API uint64_t psld_sweep_number(const psld_sweep *sweep);
 PSLD_API size_t psld_sweep_count(const psld_sweep *sweep);
-/* 0 <= index < psld_sweep_count, for all of these; past the last a cell is all zero, and the others fail. */
-PSLD_API void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell);
+/* 0 <= index < psld_sweep_count, for all of these; past the last they fail, and a cell is empty. */
+PSLD_API psld_status psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell);
 /* Text that tells a cell apart from every other of any sweep whose results may be kept in the same place: by what its
  * model, recipe, data and weights are, not by what they are called. */
 PSLD_API psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size);

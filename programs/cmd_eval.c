@@ -236,7 +236,7 @@ static psld_status eval_write_page(const eval_request *r, const eval_sides *s)
 
 static int eval_compare(eval_request *r, eval_sides *s)
 {
-    psld_comparison c;
+    psld_comparison c = PSLD_COMPARISON_EMPTY;
     cli_progress progress;
     cli_progress_begin(&progress, s->model ? "drawing and comparing" : "comparing");
     r->compare.progress = cli_progress_report;
@@ -333,7 +333,7 @@ static int print_nll(const eval_request *r, const eval_sides *s, const psld_nll 
 
 static int eval_likelihood(eval_request *r, eval_sides *s)
 {
-    psld_nll nll;
+    psld_nll nll = PSLD_NLL_EMPTY;
     cli_progress progress;
     cli_progress_begin(&progress, "likelihood");
     r->likelihood.progress = cli_progress_report;
@@ -350,16 +350,16 @@ static int eval_likelihood(eval_request *r, eval_sides *s)
 static void fill_eval_options(eval_request *r)
 {
     const sampling_request *s = &r->sampling;
-    if (s->eps != 0) r->likelihood.eps = s->eps;
-    if (s->tolerance != 0) r->likelihood.tolerance = s->tolerance;
-    if (s->batch) r->likelihood.batch = (size_t)s->batch;
+    r->likelihood.eps = s->eps != 0 ? s->eps : 1e-5; /* as the library chooses; they are printed */
+    r->likelihood.tolerance = s->tolerance != 0 ? s->tolerance : 1e-5;
+    if (s->batch) r->likelihood.batch = cli_int(s->batch);
     r->likelihood.seed = r->compare.seed = s->options.seed;
-    if (r->splits) r->compare.splits = (size_t)r->splits;
-    if (r->neighbours) r->compare.neighbours = (size_t)r->neighbours;
-    if (r->kid_subsets) r->compare.kid.subsets = (size_t)r->kid_subsets;
-    if (r->kid_size) r->compare.kid.size = (size_t)r->kid_size;
-    if (r->probes) r->likelihood.probes = (size_t)r->probes;
-    r->likelihood.exact = strcmp(r->divergence, "auto") == 0 ? -1 : strcmp(r->divergence, "exact") == 0;
+    if (r->splits) r->compare.splits = cli_int(r->splits);
+    if (r->neighbours) r->compare.neighbours = cli_int(r->neighbours);
+    if (r->kid_subsets) r->compare.kid_subsets = cli_int(r->kid_subsets);
+    if (r->kid_size) r->compare.kid_subset_size = cli_int(r->kid_size);
+    if (r->probes) r->likelihood.probes = cli_int(r->probes);
+    r->likelihood.exact = strcmp(r->divergence, "auto") == 0 ? PSLD_UNSET : strcmp(r->divergence, "exact") == 0;
 }
 
 /* Whether a word is one of a list with commas between. */
@@ -420,7 +420,10 @@ static int eval_run(const cli_command *command, int argc, char **argv)
     char filters[NAMES_SIZE];
     const char *words[64], *model_words[64];
     int count, exit_code, model_count;
-    eval_request r = {.metric = "fid", .divergence = "auto"};
+    eval_request r = {.metric = "fid",
+                      .divergence = "auto",
+                      .likelihood = PSLD_LIKELIHOOD_DEFAULTS,
+                      .compare = PSLD_COMPARE_DEFAULTS};
     eval_sides s = {0};
     const cli_option options[] = {
         {"metric", 'm', CLI_TEXT, "LIST", metric_help(), &r.metric, NULL},
@@ -449,8 +452,6 @@ static int eval_run(const cli_command *command, int argc, char **argv)
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     sampling_defaults(&r.sampling);
-    psld_likelihood_defaults(&r.likelihood);
-    psld_compare_defaults(&r.compare);
     if (argc > 64) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     int nll = strcmp(r.metric, "nll") == 0, sides = split_eval_words(words, count, model_words, &model_count, s.name);

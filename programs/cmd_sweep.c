@@ -44,7 +44,7 @@ static json_t *load_done(const char *path)
 /* What the cell is called in this sweep, which may be another that gave the same model another name. */
 static void add_row_names(json_t *row, const psld_sweep *sweep, size_t index)
 {
-    psld_sweep_cell cell;
+    psld_sweep_cell cell = PSLD_SWEEP_CELL_EMPTY;
     psld_sweep_cell_at(sweep, index, &cell);
     json_object_set_new(row, "model", json_string(cell.model));
     json_object_del(row, "process");
@@ -53,7 +53,7 @@ static void add_row_names(json_t *row, const psld_sweep *sweep, size_t index)
 
 static json_t *sweep_row_of(const char *key, const psld_sweep *sweep, size_t index, const psld_sweep_result *result)
 {
-    psld_sweep_cell cell;
+    psld_sweep_cell cell = PSLD_SWEEP_CELL_EMPTY;
     json_t *row = json_object();
     psld_sweep_cell_at(sweep, index, &cell);
     json_object_set_new(row, "key", json_string(key));
@@ -106,7 +106,7 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
     cli_progress_begin(&s.progress, psld_sweep_name(sweep));
     for (size_t i = 0; status == PSLD_OK && i < count; i++) {
         char key[KEY];
-        psld_sweep_result result;
+        psld_sweep_result result = PSLD_SWEEP_RESULT_EMPTY;
         s.cell = i;
         status = psld_sweep_key(sweep, i, key, sizeof key);
         json_t *before = status == PSLD_OK ? json_object_get(done, key) : NULL;

@@ -29,7 +29,7 @@ void sweep_put_metrics(json_t *row, unsigned metrics, const psld_sweep_result *r
 {
     const char *wrong_name = result->is_fid ? "frechet" : "fid";
     for (int i = 0; i < COLUMNS; i++) {
-        const char *at = (const char *)&result->comparison + columns[i].offset;
+        const char *at = (const char *)result->comparison + columns[i].offset;
         if ((metrics & columns[i].metric) && strcmp(columns[i].name, wrong_name) != 0)
             json_object_set_new(row, columns[i].name, cli_json_number(*(const double *)(const void *)at));
     }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "eval/inception_score.h"
 #include "eval/metrics.h"
 #include "eval/set.h"
@@ -18,14 +19,20 @@ enum { BATCH = 64 };
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
 
-void psld_compare_defaults(psld_compare_options *options)
+static psld_status read_compare_options(const psld_compare_options *options, psld_compare_options *own)
 {
-    memset(options, 0, sizeof *options);
-    options->metrics = PSLD_FRECHET;
-    options->splits = 10;
-    options->neighbours = 3;
-    options->directions = 256;
-    psld_kid_defaults(&options->kid);
+    PSLD_TRY(PSLD_SIZED_READ(psld_compare_options, options, own, PSLD_COMPARE_DEFAULTS));
+    if (!own->metrics) own->metrics = PSLD_FRECHET;
+    PSLD_FILL_ZERO(own->splits, 10);
+    PSLD_FILL_ZERO(own->neighbours, 3);
+    PSLD_FILL_ZERO(own->directions, 256);
+    PSLD_FILL_ZERO(own->kid_subsets, 100);
+    PSLD_FILL_ZERO(own->kid_subset_size, 1000);
+    if (own->splits > 0 && own->neighbours > 0 && own->directions > 0 && own->kid_subset_size > 0) return PSLD_OK;
+    return psld_fail(
+        PSLD_BAD_ARGUMENT,
+        "compare: splits %d, neighbours %d, directions %d, kid_subset_size %d: expected at least 1 of each",
+        own->splits, own->neighbours, own->directions, own->kid_subset_size);
 }
 
 /* ---- Reading a set ----------------------------------------------------------------------------------------------- */
@@ -179,9 +186,9 @@ static psld_status check_counts(const psld_set *set, const psld_compare_options 
 {
     unsigned metrics = o->metrics;
     if (metrics & PSLD_FRECHET) PSLD_TRY(check_count(set, "fid", 2));
-    if (first && (metrics & PSLD_INCEPTION_SCORE)) PSLD_TRY(check_count(set, "is", o->splits));
-    if (metrics & PSLD_KID) PSLD_TRY(check_count(set, "kid", o->kid.size));
-    if (metrics & PSLD_PRECISION_RECALL) PSLD_TRY(check_count(set, "prc", o->neighbours + 1));
+    if (first && (metrics & PSLD_INCEPTION_SCORE)) PSLD_TRY(check_count(set, "is", (uint64_t)o->splits));
+    if (metrics & PSLD_KID) PSLD_TRY(check_count(set, "kid", (uint64_t)o->kid_subset_size));
+    if (metrics & PSLD_PRECISION_RECALL) PSLD_TRY(check_count(set, "prc", (uint64_t)o->neighbours + 1));
     return PSLD_OK;
 }
 
@@ -224,7 +231,7 @@ static psld_status sliced_metric(const summary *a, const summary *b, const psld_
     psld_status status = psld_array_convert(a->rows, PSLD_F64, &x);
     if (status == PSLD_OK) status = psld_array_convert(b->rows, PSLD_F64, &y);
     if (status == PSLD_OK)
-        status = psld_sliced_wasserstein(x->shape[1], x->shape[0], x->data, y->shape[0], y->data, o->directions,
+        status = psld_sliced_wasserstein(x->shape[1], x->shape[0], x->data, y->shape[0], y->data, (size_t)o->directions,
                                          o->seed, distance);
     psld_array_free(x);
     psld_array_free(y);
@@ -242,19 +249,19 @@ static psld_status measure_metrics(const psld_set *sets[2], const summary *of, c
         psld_logit_sums_finish(of[0].shuffled, &c->score, &c->score_deviation);
         psld_logit_sums_finish(of[0].in_order, &c->score_in_order, &c->score_in_order_deviation);
     }
-    if (o->metrics & PSLD_KID) PSLD_TRY(psld_kid(of[0].rows, of[1].rows, &o->kid, &c->kid, &c->kid_deviation));
+    const psld_kid_options kid = {sizeof kid, o->kid_subsets, o->kid_subset_size, o->kid_seed};
+    if (o->metrics & PSLD_KID) PSLD_TRY(psld_kid(of[0].rows, of[1].rows, &kid, &c->kid, &c->kid_deviation));
     if (o->metrics & PSLD_PRECISION_RECALL)
-        PSLD_TRY(psld_precision_recall(of[0].rows, of[1].rows, o->neighbours, &c->precision, &c->recall));
+        PSLD_TRY(psld_precision_recall(of[0].rows, of[1].rows, (size_t)o->neighbours, &c->precision, &c->recall));
     return o->metrics & PSLD_SLICED ? sliced_metric(&of[0], &of[1], o, &c->sliced) : PSLD_OK;
 }
 
-psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
-                         const psld_compare_options *options, psld_comparison *comparison)
+static psld_status compare_sets(psld_set *generated, psld_set *real, psld_features *features,
+                                const psld_compare_options *options, psld_comparison *comparison)
 {
     psld_set *const sets[2] = {generated, real};
     summary of[2] = {{0}, {0}};
     tracker track = {.progress = options->progress, .user = options->progress_user};
-    memset(comparison, 0, sizeof *comparison);
     PSLD_TRY(check_comparison(generated, real, features, options));
     for (int i = 0; i < 2 && sets[i]; i++) track.total += 1000 * sets[i]->count;
     psld_status status = PSLD_OK;
@@ -262,12 +269,24 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
         unsigned metrics = i == 0 ? options->metrics : options->metrics & psld_metrics_that(psld_metric_needs_pair);
         comparison->count[i] = sets[i]->count;
         if (!metrics || sets[i]->kind == PSLD_SET_STATISTICS) continue;
-        status = summarise(sets[i], features, metrics, options->splits, &track, &of[i]);
+        status = summarise(sets[i], features, metrics, (size_t)options->splits, &track, &of[i]);
     }
     comparison->dim = feature_width(generated, features);
     if (status == PSLD_OK) status = measure_metrics((const psld_set *[2]){generated, real}, of, options, comparison);
     free_summary(&of[0]);
     free_summary(&of[1]);
+    return status;
+}
+
+psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
+                         const psld_compare_options *options, psld_comparison *comparison)
+{
+    psld_compare_options own;
+    psld_comparison result = PSLD_COMPARISON_EMPTY;
+    PSLD_TRY(psld_sized_check(comparison, sizeof result, "PSLD_COMPARISON_EMPTY"));
+    PSLD_TRY(read_compare_options(options, &own));
+    psld_status status = compare_sets(generated, real, features, &own, &result);
+    psld_sized_write(comparison, &result);
     return status;
 }
 

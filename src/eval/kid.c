@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "eval/linear.h"
 #include "eval/mersenne.h"
 #include "eval/rows.h"
@@ -50,8 +51,8 @@ static psld_status measure_subset(discrepancy *d, double *value)
 static psld_status measure_subsets(discrepancy *d, const psld_array *a, const psld_array *b,
                                    const psld_kid_options *options, double *values)
 {
-    psld_mersenne_seed(&d->mersenne, options->seed);
-    for (size_t s = 0; s < options->subsets; s++) {
+    psld_mersenne_seed(&d->mersenne, (uint32_t)options->seed);
+    for (int s = 0; s < options->subsets; s++) {
         choose_subset(d, a, d->x);
         choose_subset(d, b, d->y);
         PSLD_TRY(measure_subset(d, &values[s]));
@@ -59,33 +60,40 @@ static psld_status measure_subsets(discrepancy *d, const psld_array *a, const ps
     return PSLD_OK;
 }
 
-void psld_kid_defaults(psld_kid_options *options)
+static psld_status read_kid_options(const psld_kid_options *options, psld_kid_options *own)
 {
-    *options = (psld_kid_options){.subsets = 100, .size = 1000, .seed = 2020};
+    PSLD_TRY(PSLD_SIZED_READ(psld_kid_options, options, own, PSLD_KID_DEFAULTS));
+    PSLD_FILL_ZERO(own->subsets, 100);
+    PSLD_FILL_ZERO(own->subset_size, 1000);
+    PSLD_FILL_UNSET(own->seed, 2020);
+    if (own->subsets < 1 || own->subset_size < 2)
+        return psld_fail(PSLD_BAD_ARGUMENT, "kid: expected subsets of at least 2, and at least one subset");
+    if (own->seed < 0 || own->seed > UINT32_MAX)
+        return psld_fail(PSLD_BAD_ARGUMENT, "kid: expected a seed from 0 to %u, found %lld", UINT32_MAX,
+                         (long long)own->seed);
+    return PSLD_OK;
 }
 
 psld_status psld_kid(const psld_array *a, const psld_array *b, const psld_kid_options *options, double *mean,
                      double *deviation)
 {
-    psld_kid_options defaults;
-    psld_kid_defaults(&defaults);
-    if (!options) options = &defaults;
-    if (options->subsets < 1 || options->size < 2)
-        return psld_fail(PSLD_BAD_ARGUMENT, "kid: expected subsets of at least 2, and at least one subset");
-    PSLD_TRY(psld_rows_check_pair(a, b, "kid", options->size));
+    psld_kid_options own;
+    PSLD_TRY(read_kid_options(options, &own));
+    size_t subsets = (size_t)own.subsets;
+    PSLD_TRY(psld_rows_check_pair(a, b, "kid", (size_t)own.subset_size));
     size_t more = a->shape[0] > b->shape[0] ? a->shape[0] : b->shape[0];
-    discrepancy d = {.dim = a->shape[1], .size = options->size};
-    double *values = psld_alloc(options->subsets, sizeof *values);
+    discrepancy d = {.dim = a->shape[1], .size = (size_t)own.subset_size};
+    double *values = psld_alloc(subsets, sizeof *values);
     d.x = values ? psld_alloc(d.size, d.dim * sizeof *d.x) : NULL;
     d.y = d.x ? psld_alloc(d.size, d.dim * sizeof *d.y) : NULL;
     d.products = d.y ? psld_alloc(d.size, d.size * sizeof *d.products) : NULL;
     d.order = d.products ? psld_alloc(more, sizeof *d.order) : NULL;
-    psld_status status = d.order ? measure_subsets(&d, a, b, options, values) : PSLD_NO_MEMORY;
+    psld_status status = d.order ? measure_subsets(&d, a, b, &own, values) : PSLD_NO_MEMORY;
     if (status == PSLD_OK) {
-        double sum = 0, square = 0, count = (double)options->subsets;
-        for (size_t s = 0; s < options->subsets; s++) sum += values[s];
+        double sum = 0, square = 0, count = (double)subsets;
+        for (size_t s = 0; s < subsets; s++) sum += values[s];
         *mean = sum / count;
-        for (size_t s = 0; s < options->subsets; s++) square += (values[s] - *mean) * (values[s] - *mean);
+        for (size_t s = 0; s < subsets; s++) square += (values[s] - *mean) * (values[s] - *mean);
         *deviation = sqrt(square / count);
     }
     psld_release(d.order);

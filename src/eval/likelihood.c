@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "sample/sample.h"
 #include "sample/samplers/dormand_prince.h"
 
@@ -169,7 +170,7 @@ static psld_status solve_flow(flow *f)
                        .tolerance = f->options->tolerance,
                        .count = f->count,
                        .width = f->width,
-                       .group = f->options->ode_group,
+                       .group = (size_t)f->options->ode_group,
                        .y = f->y,
                        .work = f->work,
                        .slopes = flow_slope,
@@ -242,11 +243,12 @@ static psld_status allocate_batch(flow *f, size_t batch)
 {
     size_t state = f->k * f->dim, noisy = f->predicted * f->dim, of_signs = f->exact ? 0 : f->probes * noisy;
     size_t sample = (1 + PSLD_DP_WORK) * f->width + of_signs, call = 2 * state + 1 + 2 * noisy;
-    f->rows = f->options->batch / f->probes < batch ? f->options->batch : batch * f->probes;
+    size_t asked = (size_t)f->options->batch;
+    f->rows = asked / f->probes < batch ? asked : batch * f->probes;
     f->y = psld_alloc(batch, sample * sizeof *f->y);
     f->z = f->y ? psld_alloc(f->rows, call * sizeof *f->z) : NULL;
     f->sample = f->z ? psld_alloc(f->rows, sizeof *f->sample) : NULL;
-    f->slopes = f->sample ? psld_alloc(psld_dp_groups(batch, f->options->ode_group), sizeof *f->slopes) : NULL;
+    f->slopes = f->sample ? psld_alloc(psld_dp_groups(batch, (size_t)f->options->ode_group), sizeof *f->slopes) : NULL;
     if (!f->slopes) return PSLD_NO_MEMORY;
     f->work = f->y + batch * f->width;
     f->signs = of_signs ? f->work + PSLD_DP_WORK * batch * f->width : NULL;
@@ -267,10 +269,16 @@ static void release_batch(flow *f)
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
-void psld_likelihood_defaults(psld_likelihood_options *options)
+psld_status psld_likelihood_options_read(const psld_likelihood_options *options, psld_likelihood_options *own)
 {
-    *options = (psld_likelihood_options){
-        .tolerance = 1e-5, .eps = 1e-5, .exact = -1, .probes = 1, .ode_group = 16, .batch = 1024};
+    PSLD_TRY(PSLD_SIZED_READ(psld_likelihood_options, options, own, PSLD_LIKELIHOOD_DEFAULTS));
+    PSLD_FILL_ZERO(own->tolerance, 1e-5);
+    PSLD_FILL_ZERO(own->eps, 1e-5);
+    PSLD_FILL_ZERO(own->probes, 1);
+    PSLD_FILL_ZERO(own->ode_group, 16);
+    PSLD_FILL_ZERO(own->batch, 1024);
+    if (own->ode_group > 0 && own->batch > 0) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: expected batches and groups of at least 1");
 }
 
 static psld_status check_likelihood(const psld_recipe *recipe, const psld_source *source,
@@ -281,9 +289,7 @@ static psld_status check_likelihood(const psld_recipe *recipe, const psld_source
     if (!(options->eps > 0 && options->eps < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", options->eps);
     if (options->probes < 1 || options->probes > MAX_PROBES)
-        return psld_fail(PSLD_BAD_ARGUMENT, "probes: expected 1 to %d, found %zu", MAX_PROBES, options->probes);
-    if (options->ode_group < 1 || options->batch < 1)
-        return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: expected batches and groups of at least 1");
+        return psld_fail(PSLD_BAD_ARGUMENT, "probes: expected 1 to %d, found %d", MAX_PROBES, options->probes);
     if (!psld_source_has_gradient(source))
         return psld_fail(PSLD_BAD_ARGUMENT, "likelihood: needs a score source that can be differentiated");
     PSLD_TRY(psld_source_check(source, recipe));
@@ -303,24 +309,24 @@ int psld_likelihood_is_exact(const psld_recipe *recipe, const psld_likelihood_op
 psld_status psld_likelihood(const psld_recipe *recipe, psld_source *source, const psld_likelihood_options *options,
                             uint64_t first, size_t count, size_t dim, const double *x, double *log_p, uint64_t *nfe)
 {
-    psld_likelihood_options defaults;
-    psld_likelihood_defaults(&defaults);
-    if (!options) options = &defaults;
-    PSLD_TRY(check_likelihood(recipe, source, options));
+    psld_likelihood_options own;
+    PSLD_TRY(psld_likelihood_options_read(options, &own));
+    PSLD_TRY(check_likelihood(recipe, source, &own));
     PSLD_TRY(psld_check_doubles("likelihood", count, (size_t)recipe->spec.k, dim));
-    flow f = {.recipe = recipe, .source = source, .options = options, .dim = dim, .total = count};
+    flow f = {.recipe = recipe, .source = source, .options = &own, .dim = dim, .total = count};
     f.k = (size_t)recipe->spec.k;
     f.predicted = (size_t)recipe->predicted;
     f.width = f.k * dim + 1;
-    f.exact = psld_likelihood_is_exact(recipe, options, dim);
-    f.probes = f.exact ? f.predicted * dim : options->probes;
-    size_t batch = psld_batch_size(count, options->batch / f.probes, options->ode_group);
+    f.exact = psld_likelihood_is_exact(recipe, &own, dim);
+    f.probes = f.exact ? f.predicted * dim : (size_t)own.probes;
+    size_t group = (size_t)own.ode_group;
+    size_t batch = psld_batch_size(count, (size_t)own.batch / f.probes, group);
     psld_status status = allocate_batch(&f, batch);
     for (size_t done = 0; status == PSLD_OK && done < count; done += f.count) {
         status = run_batch(&f, first + done, count - done < batch ? count - done : batch, x + done * dim, log_p + done);
         f.done += f.count;
     }
-    uint64_t groups = psld_dp_groups(count, options->ode_group);
+    uint64_t groups = psld_dp_groups(count, group);
     if (nfe) *nfe = groups ? (f.evaluations + groups - 1) / groups : 0;
     release_batch(&f);
     return status;

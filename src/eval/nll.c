@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/sized.h"
 #include "eval/likelihood.h"
 #include "eval/set.h"
 #include "model/model.h"
@@ -93,14 +94,10 @@ static psld_status check_nll(const psld_model *model, const psld_set *set)
     return PSLD_OK;
 }
 
-psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options, psld_nll *nll)
+static psld_status find_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options, psld_nll *nll)
 {
-    psld_likelihood_options defaults;
-    psld_likelihood_defaults(&defaults);
-    if (!options) options = &defaults;
-    memset(nll, 0, sizeof *nll);
     PSLD_TRY(check_nll(model, set));
-    size_t piece = psld_batch_size((size_t)set->count, PIECE, options->ode_group);
+    size_t piece = psld_batch_size((size_t)set->count, PIECE, (size_t)options->ode_group);
     double *memory = psld_alloc(piece, (2 * set->size + 1) * sizeof *memory);
     if (!memory) return PSLD_NO_MEMORY;
     totals t = {0};
@@ -120,4 +117,15 @@ psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likeliho
     nll->is_bound = images || psld_recipe_get(recipe)->k > 1;
     nll->is_exact = psld_likelihood_is_exact(recipe, options, set->size);
     return PSLD_OK;
+}
+
+psld_status psld_model_nll(psld_model *model, psld_set *set, const psld_likelihood_options *options, psld_nll *nll)
+{
+    psld_likelihood_options own;
+    psld_nll result = PSLD_NLL_EMPTY;
+    PSLD_TRY(psld_sized_check(nll, sizeof result, "PSLD_NLL_EMPTY"));
+    PSLD_TRY(psld_likelihood_options_read(options, &own));
+    psld_status status = find_nll(model, set, &own, &result);
+    psld_sized_write(nll, &result);
+    return status;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "eval/set.h"
 
 /* ---- Hidden parts ------------------------------------------------------------------------------------------------ */
@@ -94,8 +95,14 @@ static psld_status make_inpainted(psld_set *set, psld_set *images, const psld_hi
 psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
                                   psld_set *images, const psld_hiding *hiding, psld_set **set)
 {
+    psld_hiding own;
+    *set = NULL;
+    PSLD_TRY(PSLD_SIZED_READ(psld_hiding, hiding, &own, PSLD_HIDING_DEFAULTS));
+    PSLD_FILL_UNSET(own.lagging, 0);
+    if (!own.part && !own.masks)
+        return psld_fail(PSLD_BAD_ARGUMENT, "what is hidden: expected a part or masks, found neither");
     PSLD_TRY(psld_set_model(model, options, count, floor, set));
-    psld_status status = make_inpainted(*set, images, hiding);
+    psld_status status = make_inpainted(*set, images, &own);
     if (status == PSLD_OK) return PSLD_OK;
     psld_set_free(*set);
     *set = NULL;
@@ -105,7 +112,7 @@ psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *
 psld_status psld_set_inpainted(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
                                psld_set *images, const char *hide, psld_set **set)
 {
-    const psld_hiding hiding = {.part = hide};
+    const psld_hiding hiding = {.size = sizeof hiding, .part = hide};
     return psld_set_inpainted_as(model, options, count, floor, images, &hiding, set);
 }
 

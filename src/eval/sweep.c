@@ -27,6 +27,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "eval/identity.h"
 #include "eval/metrics.h"
@@ -57,7 +58,8 @@ struct psld_sweep {
     int resample;
     unsigned metrics;
     psld_sweep_cell *cells;
-    size_t *model_of; /* [cell_count] */
+    psld_comparison comparison; /* of the last cell that was run */
+    size_t *model_of;           /* [cell_count] */
     size_t cell_count;
     /* what the names lead to; 0: none is given */
     uint64_t *fingerprint; /* [cell_count] of the model with its recipe */
@@ -233,7 +235,8 @@ static psld_status add_sampler(psld_sweep *s, size_t model, const char *process,
                 size_t at = s->cell_count++;
                 if (!cells) continue;
                 s->model_of[at] = model;
-                cells[at] = (psld_sweep_cell){.model = s->labels.text[model], .process = process, .sampler = text};
+                cells[at] = (psld_sweep_cell){
+                    .size = sizeof *cells, .model = s->labels.text[model], .process = process, .sampler = text};
                 cells[at].grid = adaptive ? NULL : grids->text[grid];
                 cells[at].nfe = adaptive ? 0 : (int)budgets->value[budget];
                 cells[at].tolerance = adaptive ? budgets->value[budget] : 0;
@@ -388,15 +391,18 @@ size_t psld_sweep_count(const psld_sweep *sweep)
     return sweep->cell_count;
 }
 
-void psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell)
-{
-    *cell = index < sweep->cell_count ? sweep->cells[index] : (psld_sweep_cell){0};
-}
-
 static psld_status check_index(const psld_sweep *sweep, size_t index)
 {
     if (index < sweep->cell_count) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "%s: there is no cell %zu, only %zu", sweep->path, index, sweep->cell_count);
+}
+
+psld_status psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep_cell *cell)
+{
+    psld_sweep_cell empty = PSLD_SWEEP_CELL_EMPTY;
+    PSLD_TRY(psld_sized_check(cell, sizeof empty, "PSLD_SWEEP_CELL_EMPTY"));
+    psld_sized_write(cell, index < sweep->cell_count ? &sweep->cells[index] : &empty);
+    return check_index(sweep, index);
 }
 
 /* The key part about images: in the form of older versions, so that their results are found, followed by newer
@@ -499,16 +505,16 @@ static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)
     int floor = strcmp(s->quantize, "floor") == 0;
     PSLD_TRY(sampling_of(&s->cells[index], &sampling));
     if (!s->known) return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
-    const psld_hiding hiding = {.part = s->hide, .masks = s->masks, .lagging = strcmp(s->method, "authors") == 0};
+    const psld_hiding hiding = {
+        .size = sizeof hiding, .part = s->hide, .masks = s->masks, .lagging = strcmp(s->method, "authors") == 0};
     return psld_set_inpainted_as(s->model, &sampling, (uint64_t)s->number, floor, s->known, &hiding, set);
 }
 
-psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
-                           psld_sweep_result *result)
+static psld_status run_cell(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
+                            psld_sweep_result *result)
 {
     psld_set *samples;
-    psld_compare_options options;
-    memset(result, 0, sizeof *result);
+    psld_compare_options options = PSLD_COMPARE_DEFAULTS;
     PSLD_TRY(check_index(sweep, index));
     PSLD_TRY(open_model(sweep, index));
     if (sweep->model_fingerprint != sweep->fingerprint[index])
@@ -517,15 +523,26 @@ psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn pro
     if (!sweep->real) PSLD_TRY(open_sweep_data(sweep, progress, user));
     double began = psld_seconds();
     PSLD_TRY(make_samples(sweep, index, &samples));
-    psld_compare_defaults(&options);
     options.metrics = sweep->metrics;
     options.progress = progress;
     options.progress_user = user;
-    psld_status status = psld_compare(samples, sweep->real, sweep->features, &options, &result->comparison);
+    psld_status status = psld_compare(samples, sweep->real, sweep->features, &options, &sweep->comparison);
+    result->comparison = &sweep->comparison;
     result->is_fid = !sweep->features || psld_features_is_fid(sweep->features);
     result->nfe = psld_set_nfe(samples);
     result->seconds = psld_seconds() - began;
     psld_set_free(samples);
+    return status;
+}
+
+psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,
+                           psld_sweep_result *result)
+{
+    psld_sweep_result own = PSLD_SWEEP_RESULT_EMPTY;
+    PSLD_TRY(psld_sized_check(result, sizeof own, "PSLD_SWEEP_RESULT_EMPTY"));
+    sweep->comparison = (psld_comparison)PSLD_COMPARISON_EMPTY;
+    psld_status status = run_cell(sweep, index, progress, user, &own);
+    psld_sized_write(result, &own);
     return status;
 }
 

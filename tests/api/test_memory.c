@@ -591,12 +591,11 @@ static psld_status compare_points(void)
     psld_model *exact;
     psld_set *drawn = NULL, *real = NULL;
     psld_sample_options sampling;
-    psld_compare_options options;
-    psld_comparison comparison;
+    psld_compare_options options = PSLD_COMPARE_DEFAULTS;
+    psld_comparison comparison = PSLD_COMPARISON_EMPTY;
     cheap_sampling(&sampling);
-    psld_compare_defaults(&options);
     options.metrics = PSLD_FRECHET | PSLD_KID | PSLD_PRECISION_RECALL | PSLD_SLICED;
-    options.kid.subsets = 2, options.kid.size = 4;
+    options.kid_subsets = 2, options.kid_subset_size = 4;
     psld_status status = psld_model_open("memory-model.yaml", NULL, &exact);
     if (status == PSLD_OK) status = psld_set_model(exact, &sampling, 5, 0, &drawn);
     if (status == PSLD_OK) status = psld_set_open("toy:moons", 5, &real);
@@ -610,9 +609,8 @@ static psld_status compare_points(void)
 static psld_status compare_images(void)
 {
     psld_set *set;
-    psld_compare_options options;
-    psld_comparison comparison;
-    psld_compare_defaults(&options);
+    psld_compare_options options = PSLD_COMPARE_DEFAULTS;
+    psld_comparison comparison = PSLD_COMPARISON_EMPTY;
     options.metrics = PSLD_FRECHET | PSLD_INCEPTION_SCORE;
     options.splits = 2;
     psld_status status = psld_set_open("memory-images", 0, &set);
@@ -640,9 +638,8 @@ static psld_status measure_likelihood(void)
 {
     psld_model *exact;
     psld_set *set = NULL;
-    psld_nll nll;
-    psld_likelihood_options options;
-    psld_likelihood_defaults(&options);
+    psld_nll nll = PSLD_NLL_EMPTY;
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     options.tolerance = 0.3;
     psld_status status = psld_model_open("memory-model.yaml", NULL, &exact);
     if (status == PSLD_OK) status = psld_set_open("toy:moons", 2, &set);
@@ -655,7 +652,7 @@ static psld_status measure_likelihood(void)
 static psld_status sweep(const char *path)
 {
     psld_sweep *made;
-    psld_sweep_result result;
+    psld_sweep_result result = PSLD_SWEEP_RESULT_EMPTY;
     char key[1024];
     double seconds;
     psld_status status = psld_sweep_open(path, NULL, 0, &made);

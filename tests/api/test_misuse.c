@@ -437,23 +437,52 @@ static void overrides_that_are_missing(void **state)
 }
 
 /* Structs that were not initialised with their macro, or that a later library knows. */
-static void structs_of_other_sizes(void **state)
+static void refuse_data_structs(size_t size)
 {
-    (void)state;
     psld_data_options data_options = PSLD_DATA_DEFAULTS;
     psld_training_options training_options = PSLD_TRAINING_DEFAULTS;
     psld_run_info run = PSLD_RUN_INFO_EMPTY;
     psld_data *data;
     psld_set *set;
     psld_training *training;
+    data_options.size = training_options.size = run.size = size;
+    check_refused(psld_data_open("toy:moons", &data_options, &data), PSLD_BAD_ARGUMENT, "size|PSLD_DATA_DEFAULTS");
+    check_refused(psld_set_open_as("toy:moons", 0, &data_options, &set), PSLD_BAD_ARGUMENT, "PSLD_DATA_DEFAULTS");
+    check_refused(psld_training_open(NULL, &training_options, &training), PSLD_BAD_ARGUMENT, "PSLD_TRAINING_DEFAULTS");
+    check_refused(psld_run_inspect("run", &run), PSLD_BAD_ARGUMENT, "size|PSLD_RUN_INFO_EMPTY");
+}
+
+static void refuse_evaluation_structs(size_t size)
+{
+    psld_kid_options kid = PSLD_KID_DEFAULTS;
+    psld_compare_options compare = PSLD_COMPARE_DEFAULTS;
+    psld_comparison comparison = PSLD_COMPARISON_EMPTY;
+    psld_likelihood_options likelihood = PSLD_LIKELIHOOD_DEFAULTS;
+    psld_nll nll = PSLD_NLL_EMPTY;
+    psld_model *model = open_exact_model();
+    psld_array *rows;
+    psld_set *set;
+    double mean, deviation;
+    assert_int_equal(psld_set_open("toy:moons", 4, &set), PSLD_OK);
+    assert_int_equal(psld_array_create(PSLD_F32, 2, (const size_t[]){4, 2}, &rows), PSLD_OK);
+    kid.size = compare.size = likelihood.size = size;
+    check_refused(psld_kid(rows, rows, &kid, &mean, &deviation), PSLD_BAD_ARGUMENT, "size|PSLD_KID_DEFAULTS");
+    check_refused(psld_compare(set, set, NULL, &compare, &comparison), PSLD_BAD_ARGUMENT, "PSLD_COMPARE_DEFAULTS");
+    check_refused(psld_model_nll(model, set, &likelihood, &nll), PSLD_BAD_ARGUMENT, "size|PSLD_LIKELIHOOD_DEFAULTS");
+    comparison.size = nll.size = size;
+    check_refused(psld_compare(set, set, NULL, NULL, &comparison), PSLD_BAD_ARGUMENT, "size|PSLD_COMPARISON_EMPTY");
+    check_refused(psld_model_nll(model, set, NULL, &nll), PSLD_BAD_ARGUMENT, "size|PSLD_NLL_EMPTY");
+    psld_array_free(rows);
+    psld_set_free(set);
+    psld_model_free(model);
+}
+
+static void structs_of_other_sizes(void **state)
+{
+    (void)state;
     for (size_t size = 0; size <= 4096; size += 4096) {
-        training_options.size = run.size = size;
-        check_refused(psld_training_open(NULL, &training_options, &training), PSLD_BAD_ARGUMENT,
-                      "size|PSLD_TRAINING_DEFAULTS");
-        check_refused(psld_run_inspect("run", &run), PSLD_BAD_ARGUMENT, "size|PSLD_RUN_INFO_EMPTY");
-        data_options.size = size;
-        check_refused(psld_data_open("toy:moons", &data_options, &data), PSLD_BAD_ARGUMENT, "size|PSLD_DATA_DEFAULTS");
-        check_refused(psld_set_open_as("toy:moons", 0, &data_options, &set), PSLD_BAD_ARGUMENT, "PSLD_DATA_DEFAULTS");
+        refuse_data_structs(size);
+        refuse_evaluation_structs(size);
     }
 }
 
@@ -594,8 +623,8 @@ static void cells_past_the_last(void **state)
 {
     (void)state;
     psld_sweep *sweep;
-    psld_sweep_cell cell;
-    psld_sweep_result result;
+    psld_sweep_cell cell = PSLD_SWEEP_CELL_EMPTY;
+    psld_sweep_result result = PSLD_SWEEP_RESULT_EMPTY;
     char key[512] = "before";
     double seconds;
     FILE *file = fopen("exact.yaml", "w");
@@ -612,7 +641,7 @@ static void cells_past_the_last(void **state)
         assert_string_equal(key, "");
         check_refused(psld_sweep_run(sweep, index, NULL, NULL, &result), PSLD_BAD_ARGUMENT, "sweep.yaml|no cell");
         check_refused(psld_sweep_estimate(sweep, index, &seconds), PSLD_BAD_ARGUMENT, "sweep.yaml|no cell");
-        psld_sweep_cell_at(sweep, index, &cell);
+        check_refused(psld_sweep_cell_at(sweep, index, &cell), PSLD_BAD_ARGUMENT, "sweep.yaml|no cell");
         assert_null(cell.model);
         assert_null(cell.sampler);
     }

@@ -216,8 +216,7 @@ static psld_status use_adaptive_sampler(double *out)
 
 static psld_status use_likelihood(double *out)
 {
-    psld_likelihood_options options;
-    psld_likelihood_defaults(&options);
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     options.tolerance = 1e-2;
     return psld_likelihood(shared.recipe, shared.exact, &options, 0, 4, DIM, shared.z, out, NULL);
 }

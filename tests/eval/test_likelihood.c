@@ -1,5 +1,6 @@
 /* Likelihood against the exact density of Gaussians and mixtures, the ways to measure a divergence against each other,
  * and the same bits however the work is cut. */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,10 +79,9 @@ static void free_subject(subject *s)
 static void every_point(const char *line, psld_mixture *mixture)
 {
     subject s = make_subject(line, mixture, PSLD_SANITIZED ? 32 : 200);
-    psld_likelihood_options options;
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     uint64_t nfe;
     double worst = 0, mean = 0;
-    psld_likelihood_defaults(&options);
     must(psld_likelihood(s.recipe, s.source, &options, 0, s.count, s.dim, s.x, s.log_p, &nfe));
     for (size_t i = 0; i < s.count; i++) {
         double error = s.log_p[i] - log(psld_mixture_density(mixture, s.x + i * s.dim));
@@ -132,8 +132,7 @@ static void hutchinson_is_unbiased(void **state)
     (void)state;
     subject s = make_subject("psld gamma=0.02", pair(), 64);
     double exact[64], mean = 0, square = 0;
-    psld_likelihood_options options;
-    psld_likelihood_defaults(&options);
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     options.tolerance = 1e-4;
     must(psld_likelihood(s.recipe, s.source, &options, 0, s.count, s.dim, s.x, exact, NULL));
     options.exact = 0;
@@ -163,12 +162,11 @@ static void same_bits(void **state)
     (void)state;
     subject s = make_subject("cld", pair(), N);
     for (int exact = 0; exact < 2; exact++) {
-        psld_likelihood_options options;
-        psld_likelihood_defaults(&options);
+        psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
         options.exact = exact;
         options.tolerance = 1e-3;
         must(psld_likelihood(s.recipe, s.source, &options, 0, N, s.dim, s.x, whole, NULL));
-        for (size_t batch = 1; batch < 100; batch = 3 * batch + 1) {
+        for (int batch = 1; batch < 100; batch = 3 * batch + 1) {
             options.batch = batch;
             psld_threads_set((int)(batch % 3) + 1);
             must(psld_likelihood(s.recipe, s.source, &options, 0, N, s.dim, s.x, cut, NULL));
@@ -185,14 +183,13 @@ static void same_bits(void **state)
 static void endless_batches(void **state)
 {
     enum { N = 20 };
-    static const size_t large[] = {N, 1085102592571150095, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX};
+    static const int large[] = {N, 1 << 20, INT_MAX / 2 + 1, INT_MAX - 15, INT_MAX};
     (void)state;
     subject s = make_subject("cld", pair(), N);
     for (int way = 0; way < 4; way++) {
         double reference[N];
         uint64_t nfe, reference_nfe = 0;
-        psld_likelihood_options options;
-        psld_likelihood_defaults(&options);
+        psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
         options.exact = way % 2;
         options.tolerance = 1e-2;
         for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
@@ -221,7 +218,7 @@ static int stop(void *user, uint64_t done, uint64_t total)
 
 static void refusals(void **state)
 {
-    psld_likelihood_options options;
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     psld_source *plain;
     psld_recipe *still;
     int calls = 0;
@@ -234,14 +231,13 @@ static void refusals(void **state)
     assert_int_equal(psld_likelihood(still, s.source, NULL, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_BAD_INPUT);
     assert_non_null(strstr(psld_error_text(), "starts without noise"));
     psld_recipe_free(still);
-    psld_likelihood_defaults(&options);
     options.progress = stop;
     options.progress_user = &calls;
     assert_int_equal(psld_likelihood(s.recipe, s.source, &options, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_CANCELLED);
-    options.tolerance = 0;
+    options.tolerance = 2;
     assert_int_equal(psld_likelihood(s.recipe, s.source, &options, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_BAD_ARGUMENT);
-    psld_likelihood_defaults(&options);
-    options.probes = SIZE_MAX;
+    options = (psld_likelihood_options)PSLD_LIKELIHOOD_DEFAULTS;
+    options.probes = INT_MAX;
     assert_int_equal(psld_likelihood(s.recipe, s.source, &options, 0, 8, s.dim, s.x, s.log_p, NULL), PSLD_BAD_ARGUMENT);
     assert_non_null(strstr(psld_error_text(), "probes"));
     s.x[3] = NAN;
@@ -253,8 +249,7 @@ static subject starved;
 
 static psld_status starved_likelihood(void)
 {
-    psld_likelihood_options options;
-    psld_likelihood_defaults(&options);
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     options.tolerance = 0.1;
     options.exact = 0;
     psld_source *source; /* of its own: it keeps memory from call to call */

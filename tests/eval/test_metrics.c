@@ -283,7 +283,7 @@ static void inception_scores_at_the_ends(void **state)
 static void kid_of_one_law(void **state)
 {
     double mean, deviation;
-    const psld_kid_options options = {.subsets = 20, .size = 200, .seed = 1};
+    const psld_kid_options options = {sizeof(psld_kid_options), 20, 200, 1};
     (void)state;
     psld_array *a = normal_rows(1, 500, 8, 0.2, 0), *b = normal_rows(2, 400, 8, 0.2, 0),
                *c = normal_rows(2, 400, 8, 0.2, 0.5);
@@ -370,7 +370,7 @@ static void bad_features(void **state)
     psld_statistics *s, *t;
     (void)state;
     psld_array *a = normal_rows(1, 30, 4, 1, 0), *b = normal_rows(2, 30, 5, 1, 0);
-    const psld_kid_options small = {.subsets = 2, .size = 10, .seed = 1};
+    const psld_kid_options small = {sizeof(psld_kid_options), 2, 10, 1};
     refuses(psld_kid(a, b, &small, &x, &y), "kid: the features of the first set have 4 numbers, those of the second 5");
     refuses(psld_kid(a, a, NULL, &x, &y), "kid: needs at least 1000 images in each set, found 30");
     refuses(psld_precision_recall(a, b, 3, &x, &y), "precision and recall: the features of the first set have 4");
@@ -462,7 +462,7 @@ static psld_status starved_score(void)
 
 static psld_status starved_kid(void)
 {
-    const psld_kid_options options = {.subsets = 2, .size = 10, .seed = 1};
+    const psld_kid_options options = {sizeof(psld_kid_options), 2, 10, 1};
     double x, y;
     return psld_kid(starved_rows, starved_rows, &options, &x, &y);
 }

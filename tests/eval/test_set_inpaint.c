@@ -75,7 +75,8 @@ static int stroke_at(int image, int pixel)
 static void digits_hide_strokes(void **state)
 {
     static uint8_t pixels[COUNT * PIXELS], drawn[COUNT * PIXELS], lagging[COUNT * PIXELS];
-    psld_hiding hiding = {.part = "right"};
+    psld_hiding hiding = PSLD_HIDING_DEFAULTS;
+    hiding.part = "right";
     psld_model *model = make_model();
     psld_set *images = open_images(pixels);
     (void)state;
@@ -102,7 +103,8 @@ static void digits_hide_strokes(void **state)
 static void refused(void **state)
 {
     static uint8_t pixels[COUNT * PIXELS];
-    psld_hiding hiding = {.part = "nothing"};
+    psld_hiding hiding = PSLD_HIDING_DEFAULTS;
+    hiding.part = "nothing";
     psld_sample_options options = em_options();
     psld_set *set, *images = open_images(pixels);
     psld_model *model = make_model();

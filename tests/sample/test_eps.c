@@ -254,9 +254,8 @@ static size_t use_encoding(const subject *s, const char *sampler, double *out)
 static size_t use_likelihood(const subject *s, const char *sampler, double *out)
 {
     const double x[4 * DIM] = {-0.8, 0.5, 0.6, -0.2, 0, 0, 0.4, -0.3};
-    psld_likelihood_options options;
+    psld_likelihood_options options = PSLD_LIKELIHOOD_DEFAULTS;
     (void)sampler;
-    psld_likelihood_defaults(&options);
     options.tolerance = 1e-8;
     options.exact = 1;
     must(psld_likelihood(s->recipe, s->source, &options, 0, 4, DIM, x, out, NULL));
