@@ -3,12 +3,11 @@
  * the first positions of the fixed shuffle: what is held out, and then, if that is not enough, data to train on. */
 #include "train/metric.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/sized.h"
+#include "train/log_read.h"
 #include "train/training.h"
 
 static psld_status read_metric(const psld_training_metric *metric, psld_training_metric *own)
@@ -41,21 +40,17 @@ void psld_training_metric_close(psld_training *t)
     t->has_metric = 0;
 }
 
+static void keep_best_distance(void *user, json_t *entry)
+{
+    psld_training *t = user;
+    const json_t *distance = json_object_get(entry, "metric");
+    if (json_is_number(distance)) t->best_distance = fmin(t->best_distance, json_number_value(distance));
+}
+
 psld_status psld_training_metric_resume(psld_training *t)
 {
-    enum { LONGEST_LINE = 1 << 16 };
     if (!t->has_metric || !t->run) return PSLD_OK;
-    FILE *file = fopen(psld_run_folder_file(t->run, "log.jsonl"), "r");
-    char *line = psld_alloc(LONGEST_LINE, 1);
-    while (line && file && fgets(line, LONGEST_LINE, file)) {
-        json_t *entry = json_loads(line, 0, NULL), *distance = json_object_get(entry, "metric");
-        if (json_is_number(distance)) t->best_distance = fmin(t->best_distance, json_number_value(distance));
-        json_decref(entry);
-    }
-    if (file) fclose(file);
-    psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
-    psld_release(line);
-    return status;
+    return psld_log_read(psld_run_folder_file(t->run, "log.jsonl"), keep_best_distance, t);
 }
 
 /* As many items of the data as samples will be drawn, as far as there are so many. */

@@ -1,5 +1,4 @@
 /* What a run looks like: samples of its averaged weights, its losses, and how well a classifier does at each time. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "plot/figure.h"
 #include "psld_data.h"
 #include "psld_train.h"
+#include "train/log_read.h"
 #include "train/training.h"
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ typedef struct curve {
     size_t count;
 } curve;
 
-/* Adds a value to the mean of its part of the steps. */
+/* Adds a value to the mean of its bin of steps. */
 static void add_value(curve *c, double step, double steps, const json_t *value)
 {
     size_t at = (size_t)((step - 1) / steps * POINTS);
@@ -125,7 +125,7 @@ static void finish_curve(curve *c)
     }
 }
 
-/* What loss.png shows: a key of the log each, and the panel it stands in. */
+/* What loss.png shows: for each curve the key of the log and the number of its panel. */
 static const struct {
     const char *key, *label;
     int panel;
@@ -140,47 +140,49 @@ static const struct {
 } panels[] = {{NULL, "loss", PSLD_LOG_Y}, {"held-out data", "accuracy", 0}, {"samples", "distance", PSLD_LOG_Y}};
 enum { CURVES = sizeof shown / sizeof *shown, PANELS = sizeof panels / sizeof *panels };
 
-/* The curves, and in *measured the last line that has accuracy by time, or NULL: to be released. */
-static psld_status read_log(const char *path, double steps, curve curves[CURVES], json_t **measured)
+typedef struct log_curves {
+    double steps;      /* of the whole run */
+    curve *curves;     /* [CURVES] */
+    json_t **measured; /* the last entry that has the accuracy by time; owned, or NULL */
+} log_curves;
+
+static void add_entry(void *user, json_t *entry)
 {
-    enum { LONGEST_LINE = 1 << 16 };
-    FILE *file = fopen(path, "r");
-    char *line = psld_alloc(LONGEST_LINE, 1);
+    log_curves *l = user;
+    double step = json_number_value(json_object_get(entry, "step"));
+    for (int i = 0; i < CURVES && step >= 1; i++)
+        add_value(&l->curves[i], step, l->steps, json_object_get(entry, shown[i].key));
+    if (!json_object_get(entry, "loss_accuracy_by_t")) return;
+    json_decref(*l->measured);
+    *l->measured = json_incref(entry);
+}
+
+/* *measured is to be released with json_decref. */
+static psld_status read_curves(const char *path, double steps, curve curves[CURVES], json_t **measured)
+{
+    log_curves l = {.steps = steps, .curves = curves, .measured = measured};
     *measured = NULL;
-    while (line && file && fgets(line, LONGEST_LINE, file)) {
-        json_t *entry = json_loads(line, 0, NULL);
-        double step = json_number_value(json_object_get(entry, "step"));
-        for (int i = 0; i < CURVES && step >= 1; i++)
-            add_value(&curves[i], step, steps, json_object_get(entry, shown[i].key));
-        if (json_object_get(entry, "loss_accuracy_by_t")) {
-            json_decref(*measured);
-            *measured = json_incref(entry);
-        }
-        json_decref(entry);
-    }
-    if (file) fclose(file);
-    psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
-    psld_release(line);
+    PSLD_TRY(psld_log_read(path, add_entry, &l));
     for (int i = 0; i < CURVES; i++) finish_curve(&curves[i]);
-    return status;
+    return PSLD_OK;
 }
 
 static psld_status draw_losses(const psld_training *t, const curve *curves, const char *path)
 {
-    int has[PANELS] = {1}, place[PANELS], count = 0;
+    int has[PANELS] = {1}, column[PANELS], count = 0;
     for (int i = 0; i < CURVES; i++) has[shown[i].panel] |= curves[i].count > 0;
     for (int p = 0; p < PANELS; p++) {
-        place[p] = count;
+        column[p] = count;
         count += has[p];
     }
     psld_figure *figure = psld_figure_create(NULL, 1, count, 480, 320);
     for (int p = 0; p < PANELS; p++)
         if (has[p])
-            psld_panel_frame(psld_figure_panel(figure, 0, place[p]), p ? panels[p].title : t->objective->name, "step",
+            psld_panel_frame(psld_figure_panel(figure, 0, column[p]), p ? panels[p].title : t->objective->name, "step",
                              panels[p].y, panels[p].options);
     for (int i = 0; i < CURVES; i++)
         if (curves[i].count)
-            psld_panel_curve(psld_figure_panel(figure, 0, place[shown[i].panel]), curves[i].count, curves[i].x,
+            psld_panel_curve(psld_figure_panel(figure, 0, column[shown[i].panel]), curves[i].count, curves[i].x,
                              curves[i].y, i, PSLD_SOLID, shown[i].label);
     psld_status status = psld_figure_save(figure, path);
     psld_figure_free(figure);
@@ -228,7 +230,7 @@ psld_status psld_training_plot(psld_training *t)
     curve *curves = psld_alloc(CURVES, sizeof *curves);
     if (!curves) return PSLD_NO_MEMORY;
     double steps = (double)psld_training_steps(t);
-    psld_status status = read_log(psld_run_folder_file(t->run, "log.jsonl"), steps, curves, &measured);
+    psld_status status = read_curves(psld_run_folder_file(t->run, "log.jsonl"), steps, curves, &measured);
     if (status == PSLD_OK) status = draw_losses(t, curves, psld_run_folder_file(t->run, "loss.png"));
     if (status == PSLD_OK && measured) status = draw_accuracy(measured, psld_run_folder_file(t->run, "accuracy.png"));
     json_decref(measured);

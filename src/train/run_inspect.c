@@ -1,17 +1,16 @@
 /* What a run's folder says, from its configuration, its log, its checkpoints and its lock. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/sized.h"
 #include "psld_train.h"
 #include "train/checkpoint.h"
+#include "train/log_read.h"
 #include "train/run_folder.h"
 #include "train/settings.h"
 
-enum { LONGEST_PATH = 4096, LONGEST_LINE = 1 << 16, RECENT = 100 };
+enum { LONGEST_PATH = 4096, RECENT = 100 };
 
 static psld_status read_run_config(const char *path, psld_run_info *info)
 {
@@ -26,31 +25,35 @@ static psld_status read_run_config(const char *path, psld_run_info *info)
     return status;
 }
 
+typedef struct log_summary {
+    psld_run_info *info;
+    double recent[RECENT]; /* losses of the last steps */
+    uint64_t steps;
+} log_summary;
+
+static void summarise_entry(void *user, json_t *entry)
+{
+    log_summary *s = user;
+    const json_t *loss = json_object_get(entry, "loss"), *held_out = json_object_get(entry, "held_out");
+    const json_t *accuracy = json_object_get(entry, "held_out_accuracy");
+    if (json_is_number(loss)) {
+        s->recent[s->steps++ % RECENT] = json_number_value(loss);
+        s->info->step = (uint64_t)json_integer_value(json_object_get(entry, "step"));
+        s->info->seconds += json_number_value(json_object_get(entry, "seconds"));
+    }
+    if (json_is_number(held_out)) s->info->held_out = json_number_value(held_out);
+    if (json_is_number(accuracy)) s->info->accuracy = json_number_value(accuracy);
+}
+
 static psld_status read_run_log(const char *path, psld_run_info *info)
 {
-    double recent[RECENT], sum = 0;
-    uint64_t lines = 0, count;
-    FILE *file = fopen(path, "r");
-    char *line = psld_alloc(LONGEST_LINE, 1);
-    while (line && file && fgets(line, LONGEST_LINE, file)) {
-        json_t *entry = json_loads(line, 0, NULL), *held = json_object_get(entry, "held_out");
-        if (json_is_number(json_object_get(entry, "loss"))) {
-            recent[lines++ % RECENT] = json_number_value(json_object_get(entry, "loss"));
-            info->step = (uint64_t)json_integer_value(json_object_get(entry, "step"));
-            info->seconds += json_number_value(json_object_get(entry, "seconds"));
-        }
-        if (json_is_number(held)) info->held_out = json_number_value(held);
-        const json_t *accuracy = json_object_get(entry, "held_out_accuracy");
-        if (json_is_number(accuracy)) info->accuracy = json_number_value(accuracy);
-        json_decref(entry);
-    }
-    if (file) fclose(file);
-    psld_status status = line ? PSLD_OK : PSLD_NO_MEMORY;
-    psld_release(line);
-    count = lines < RECENT ? lines : RECENT;
-    for (uint64_t i = 0; i < count; i++) sum += recent[i];
+    log_summary s = {.info = info};
+    double sum = 0;
+    PSLD_TRY(psld_log_read(path, summarise_entry, &s));
+    uint64_t count = s.steps < RECENT ? s.steps : RECENT;
+    for (uint64_t i = 0; i < count; i++) sum += s.recent[i];
     info->loss = sum / (double)count;
-    return status;
+    return PSLD_OK;
 }
 
 static psld_status inspect_run(const char *folder, psld_run_info *info)
