@@ -119,8 +119,8 @@ PSLD_API psld_status psld_data_read_u8(psld_data *data, size_t n, const uint64_t
  * are images of other sizes than that of psld_data_shape. Nothing is kept. */
 PSLD_API psld_status psld_data_check(psld_data *data, psld_progress_fn progress, void *user);
 PSLD_API int psld_data_mixed(const psld_data *data);
-/* The options by which images become what a model takes, as its training did (data.fit): sets image_size, channels, stretch
- * and resample, and leaves the others. All are left where a model takes no images. */
+/* The options by which images become what a model takes, as its training did (data.fit): sets image_size, channels,
+ * stretch and resample, and leaves the others. All are left where a model takes no images. */
 PSLD_API psld_status psld_model_data_options(const psld_model *model, psld_data_options *options);
 /* Toy sets: endless points in the plane, opened as "toy:NAME". */
 typedef struct psld_toy_info {

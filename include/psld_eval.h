@@ -91,7 +91,7 @@ typedef enum psld_set_kind {
 /* Images or vectors as psld_data_open has them, features [n, d] (.npy of floats), or statistics (.npz with mu and
  * sigma). Of endless sets, or with a limit above 0, the first so many. A broken image is an error. */
 PSLD_API psld_status psld_set_open(const char *path, uint64_t limit, psld_set **set);
-/* The same with images brought to the size and channels of `options` (`strict` is always 1; NULL: the defaults). psld_set_fitted
+/* The same with images brought to the size and channels of `options` (`strict` is always 1; NULL: defaults). psld_set_fitted
  * tells whether any of those read so far had to be: was of another size, or lost its colour. */
 PSLD_API psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_options *options,
                                       psld_set **set);
@@ -182,7 +182,8 @@ typedef struct psld_comparison {
 /* clang-format on */
 
 /* Compares `generated` with `real` (NULL: the inception score alone, also of a set of logits). `features` is for images
- * and may be NULL without them; NULL options are the defaults. Features are added up as they come; only kid, prc and swd keep them (float32). */
+ * and may be NULL without them; NULL options are the defaults. Features are added up as they come; only kid, prc and
+ * swd keep them (float32). */
 PSLD_API psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *features,
                                   const psld_compare_options *options, psld_comparison *comparison);
 
