@@ -6,8 +6,7 @@
 /* The process dx = -beta/2 x dt + sqrt(beta) dw, as matrices and as text. */
 static psld_status make_recipes(psld_recipe **from_matrices, psld_recipe **from_text)
 {
-    psld_recipe_spec spec;
-    psld_recipe_spec_defaults(&spec);
+    psld_recipe_spec spec = PSLD_RECIPE_SPEC_DEFAULTS;
     spec.beta_min = 0.1;
     spec.beta_max = 20;
     psld_status status = psld_recipe_create(&spec, from_matrices);

@@ -150,9 +150,9 @@ enum { PSLD_MAX_K = 8, PSLD_NAME_SIZE = 64 };
 /* HSM: the kernel given x_0 alone, auxiliary variables starting from N(0, init mass). DSM: given all of z_0. */
 typedef enum psld_mode { PSLD_HSM = 0, PSLD_DSM = 1 } psld_mode;
 
-/* Everything that defines a process, and what eps of it means. psld_recipe_spec_defaults gives k = 1, D = 0.5, beta 8,
- * all else 0. */
+/* Everything that defines a process, and what eps of it means. By default k = 1, D = 0.5, beta 8, all else 0. */
 typedef struct psld_recipe_spec {
+    size_t size;
     char name[PSLD_NAME_SIZE];
     int k;                             /* variables: 1 + auxiliary ones, at most PSLD_MAX_K */
     double D[PSLD_MAX_K * PSLD_MAX_K]; /* k x k, packed: D[row * k + column] */
@@ -164,9 +164,13 @@ typedef struct psld_recipe_spec {
     int upper;                         /* 1: factor U U' instead of L L' (some published checkpoints) */
     int natural;                       /* 1: L is lower in the order x, m_1, ...; 0: with quiet variables first */
     psld_mode mode;                    /* the kernel that eps belongs to: what the loss of training was */
+    int reserved;                      /* 0 */
 } psld_recipe_spec;
 
-PSLD_API void psld_recipe_spec_defaults(psld_recipe_spec *spec);
+#define PSLD_RECIPE_SPEC_DEFAULTS                                                                \
+    {                                                                                            \
+        sizeof(psld_recipe_spec), "unnamed", 1, {0.5}, {0}, {0}, {0}, 8, 8, 0, 0, 0, PSLD_HSM, 0 \
+    }
 
 typedef struct psld_recipe psld_recipe;
 
@@ -179,6 +183,8 @@ PSLD_API psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recip
 PSLD_API psld_status psld_recipe_parse(const char *yaml, const char *origin, psld_recipe **recipe);
 PSLD_API void psld_recipe_free(psld_recipe *recipe);
 
+/* Its size is 0, since it is the library's and not yours. To make another recipe of a copy, set the copy's size:
+ * psld_recipe_spec spec = *psld_recipe_get(recipe); spec.size = sizeof spec; */
 PSLD_API const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe);
 
 /* Whether two recipes are the same process, whatever their names and factors: a network knows no other than its own. */

@@ -135,7 +135,7 @@ static inline const char *golden_text(const json_t *row, const char *key)
 static inline void golden_spec(const json_t *row, psld_recipe_spec *spec)
 {
     double beta[2];
-    psld_recipe_spec_defaults(spec);
+    *spec = (psld_recipe_spec)PSLD_RECIPE_SPEC_DEFAULTS;
     spec->k = (int)json_array_size(json_object_get(row, "D"));
     golden_numbers(json_object_get(row, "D"), spec->D);
     golden_numbers(json_object_get(row, "Q"), spec->Q);

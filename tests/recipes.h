@@ -20,7 +20,7 @@ static inline void fill_random_recipe(int k, recipe_kind kind, uint64_t number, 
     double n[4 * PSLD_MATRIX_SIZE], u[4 * PSLD_MAX_K];
     psld_random_normal(number, PSLD_FOR_DATA, (uint64_t)k, (uint64_t)kind, 0, 4 * PSLD_MATRIX_SIZE, n);
     psld_random_uniform(number, PSLD_FOR_DATA, (uint64_t)k, (uint64_t)kind, 4 * PSLD_MATRIX_SIZE, 4 * PSLD_MAX_K, u);
-    psld_recipe_spec_defaults(spec);
+    *spec = (psld_recipe_spec)PSLD_RECIPE_SPEC_DEFAULTS;
     snprintf(spec->name, sizeof spec->name, "random-%d-%d-%d", k, (int)kind, (int)number);
     spec->k = k;
     for (int i = 0; i < k; i++)

@@ -143,7 +143,7 @@ static const struct preset *preset_row(const char *name)
 
 static psld_status read_preset_spec(const struct preset *row, const psld_node *overrides, psld_recipe_spec *spec)
 {
-    psld_recipe_spec_defaults(spec);
+    *spec = (psld_recipe_spec)PSLD_RECIPE_SPEC_DEFAULTS;
     memset(spec->D, 0, sizeof spec->D);
     snprintf(spec->name, sizeof spec->name, "%s", row->info.name);
     spec->beta_min = row->beta_min;

@@ -8,22 +8,13 @@
 #include "process/recipe.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 
 #define TOLERANCE 1e-10
 #define LARGEST   1e100
-
-void psld_recipe_spec_defaults(psld_recipe_spec *spec)
-{
-    memset(spec, 0, sizeof *spec);
-    snprintf(spec->name, sizeof spec->name, "unnamed");
-    spec->k = 1;
-    spec->D[0] = 0.5;
-    spec->beta_min = spec->beta_max = 8;
-}
 
 static psld_status check_finite(const char *what, const double *values, int count, double least)
 {
@@ -228,9 +219,10 @@ psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recip
     *recipe = NULL;
     psld_recipe *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    made->spec = *spec;
+    psld_status status = PSLD_SIZED_READ(psld_recipe_spec, spec, &made->spec, PSLD_RECIPE_SPEC_DEFAULTS);
+    made->spec.size = 0; /* a caller's copy must not pass for as long as ours */
     made->spec.name[PSLD_NAME_SIZE - 1] = 0;
-    psld_status status = check_and_derive(made);
+    if (status == PSLD_OK) status = check_and_derive(made);
     if (status != PSLD_OK) {
         psld_recipe_free(made);
         return status;

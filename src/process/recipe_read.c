@@ -154,9 +154,8 @@ static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
 
 static psld_status read_matrix_recipe(const psld_node *map, psld_recipe **recipe)
 {
-    psld_recipe_spec spec;
+    psld_recipe_spec spec = PSLD_RECIPE_SPEC_DEFAULTS;
     PSLD_TRY(psld_recipe_check_keys(map, PSLD_KEYS_MATRICES));
-    psld_recipe_spec_defaults(&spec);
     PSLD_TRY(read_matrices(map, &spec));
     PSLD_TRY(psld_recipe_read_common(map, &spec));
     psld_status status = psld_recipe_create(&spec, recipe);

@@ -19,6 +19,22 @@ static void open_process(void)
     psld_mixture_free(mixture);
 }
 
+static void make_recipe(void)
+{
+    double mean[K * K], cov[K * K], noise[K * K] = {0.1, 0, 0, 0.5}, exchange[K * K] = {0, -0.5, 0.5, 0};
+    psld_recipe *made;
+    psld_recipe_spec *spec = FENCED(psld_recipe_spec, PSLD_RECIPE_SPEC_DEFAULTS);
+    spec->k = K;
+    spec->mass[0] = 0.25;
+    memcpy(spec->D, noise, sizeof noise);
+    memcpy(spec->Q, exchange, sizeof exchange);
+    must("spec", psld_recipe_create(spec, &made));
+    must("kernel",
+         psld_recipe_kernel(made, 0.3, psld_recipe_get(made)->natural ? PSLD_DSM : PSLD_HSM, mean, cov, NULL));
+    tell("spec", K * K, cov);
+    psld_recipe_free(made);
+}
+
 static psld_sample_options *few_steps(void)
 {
     psld_sample_options *options = FENCED(psld_sample_options, PSLD_SAMPLE_DEFAULTS);
@@ -131,6 +147,7 @@ int main(int argc, char **argv)
     if (argc > 2) {
         lie();
     } else {
+        make_recipe();
         sample();
         watch();
         inpaint();

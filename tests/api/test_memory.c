@@ -50,7 +50,14 @@ static void write_file(const char *path, const char *text)
 MAKES(open_preset, recipe, psld_recipe_open("psld gamma=0.02 beta=[1, 8]", &made))
 MAKES(open_recipe_file, recipe, psld_recipe_open("memory-recipe.yaml beta=4 name=other", &made))
 MAKES(parse_recipe, recipe, psld_recipe_parse(recipe_yaml, "text", &made))
-MAKES(create_recipe, recipe, psld_recipe_create(psld_recipe_get(recipe), &made))
+
+static psld_status copy_recipe(psld_recipe **made)
+{
+    psld_recipe_spec spec = *psld_recipe_get(recipe);
+    spec.size = sizeof spec;
+    return psld_recipe_create(&spec, made);
+}
+MAKES(create_recipe, recipe, copy_recipe(&made))
 
 static psld_status create_array(void)
 {

@@ -186,14 +186,13 @@ static void refused_lines(void **state)
 static void spec_checks(void **state)
 {
     (void)state;
-    psld_recipe_spec spec;
+    psld_recipe_spec spec = PSLD_RECIPE_SPEC_DEFAULTS;
     psld_recipe *recipe;
-    psld_recipe_spec_defaults(&spec);
     spec.k = 9;
     assert_int_equal(psld_recipe_create(&spec, &recipe), PSLD_BAD_INPUT);
     spec.k = 0;
     assert_int_equal(psld_recipe_create(&spec, &recipe), PSLD_BAD_INPUT);
-    psld_recipe_spec_defaults(&spec);
+    spec = (psld_recipe_spec)PSLD_RECIPE_SPEC_DEFAULTS;
     spec.D[0] = NAN;
     assert_int_equal(psld_recipe_create(&spec, &recipe), PSLD_BAD_INPUT);
     assert_non_null(strstr(psld_error_text(), "D"));
@@ -204,6 +203,23 @@ static void spec_checks(void **state)
             psld_recipe_free(recipe);
         }
     psld_recipe_free(NULL);
+}
+
+/* A copy is as long as the caller's struct, which the library cannot know: it must say so itself. */
+static void copies_of_a_spec_need_a_size(void **state)
+{
+    (void)state;
+    psld_recipe *recipe = open_recipe("psld gamma=0.02"), *copy;
+    psld_recipe_spec spec = *psld_recipe_get(recipe);
+    assert_int_equal(psld_recipe_create(&spec, &copy), PSLD_BAD_ARGUMENT);
+    assert_non_null(strstr(psld_error_text(), "PSLD_RECIPE_SPEC_DEFAULTS"));
+    spec.size = sizeof spec + 8;
+    assert_int_equal(psld_recipe_create(&spec, &copy), PSLD_BAD_ARGUMENT);
+    spec.size = sizeof spec;
+    assert_int_equal(psld_recipe_create(&spec, &copy), PSLD_OK);
+    assert_true(psld_recipe_same(recipe, copy));
+    psld_recipe_free(copy);
+    psld_recipe_free(recipe);
 }
 
 static void times_are_checked(void **state)
@@ -409,6 +425,7 @@ int main(void)
         cmocka_unit_test(refused),
         cmocka_unit_test(refused_lines),
         cmocka_unit_test(spec_checks),
+        cmocka_unit_test(copies_of_a_spec_need_a_size),
         cmocka_unit_test(times_are_checked),
         cmocka_unit_test(damping),
         cmocka_unit_test(predicted_variables),

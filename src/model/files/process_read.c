@@ -80,14 +80,13 @@ static psld_status read_phase_space(const psld_node *sde, psld_recipe_spec *spec
 
 static psld_status read_sde(const psld_node *model, psld_recipe **recipe)
 {
-    psld_recipe_spec spec;
+    psld_recipe_spec spec = PSLD_RECIPE_SPEC_DEFAULTS;
     const psld_node *sde = psld_node_get(model, "sde"), *name = psld_node_get(sde, "name");
     const char *text = "psld";
     if (name) PSLD_TRY(psld_node_text(name, &text));
     int is_vp = strcmp(text, "vpsde") == 0 || strcmp(text, "vp") == 0;
     if (!is_vp && strcmp(text, "psld") != 0 && strcmp(text, "cld") != 0)
         return psld_node_fail(name, "expected psld, cld or vpsde, found \"%s\"", text);
-    psld_recipe_spec_defaults(&spec);
     strcpy(spec.name, is_vp ? "vp" : strcmp(text, "cld") == 0 ? "cld" : "psld");
     PSLD_TRY(is_vp ? read_vp(sde, &spec) : read_phase_space(sde, &spec));
     if (!is_vp) PSLD_TRY(read_factor(model, sde, &spec));
