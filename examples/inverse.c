@@ -47,12 +47,10 @@ static psld_status sample_posterior(const psld_recipe *recipe, psld_source *sour
 {
     const double y = 1;
     double mean;
-    psld_task task;
-    psld_restore_options options;
+    psld_task task = PSLD_TASK_DEFAULTS;
+    psld_restore_options options = PSLD_RESTORE_DEFAULTS;
     psld_operator *op = NULL;
     psld_source *restored = NULL;
-    psld_task_defaults(&task);
-    psld_restore_defaults(&options);
     task.name = "denoise";
     task.rank = 1;
     task.shape[0] = 1;

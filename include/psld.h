@@ -238,6 +238,7 @@ typedef enum psld_damping { PSLD_OVERDAMPED = 0, PSLD_CRITICAL = 1, PSLD_UNDERDA
 PSLD_API const char *psld_damping_name(psld_damping damping);
 
 typedef struct psld_analysis {
+    size_t size;
     double
         eigenvalue_re[PSLD_MAX_K]; /* of the drift matrix -(D + Q) P, in units of beta, by real part then imaginary */
     double eigenvalue_im[PSLD_MAX_K];
@@ -247,6 +248,11 @@ typedef struct psld_analysis {
     int long_enough;  /* distance is at most PSLD_DISTANCE_LIMIT */
     double sigma_max; /* psld_recipe_sigma at t = 1 */
 } psld_analysis;
+
+#define PSLD_ANALYSIS_DEFAULTS                                       \
+    {                                                                \
+        sizeof(psld_analysis), {0}, {0}, PSLD_OVERDAMPED, 0, 0, 0, 0 \
+    }
 
 /* Nats a coordinate below which the start of the reverse process is taken as N(0, P^-1) without a word. */
 #define PSLD_DISTANCE_LIMIT 5e-3
@@ -266,6 +272,7 @@ PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double
 /* A key of configurations: process, process.*, data.*, model.*, train.* and seed. Texts are valid until the next call in
  * this thread. */
 typedef struct psld_key {
+    size_t size;
     const char *name;    /* "train.lr" */
     const char *type;    /* "number", "whole number", "word", ... */
     const char *initial; /* its default, as YAML; "": none */
@@ -274,6 +281,11 @@ typedef struct psld_key {
     int may_change;      /* when a run is continued */
     const char *help;
 } psld_key;
+
+#define PSLD_KEY_DEFAULTS                                       \
+    {                                                           \
+        sizeof(psld_key), NULL, NULL, NULL, NULL, 0, 0, 0, NULL \
+    }
 
 /* ---- Score sources ----------------------------------------------------------------------------------------------- */
 
@@ -388,19 +400,24 @@ typedef struct psld_task_info {
 PSLD_API const psld_task_info *psld_task_at(int index);
 PSLD_API const psld_task_info *psld_task_find(const char *name);
 
-/* A linear measurement A of data. psld_task_defaults: super-resolution, factor 4, blur 2, all else 0. */
+/* A linear measurement A of data. */
 typedef struct psld_task {
-    const char *name; /* of psld_task_at */
+    size_t size;
+    const char *name; /* of psld_task_at; NULL: super-resolution */
     int rank;         /* of the data: 1, or 3 with channels first */
+    int factor;       /* super-resolution: pixels per side of a block (vectors: numbers per block); unset: 4 */
     size_t shape[PSLD_MAX_RANK];
-    size_t factor;              /* super-resolution: pixels a side of a block (vectors: of a stretch) */
-    double blur;                /* deblur: deviation in pixels */
+    double blur;                /* deblur: deviation in pixels; unset: 2 */
     const unsigned char *known; /* inpaint: [dim], 1 where known */
     const double *matrix;       /* linear: [rows][dim] */
-    size_t rows;
+    int rows;
+    int reserved; /* 0 */
 } psld_task;
 
-PSLD_API void psld_task_defaults(psld_task *task);
+#define PSLD_TASK_DEFAULTS                                                        \
+    {                                                                             \
+        sizeof(psld_task), NULL, 0, PSLD_UNSET, {0}, PSLD_UNSET, NULL, NULL, 0, 0 \
+    }
 
 typedef struct psld_operator psld_operator;
 
@@ -426,15 +443,19 @@ PSLD_API const psld_restore_method_info *psld_restore_method_at(int index);
 PSLD_API const psld_restore_method_info *psld_restore_method_find(const char *name);
 
 typedef struct psld_restore_options {
-    const char *method; /* of psld_restore_method_at */
-    double noise;       /* deviation of the noise in y; 0: none */
-    double scale;       /* of the gradient; 1 is Bayes' rule */
-    int iterations;     /* posterior: at most so many products with the covariance an evaluation, */
-    double tolerance;   /* and fewer when the residual has fallen by this factor */
+    size_t size;
+    const char *method; /* of psld_restore_method_at; NULL: posterior */
+    double noise;       /* deviation of the noise in y; 0, the default: none */
+    double scale;       /* of the gradient; 1, the default, is Bayes' rule */
+    double tolerance;   /* posterior: stop when the residual has fallen by this factor; unset: 1e-4 */
+    int iterations;     /* and after at most so many products with the covariance per evaluation; unset: 8 */
+    int reserved;       /* 0 */
 } psld_restore_options;
 
-/* posterior, noise 0, scale 1, 8 iterations, tolerance 1e-4. */
-PSLD_API void psld_restore_defaults(psld_restore_options *options);
+#define PSLD_RESTORE_DEFAULTS                                               \
+    {                                                                       \
+        sizeof(psld_restore_options), NULL, 0, 1, PSLD_UNSET, PSLD_UNSET, 0 \
+    }
 
 /* A source with the score of `base` given y = A x_0 + noise. All methods but "diffused" differentiate `base`; so wrap
  * guidance around restoration, not the other way. `base` is borrowed; the rest is copied but for the operator, which
@@ -606,6 +627,7 @@ typedef enum psld_model_kind {
 } psld_model_kind;
 
 typedef struct psld_model_options {
+    size_t size;
     const char *process;          /* another recipe than the model's own (psld_recipe_open; networks: through
                                      psld_source_translate), or NULL */
     const char *config;           /* YAML for weights that carry no configuration of their own, or NULL */
@@ -616,12 +638,15 @@ typedef struct psld_model_options {
     int blank;     /* psld_model_create: 1 leaves all weights 0, to look at a network */
     /* A model to be guided by (psld_source_autoguide); "": none; NULL: the one that the file brings along, if any. */
     const char *weak;
-    double weak_scale; /* of that guidance; 0: what the file says, or 1.5 */
-    double ema;        /* of a run or checkpoint with several averages of weights: the decay of the one to take; 0: the
-                          first */
+    double weak_scale; /* of that guidance; unset: what the file says, or 1.5 */
+    double ema;        /* of a run or checkpoint with several averages of weights: the decay of the one to take; unset:
+                          the first */
 } psld_model_options;
 
-PSLD_API void psld_model_defaults(psld_model_options *options);
+#define PSLD_MODEL_DEFAULTS                                                  \
+    {                                                                        \
+        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0 \
+    }
 
 #define PSLD_WEAK_SCALE 1.5
 
@@ -711,15 +736,18 @@ PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);
 PSLD_API psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes);
 /* The plan for a batch as text, one line a step. Free with psld_text_free. */
 PSLD_API psld_status psld_model_plan(psld_model *model, size_t batch, char **text);
-/* The same with the time of each step, and the times summed by kernel, the slowest first: of the quickest of
- * `repetitions` evaluations of at most psld_model_batch samples. *count comes as the room in `kinds`. */
+/* What a kernel took. Later versions may add fields at the end. */
 typedef struct psld_kernel_time {
+    size_t size; /* of this struct */
     char kernel[PSLD_NAME_SIZE];
     size_t steps;
-    double seconds, flops; /* a sample */
+    double seconds, flops; /* per sample */
 } psld_kernel_time;
-PSLD_API psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions, psld_kernel_time *kinds,
-                                        size_t *count, char **text);
+typedef void (*psld_kernel_time_fn)(void *user, const psld_kernel_time *time);
+/* The plan with the time of each step, and `visit`, unless it is NULL, called with the times summed by kernel, the slowest
+ * first: of the quickest of `repetitions` evaluations of at most psld_model_batch samples. */
+PSLD_API psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions, psld_kernel_time_fn visit,
+                                        void *user, char **text);
 PSLD_API void psld_text_free(char *text);
 
 /* What a file of tensors holds, whatever it belongs to: called once for each, in the order of the file. */

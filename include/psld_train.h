@@ -134,7 +134,7 @@ PSLD_API psld_status psld_run_inspect(const char *folder, psld_run_info *info);
  * nothing trains. */
 PSLD_API psld_status psld_run_stop(const char *folder);
 
-/* All keys, 0 <= index; 0 past the last. */
+/* All keys, 0 <= index; 0 past the last, and for a key whose size is not set: psld_error_text() says so. */
 PSLD_API int psld_training_key_info(int index, psld_key *key);
 
 #ifdef __cplusplus

@@ -20,6 +20,12 @@ typedef struct profile {
     char *plan;
 } profile;
 
+static void keep_kind(void *user, const psld_kernel_time *time)
+{
+    profile *p = user;
+    if (p->count < KINDS) p->kinds[p->count++] = *time;
+}
+
 static void print_kinds(const profile *p)
 {
     double sum = 0;
@@ -80,16 +86,14 @@ static psld_status bench_network(const request *r, const char *const *words, int
     psld_model *model = NULL;
     double seconds = 0;
     size_t bytes = 0, batch = (size_t)r->batch;
-    profile p = {.count = KINDS};
+    profile p = {.count = 0};
     cli_model opening = r->model;
     psld_status status = cli_model_open(&opening, words, count, &model);
     if (status == PSLD_OK && !r->plan)
         status = (r->train ? psld_model_time_training : psld_model_time)(model, batch, (int)r->repetitions, &seconds,
                                                                          &bytes);
     if (status == PSLD_OK && !r->train)
-        status = psld_model_profile(model, batch, (int)r->repetitions, p.kinds, &p.count, &p.plan);
-    else
-        p.count = 0;
+        status = psld_model_profile(model, batch, (int)r->repetitions, keep_kind, &p, &p.plan);
     if (status == PSLD_OK && r->plan)
         printf("%s", p.plan);
     else if (status == PSLD_OK)
@@ -104,7 +108,7 @@ static int bench_run(const cli_command *command, int argc, char **argv)
     request r = {.batch = 1, .repetitions = 5};
     const char *words[64];
     int count, exit_code;
-    psld_model_defaults(&r.model.options);
+    r.model.options = (psld_model_options)PSLD_MODEL_DEFAULTS;
     r.model.weak = "none";
     const cli_option options[] = {
         {"batch", 'b', CLI_COUNT, "B", "samples per evaluation (default 1)", &r.batch, NULL},

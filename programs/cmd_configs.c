@@ -32,10 +32,9 @@ static void read_comment(const char *path, char text[COMMENT])
 /* Parameters, recipe and shape of a network; 0 for what is none, such as a sweep. */
 static int read_config(const char *path, json_t *row)
 {
-    psld_model_options options;
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     psld_model *model;
     size_t shape[PSLD_MAX_RANK];
-    psld_model_defaults(&options);
     options.blank = 1;
     if (psld_model_create(path, &options, 0, &model) != PSLD_OK) return 0;
     json_t *sizes = json_array();

@@ -40,7 +40,7 @@ static int convert_run(const cli_command *command, int argc, char **argv)
     cli_model m = {0};
     const char *words[WORDS], *loss = NULL;
     int count, exit_code;
-    psld_model_defaults(&m.options);
+    m.options = (psld_model_options)PSLD_MODEL_DEFAULTS;
     const cli_option options[] = {
         CLI_WEAK_OPTIONS(m),
         {"loss", 0, CLI_TEXT, "hsm|dsm",

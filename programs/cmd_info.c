@@ -60,8 +60,7 @@ static int show_yaml(const char *path, int json)
         return exit_code;
     }
     snprintf(as_recipe, sizeof as_recipe, "%s", psld_error_text());
-    psld_model_options look;
-    psld_model_defaults(&look);
+    psld_model_options look = PSLD_MODEL_DEFAULTS;
     look.blank = 1;
     if (psld_model_create(path, &look, 0, &model) == PSLD_OK) {
         exit_code = show_network(path, model, json);

@@ -1,4 +1,5 @@
 /* psld restore: linear inverse problems, y = A x + noise. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static psld_status read_matrix(const char *path, restore_job *job)
     psld_array_free(loaded);
     if (status == PSLD_OK && (job->matrix->rank != 2 || job->matrix->shape[1] != job->sampling.dim))
         return cli_bad_input("%s: expected a matrix [rows, %zu]", path, job->sampling.dim);
+    if (status == PSLD_OK && job->matrix->shape[0] > INT_MAX)
+        return cli_bad_input("%s: expected fewer rows, found %zu", path, job->matrix->shape[0]);
     return status;
 }
 
@@ -46,7 +49,7 @@ static psld_status make_operator(const restore_request *r, restore_job *job, siz
     task.rank = job->sampling.rank;
     memcpy(task.shape, job->sampling.shape, sizeof task.shape);
     if (job->known) task.known = (const unsigned char *)job->known->data + i * job->sampling.dim;
-    if (job->matrix) task.matrix = job->matrix->data, task.rows = job->matrix->shape[0];
+    if (job->matrix) task.matrix = job->matrix->data, task.rows = (int)job->matrix->shape[0];
     return psld_operator_create(&task, &job->op);
 }
 
@@ -190,7 +193,7 @@ static int restore_check_options(const cli_command *command, restore_request *r)
     if (!r->image) return cli_wrong_usage(command, "no image given; add --image I");
     int exit_code = check_uses(command, r);
     if (exit_code != EXIT_DONE) return exit_code;
-    if (r->factor) r->task.factor = (size_t)r->factor;
+    if (r->factor) r->task.factor = r->factor > INT_MAX ? INT_MAX : (int)r->factor;
     if (r->iterations) r->options.iterations = r->iterations > 100000 ? 100000 : (int)r->iterations;
     return sampling_check_restoration(command, &r->sampling);
 }
@@ -204,11 +207,11 @@ static int restore_run(const cli_command *command, int argc, char **argv)
     int count, exit_code;
     sampling_defaults(s);
     s->model.weak = "none";
-    psld_task_defaults(&r.task);
-    psld_restore_defaults(&r.options);
+    r.task = (psld_task)PSLD_TASK_DEFAULTS;
+    r.options = (psld_restore_options)PSLD_RESTORE_DEFAULTS;
+    r.options.method = psld_restore_method_at(0)->name;
     snprintf(method_help, sizeof method_help, "%s (default %s; the paper's: diffused)",
              names_join(names_method, ", ", names), r.options.method);
-    r.task.name = NULL;
     double pull = 1;
     const cli_option options[] = {
         {"task", 0, CLI_TEXT, "NAME", names_join(names_task, ", ", task_help), &r.task.name,

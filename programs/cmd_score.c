@@ -48,7 +48,7 @@ static int score_run(const cli_command *command, int argc, char **argv)
     request r = {0};
     const char *words[64];
     int count, exit_code;
-    psld_model_defaults(&r.model.options);
+    r.model.options = (psld_model_options)PSLD_MODEL_DEFAULTS;
     r.model.weak = "none";
     const cli_option options[] = {
         {"z", 0, CLI_FILE, "FILE", "states, .npy [n, channels, height, width]", &r.z, NULL},

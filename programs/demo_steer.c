@@ -29,8 +29,7 @@ static struct steered {
 static psld_status open_shipped(const char *name, psld_model **model)
 {
     char path[CLI_PATH];
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.weak = "";
     return cli_shipped_model(name, path) ? psld_model_open(path, &options, model) : PSLD_OK;
 }

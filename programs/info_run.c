@@ -19,8 +19,7 @@ static json_t *run_network(const char *folder, size_t checkpoints)
 {
     char config[4096];
     psld_model *model = NULL;
-    psld_model_options look;
-    psld_model_defaults(&look);
+    psld_model_options look = PSLD_MODEL_DEFAULTS;
     look.blank = 1;
     snprintf(config, sizeof config, "%s/config.yaml", folder);
     psld_status status =

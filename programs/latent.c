@@ -6,7 +6,7 @@
 
 void latent_defaults(latent_request *request)
 {
-    psld_model_defaults(&request->model.options);
+    request->model.options = (psld_model_options)PSLD_MODEL_DEFAULTS;
     request->model.weak = "none";
     request->options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     request->options.sampler = LATENT_SAMPLER;

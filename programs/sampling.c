@@ -9,8 +9,7 @@
 
 static psld_status open_classifier(const sampling_request *s, sampling_job *job)
 {
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.config = s->classifier_config;
     options.reference = s->model.options.reference;
     psld_status status = psld_model_open(s->classifier, &options, &job->classifier);

@@ -180,7 +180,7 @@ void sampling_defaults(sampling_request *s)
 {
     memset(s, 0, sizeof *s);
     s->options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
-    psld_model_defaults(&s->model.options);
+    s->model.options = (psld_model_options)PSLD_MODEL_DEFAULTS;
     s->quantize = "round";
 }
 

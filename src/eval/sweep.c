@@ -262,8 +262,7 @@ static psld_status open_model(psld_sweep *s, size_t index)
 {
     const psld_sweep_cell *cell = &s->cells[index];
     if (s->model && s->model_index == s->model_of[index] && s->model_process == cell->process) return PSLD_OK;
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.process = cell->process;
     psld_model_free(s->model);
     s->model = NULL;

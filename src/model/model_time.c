@@ -98,19 +98,29 @@ static psld_status time_steps(const rehearsal *r, int repetitions, size_t count,
     return status;
 }
 
-psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions, psld_kernel_time *kinds, size_t *count,
+static psld_status visit_kernels(const psld_plan *plan, const double *steps, size_t batch, psld_kernel_time_fn visit,
+                                 void *user)
+{
+    psld_kernel_time *kinds = psld_alloc(plan->step_count, sizeof *kinds);
+    if (!kinds) return PSLD_NO_MEMORY;
+    size_t count = psld_plan_kinds(plan, steps, (int)batch, plan->step_count, kinds);
+    for (size_t i = 0; i < count; i++) visit(user, &kinds[i]);
+    psld_release(kinds);
+    return PSLD_OK;
+}
+
+psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions, psld_kernel_time_fn visit, void *user,
                                char **text)
 {
     rehearsal r;
-    size_t room = *count, most = psld_model_batch(model);
-    *count = 0;
+    size_t most = psld_model_batch(model);
     *text = NULL;
     psld_status status = begin(model, batch < most ? batch : most, repetitions, &r);
     const psld_plan *plan = status == PSLD_OK ? psld_runner_plan(model->runners[0]) : NULL;
     double *steps = plan ? psld_alloc(2 * plan->step_count, sizeof *steps) : NULL;
     if (status == PSLD_OK) status = steps ? time_steps(&r, repetitions, plan->step_count, steps) : PSLD_NO_MEMORY;
+    if (status == PSLD_OK && visit) status = visit_kernels(plan, steps, r.batch, visit, user);
     if (status == PSLD_OK) status = psld_plan_text(plan, steps, (int)r.batch, text);
-    if (status == PSLD_OK) *count = psld_plan_kinds(plan, steps, (int)r.batch, room, kinds);
     psld_release(steps);
     psld_release(r.room);
     return status;

@@ -142,7 +142,7 @@ size_t psld_plan_kinds(const psld_plan *plan, const double *seconds, int n, size
         while (k < count && strcmp(kinds[k].kernel, name) != 0) k++;
         if (k == room) continue;
         if (k == count) {
-            kinds[count] = (psld_kernel_time){0};
+            kinds[count] = (psld_kernel_time){.size = sizeof *kinds};
             memcpy(kinds[count++].kernel, name, sizeof name);
         }
         kinds[k].steps++;

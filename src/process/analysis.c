@@ -1,6 +1,7 @@
 /* Properties of a recipe that follow from its kernel, without simulation. Derivations: docs/explanation/recipe.md. */
 #include <math.h>
 
+#include "base/sized.h"
 #include "process/recipe.h"
 
 const char *psld_damping_name(psld_damping damping)
@@ -141,7 +142,7 @@ psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, doubl
     return PSLD_OK;
 }
 
-psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis)
+static psld_status analyse(const psld_recipe *recipe, psld_analysis *analysis)
 {
     int k = recipe->spec.k, underdamped = 0;
     int defective = psld_matrix_eigenvalues(k, recipe->drift, analysis->eigenvalue_re, analysis->eigenvalue_im);
@@ -151,5 +152,14 @@ psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analys
     PSLD_TRY(psld_recipe_distance(recipe, 1, &analysis->distance));
     PSLD_TRY(psld_recipe_sigma(recipe, 1, &analysis->sigma_max));
     analysis->long_enough = analysis->distance <= PSLD_DISTANCE_LIMIT;
+    return PSLD_OK;
+}
+
+psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis)
+{
+    psld_analysis own = PSLD_ANALYSIS_DEFAULTS;
+    PSLD_TRY(psld_sized_check(analysis, sizeof own, "PSLD_ANALYSIS_DEFAULTS"));
+    PSLD_TRY(analyse(recipe, &own));
+    psld_sized_write(analysis, &own);
     return PSLD_OK;
 }

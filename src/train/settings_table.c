@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "model/networks/network.h"
 #include "process/recipe_read.h"
 #include "psld_train.h"
@@ -176,9 +177,17 @@ static int settings_key(int index, psld_key *key)
     return 1;
 }
 
-int psld_training_key_info(int index, psld_key *key)
+static int find_key(int index, psld_key *key)
 {
-    if (index < 0) return 0;
     return section_key(process_key, "", &index, key) || section_key(psld_recipe_key, "process", &index, key) ||
            section_key(psld_network_key, "model", &index, key) || settings_key(index, key);
+}
+
+int psld_training_key_info(int index, psld_key *key)
+{
+    psld_key own = PSLD_KEY_DEFAULTS;
+    if (index < 0 || psld_sized_check(key, sizeof own, "PSLD_KEY_DEFAULTS") != PSLD_OK) return 0;
+    if (!find_key(index, &own)) return 0;
+    psld_sized_write(key, &own);
+    return 1;
 }

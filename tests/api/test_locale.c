@@ -126,8 +126,7 @@ static void weak_scales(void **state)
                                   "model: {name: mlp, nf: 8, num_res_blocks: 1}\n");
     must(psld_model_create("locale-net.yaml", NULL, 0, &model));
     must(psld_model_save(model, "locale-net.safetensors"));
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.weak = "locale-net.safetensors";
     options.weak_scale = 1.25;
     must(psld_model_open("locale-net.safetensors", &options, &guided));

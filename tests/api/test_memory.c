@@ -154,15 +154,13 @@ static psld_status guide_source(void)
 /* One task with every kind of table, by one method. */
 static psld_status restore_source(const char *task_name, const char *method)
 {
-    psld_task task;
-    psld_restore_options options;
+    psld_task task = PSLD_TASK_DEFAULTS;
+    psld_restore_options options = PSLD_RESTORE_DEFAULTS;
     psld_operator *op = NULL;
     psld_source *base = NULL, *made = NULL;
     const unsigned char known[2] = {1, 0};
     double z[4] = {0.1, 0.2, 0.3, 0.4}, t = 0.5, eps[4], y[2] = {0};
     const double x[2] = {0.5, -0.5}, matrix[2] = {1, 2};
-    psld_task_defaults(&task);
-    psld_restore_defaults(&options);
     task.name = task_name;
     task.rank = 1;
     task.shape[0] = 2;
@@ -271,8 +269,7 @@ MAKES(open_model, model, psld_model_open("memory-model.yaml", NULL, &made))
 static psld_status open_model_with_process(void)
 {
     psld_model *made;
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.process = "vp beta=4";
     psld_status status = psld_model_open("memory-model.yaml", &options, &made);
     psld_model_free(made);
@@ -348,7 +345,8 @@ static psld_status differentiate_network(void)
 
 static psld_status contrast_network(void)
 {
-    psld_model_options options = {.weak = "memory-network.safetensors"};
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
+    options.weak = "memory-network.safetensors";
     psld_model *made, *both = NULL;
     double z[32] = {0}, weight[32] = {1}, t = 0.5, gradient[32], eps[32];
     psld_status status = psld_model_open("memory-network.safetensors", &options, &made);
@@ -384,17 +382,22 @@ static psld_status sample_network(void)
     return status;
 }
 
+static void count_kernel(void *user, const psld_kernel_time *time)
+{
+    size_t *kernels = user;
+    *kernels += time->size == sizeof *time;
+}
+
 static psld_status plan_network(void)
 {
     char *text = NULL;
-    psld_kernel_time kinds[8];
-    size_t count = 8;
+    size_t kernels = 0;
     psld_model *made;
     psld_status status = psld_model_open("memory-network.safetensors", NULL, &made);
     if (status == PSLD_OK) status = psld_model_plan(made, 1, &text);
     psld_text_free(text);
     text = NULL;
-    if (status == PSLD_OK) status = psld_model_profile(made, 1, 1, kinds, &count, &text);
+    if (status == PSLD_OK) status = psld_model_profile(made, 1, 1, count_kernel, &kernels, &text);
     psld_text_free(text);
     psld_model_free(made);
     return status;

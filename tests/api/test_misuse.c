@@ -110,10 +110,8 @@ static void restoration_with_another_recipe(void **state)
     psld_recipe *recipe = open_recipe("vp");
     psld_source *source = exact_source("psld"), *restored = (psld_source *)8;
     psld_operator *op;
-    psld_restore_options options;
-    psld_task task;
-    psld_restore_defaults(&options);
-    psld_task_defaults(&task);
+    psld_restore_options options = PSLD_RESTORE_DEFAULTS;
+    psld_task task = PSLD_TASK_DEFAULTS;
     task.name = "linear";
     task.rank = 1;
     task.shape[0] = 2;
@@ -336,9 +334,9 @@ static void names_that_are_missing(void **state)
     psld_source *source = exact_source("vp"), *restored;
     psld_model *model = open_exact_model();
     psld_sample_options options = few_steps();
-    psld_restore_options restore;
+    psld_restore_options restore = PSLD_RESTORE_DEFAULTS;
     psld_operator *op;
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     psld_array *x;
     double z[2] = {0}, y[2] = {0};
     options.size = 0;
@@ -354,17 +352,20 @@ static void names_that_are_missing(void **state)
     check_refused(psld_model_sample(model, &options, 0, 1, NULL, 0, &x, NULL), PSLD_BAD_ARGUMENT, "sampler");
     assert_null(psld_sampler_find(NULL));
     check_refused(psld_sample_quality(recipe, NULL, &options), PSLD_BAD_ARGUMENT, "quality|draft");
-    psld_task_defaults(&task);
     task.rank = 1;
     task.shape[0] = 2;
     task.factor = 2;
     assert_int_equal(psld_operator_create(&task, &op), PSLD_OK);
-    psld_restore_defaults(&restore);
-    restore.method = NULL;
+    restore.method = "";
     check_refused(psld_source_restore(source, recipe, op, y, &restore, &restored), PSLD_BAD_ARGUMENT, "method");
+    restore.size = 0;
+    check_refused(psld_source_restore(source, recipe, op, y, &restore, &restored), PSLD_BAD_ARGUMENT,
+                  "size|PSLD_RESTORE_DEFAULTS");
     psld_operator_free(op);
-    task.name = NULL;
+    task.name = "";
     check_refused(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT, "task");
+    task.size = sizeof task + 8;
+    check_refused(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT, "size|PSLD_TASK_DEFAULTS");
     psld_model_free(model);
     psld_source_free(source);
     psld_recipe_free(recipe);
@@ -415,14 +416,13 @@ static void overrides_that_are_missing(void **state)
     (void)state;
     static const char *const holes[2] = {"seed=1", NULL};
     psld_training_options training_options = PSLD_TRAINING_DEFAULTS;
-    psld_model_options options;
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     psld_training *training = (psld_training *)8;
     psld_model *model = (psld_model *)8;
     psld_sweep *sweep = (psld_sweep *)8;
     FILE *file = fopen("net.yaml", "w");
     assert_true(file && fputs("process: vp\nmodel: {type: mlp, in_ch: 2, out_ch: 2}\n", file) >= 0 &&
                 fclose(file) == 0);
-    psld_model_defaults(&options);
     options.override_count = 1;
     check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "overrides|NULL at index 0");
     assert_null(model);
@@ -492,8 +492,7 @@ static void batches_of_nothing(void **state)
     (void)state;
     psld_model *model;
     double seconds;
-    size_t bytes, count = 1;
-    psld_kernel_time kind;
+    size_t bytes;
     char *text = (char *)8;
     FILE *file = fopen("small.yaml", "w");
     assert_true(file &&
@@ -507,8 +506,8 @@ static void batches_of_nothing(void **state)
         check_refused(psld_model_time_training(model, batch, 1, &seconds, &bytes), PSLD_BAD_ARGUMENT,
                       "batch|1 to 4096");
     }
-    check_refused(psld_model_profile(model, 0, 1, &kind, &count, &text), PSLD_BAD_ARGUMENT, "batch|1 to 4096");
-    check_refused(psld_model_profile(model, 1, 0, &kind, &count, &text), PSLD_BAD_ARGUMENT, "repetitions");
+    check_refused(psld_model_profile(model, 0, 1, NULL, NULL, &text), PSLD_BAD_ARGUMENT, "batch|1 to 4096");
+    check_refused(psld_model_profile(model, 1, 0, NULL, NULL, &text), PSLD_BAD_ARGUMENT, "repetitions");
     check_refused(psld_model_time(model, 1, 0, &seconds, &bytes), PSLD_BAD_ARGUMENT, "repetitions");
     check_refused(psld_model_time_training(model, 1, -1, &seconds, &bytes), PSLD_BAD_ARGUMENT, "repetitions");
     psld_model_free(model);
@@ -702,7 +701,7 @@ static void sizes_beyond_memory(void **state)
     psld_sample_options options = few_steps(), upwards = few_steps();
     psld_mixture *mixture = (psld_mixture *)8;
     psld_operator *op;
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     double z[8] = {0}, x[2] = {0}, value;
     upwards.sampler = "heun";
     assert_int_equal(
@@ -717,7 +716,6 @@ static void sizes_beyond_memory(void **state)
     check_refused(psld_mixture_create(1, huge, &one, x, &one, &mixture), PSLD_BAD_ARGUMENT, "mixture|memory");
     assert_null(mixture);
     check_refused(psld_sliced_wasserstein(huge, 4, x, 4, x, 2, 0, &value), PSLD_BAD_ARGUMENT, "memory");
-    psld_task_defaults(&task);
     task.rank = 3;
     task.shape[0] = task.shape[1] = task.shape[2] = (size_t)1 << 32;
     check_refused(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT, "restore|memory");

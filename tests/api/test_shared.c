@@ -58,8 +58,7 @@ static void make_statistics(void)
 static void make_sources(void)
 {
     const double y[2] = {0.3, -0.2};
-    psld_task task;
-    psld_task_defaults(&task);
+    psld_task task = PSLD_TASK_DEFAULTS;
     task.rank = 1;
     task.shape[0] = DIM;
     task.factor = 2;
@@ -71,8 +70,7 @@ static void make_sources(void)
     MUST(psld_source_clip(shared.exact, shared.recipe, 0.5, 0.9, &shared.clipped));
     MUST(psld_source_autoguide(shared.exact, shared.exact, shared.recipe, 1.5, &shared.contrast));
     for (int m = 0; m < 4; m++) {
-        psld_restore_options options;
-        psld_restore_defaults(&options);
+        psld_restore_options options = PSLD_RESTORE_DEFAULTS;
         options.method = psld_restore_method_at(m)->name;
         options.noise = 0.1;
         MUST(psld_source_restore(shared.exact, shared.recipe, shared.op, y, &options, &shared.restored[m]));
@@ -223,7 +221,7 @@ static psld_status use_likelihood(double *out)
 
 static psld_status use_recipe(double *out)
 {
-    psld_analysis analysis;
+    psld_analysis analysis = PSLD_ANALYSIS_DEFAULTS;
     psld_status status = psld_recipe_kernel(shared.recipe, 0.4, PSLD_HSM, out, out + 4, out + 8);
     if (status == PSLD_OK) status = psld_recipe_factor(shared.recipe, 0.4, PSLD_DSM, out + 12, out + 16);
     if (status == PSLD_OK) status = psld_recipe_analyse(shared.recipe, &analysis);

@@ -67,7 +67,7 @@ static void files_keep_the_model(void **state)
 {
     (void)state;
     psld_model *model = create_model(score_config, 5), *again;
-    psld_model_options options;
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     size_t shape[PSLD_MAX_RANK];
     assert_int_equal(psld_model_kind_of(model), PSLD_SCORE_MODEL);
     assert_int_equal(psld_model_shape(model, shape), 3);
@@ -84,7 +84,6 @@ static void files_keep_the_model(void **state)
     check_same(model, again);
     psld_model_free(again);
     assert_int_equal(psld_tensors_convert("model.pt", "plain.safetensors"), PSLD_OK);
-    psld_model_defaults(&options);
     options.config = "model-config.yaml";
     assert_int_equal(psld_model_open("plain.safetensors", &options, &again), PSLD_OK);
     check_same(model, again);
@@ -96,11 +95,10 @@ static void files_keep_the_model(void **state)
 static void reference_and_fast_agree(void **state)
 {
     (void)state;
-    psld_model_options options;
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     psld_model *model = create_model(score_config, 6), *plain;
     const size_t shape[4] = {2, 2, 8, 8};
     psld_array *z = numbers(4, shape, 0.3), *t = numbers(1, shape, 2.3), *fast, *reference;
-    psld_model_defaults(&options);
     options.reference = 1;
     assert_int_equal(psld_model_create("model-config.yaml", &options, 6, &plain), PSLD_OK);
     assert_int_equal(psld_model_evaluate(model, z, t, NULL, NULL, &fast, NULL), PSLD_OK);
@@ -124,8 +122,7 @@ static void refused(void **state)
 {
     (void)state;
     psld_model *model;
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     write_file("bad.yaml", "process: cld\ndata: {size: 8, channels: 1}\nmodel: {name: ncsnpp, nf: 8, ch_mult: [1], "
                            "in_ch: 2, out_ch: 2}\n");
     assert_int_equal(psld_model_create("bad.yaml", NULL, 0, &model), PSLD_BAD_INPUT); /* cld predicts one channel */
@@ -237,12 +234,11 @@ static void golden_flow(void **state)
         const char *folder = list->folders[i];
         char config[GOLDEN_PATH], weights[GOLDEN_PATH];
         psld_model *model;
-        psld_model_options opening;
+        psld_model_options opening = PSLD_MODEL_DEFAULTS;
         struct dirent **entries;
         psld_array *start = golden_array(folder, "ode_z0.npy", PSLD_F64);
         golden_weights(folder, weights);
         golden_path(folder, "config.yaml", config);
-        psld_model_defaults(&opening);
         opening.config = config;
         assert_int_equal(psld_model_open(weights, &opening, &model), PSLD_OK);
         int count = scandir(folder, &entries, is_flow, alphasort);

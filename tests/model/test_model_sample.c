@@ -342,8 +342,7 @@ static void fingerprints(void **state)
     must(psld_model_open("sample-saved.safetensors", NULL, &again));
     assert_true(psld_model_fingerprint(again) == psld_model_fingerprint(models[1]));
     psld_model_free(again);
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.process = "psld beta=7";
     must(psld_model_open("sample-saved.safetensors", &options, &again));
     assert_true(psld_model_fingerprint(again) != psld_model_fingerprint(models[1]));

@@ -91,9 +91,8 @@ static void expect_law(const scene *s, const struct way *way, const psld_sample_
 
 static psld_operator *open_denoising(void)
 {
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     psld_operator *op;
-    psld_task_defaults(&task);
     task.name = "denoise";
     task.rank = 1;
     task.shape[0] = 2;
@@ -109,8 +108,7 @@ static void restoration(void **state)
     double gain = width * width / (width * width + noise * noise), mean[2], scale = noise * sqrt(gain);
     static double z[N * WIDTH];
     psld_operator *op = open_denoising();
-    psld_restore_options how;
-    psld_restore_defaults(&how);
+    psld_restore_options how = PSLD_RESTORE_DEFAULTS;
     how.noise = noise;
     for (int j = 0; j < 2; j++) mean[j] = prior[j] + gain * (y[j] - prior[j]);
     for (int p = 0; p < PRESETS; p++) {

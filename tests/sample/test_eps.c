@@ -195,15 +195,13 @@ static size_t use_inpainting(const subject *s, const char *sampler, double *out)
 static size_t use_restoration(const subject *s, const char *sampler, double *out)
 {
     const double y[1] = {0.2};
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     psld_operator *op;
-    psld_restore_options options;
+    psld_restore_options options = PSLD_RESTORE_DEFAULTS;
     psld_source *restored;
-    psld_task_defaults(&task);
     task.rank = 1;
     task.shape[0] = DIM;
     task.factor = DIM;
-    psld_restore_defaults(&options);
     options.noise = 0.1;
     must(psld_operator_create(&task, &op));
     must(psld_source_restore(s->source, s->recipe, op, y, &options, &restored));
@@ -520,8 +518,7 @@ static void write_text(const char *path, const char *text)
 static psld_mode mode_of(const char *text, const char *override)
 {
     psld_model *model;
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.overrides = &override;
     options.override_count = override != NULL;
     write_text("model.yaml", text);
@@ -634,9 +631,8 @@ static void check_euler(const char *folder, const psld_array *z0, const psld_arr
 {
     char weights[GOLDEN_PATH], config[GOLDEN_PATH];
     psld_model *model;
-    psld_model_options how;
+    psld_model_options how = PSLD_MODEL_DEFAULTS;
     psld_sample_options options = em_options();
-    psld_model_defaults(&how);
     options = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
     golden_weights(folder, weights);
     golden_path(folder, "config.yaml", config);

@@ -21,9 +21,8 @@ static double matrix[5 * 48];
 
 static psld_operator *make(const char *name, int rank, size_t c, size_t h, size_t w)
 {
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     psld_operator *op;
-    psld_task_defaults(&task);
     task.name = name;
     task.rank = rank;
     task.shape[0] = rank == 1 ? w : c;
@@ -102,8 +101,7 @@ static void small_blurs(void **state)
     for (size_t d = 0; d < sizeof deviations / sizeof *deviations; d++) {
         double y[12], work[12];
         psld_operator *op;
-        psld_task task;
-        psld_task_defaults(&task);
+        psld_task task = PSLD_TASK_DEFAULTS;
         task.name = "deblur";
         task.blur = deviations[d];
         task.rank = 3;
@@ -155,17 +153,15 @@ static void posterior(double *mean, double *cov)
 static psld_source *restored_source(psld_source *base, const psld_recipe *recipe, const char *method,
                                     psld_operator **op)
 {
-    psld_task task;
-    psld_restore_options options;
+    psld_task task = PSLD_TASK_DEFAULTS;
+    psld_restore_options options = PSLD_RESTORE_DEFAULTS;
     psld_source *source;
-    psld_task_defaults(&task);
     task.name = "linear";
     task.rank = 1;
     task.shape[0] = DIM;
     task.matrix = rows;
     task.rows = ROWS;
     assert_int_equal(psld_operator_create(&task, op), PSLD_OK);
-    psld_restore_defaults(&options);
     options.method = method;
     options.noise = noise;
     options.tolerance = 1e-12;
@@ -323,9 +319,8 @@ static double worst_deviation(const psld_recipe *recipe, double eps, size_t n, c
 static psld_operator *four_dimensional(const char *name)
 {
     static const unsigned char first_and_last[DIM] = {1, 0, 0, 1};
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     psld_operator *op;
-    psld_task_defaults(&task);
     task.name = name;
     task.rank = 1;
     task.shape[0] = DIM;
@@ -361,9 +356,8 @@ static void samples_follow_the_posterior(void **state)
         psld_recipe *recipe;
         psld_source *base, *source;
         psld_operator *op = four_dimensional(tasks[t]);
-        psld_restore_options restore;
+        psld_restore_options restore = PSLD_RESTORE_DEFAULTS;
         psld_sample_options options = em_options();
-        psld_restore_defaults(&restore);
         restore.noise = noise;
         options.sampler = samplers[s].name;
         options.nfe = (int)(samplers[s].nfe * (asked ? sqrt((double)n / 300) : 1)); /* the error falls as 1 / nfe */
@@ -457,7 +451,7 @@ static void no_pull_goes_too_far(void **state)
     psld_mixture *mixture;
     psld_source *base, *wrong, *source;
     psld_operator *op = four_dimensional("denoise");
-    psld_restore_options options;
+    psld_restore_options options = PSLD_RESTORE_DEFAULTS;
     assert_int_equal(psld_mixture_create(1, DIM, &one, prior_mean, &prior_scale, &mixture), PSLD_OK);
     assert_int_equal(psld_recipe_open("psld", &recipe), PSLD_OK);
     assert_int_equal(psld_source_mixture(mixture, recipe, &base), PSLD_OK);
@@ -467,7 +461,6 @@ static void no_pull_goes_too_far(void **state)
                                                            .user = base},
                                           &wrong),
                      PSLD_OK);
-    psld_restore_defaults(&options);
     options.noise = noise;
     const psld_restore_method_info *method;
     for (int m = 0; (method = psld_restore_method_at(m)); m++)
@@ -496,9 +489,8 @@ static void no_pull_goes_too_far(void **state)
 static void bad_tasks(void **state)
 {
     (void)state;
-    psld_task task;
+    psld_task task = PSLD_TASK_DEFAULTS;
     psld_operator *op;
-    psld_task_defaults(&task);
     task.rank = 3;
     task.shape[0] = 1, task.shape[1] = task.shape[2] = 6;
     assert_int_equal(psld_operator_create(&task, &op), PSLD_BAD_ARGUMENT);

@@ -221,11 +221,10 @@ static psld_model *make_network(const char *text, uint64_t seed, const char *pat
 
 static psld_array *draw_from(const char *path, const char *weak, double scale)
 {
-    psld_model_options options;
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     psld_sample_options reverse = PSLD_SAMPLE_DEFAULTS;
     psld_model *model;
     psld_array *x;
-    psld_model_defaults(&options);
     options.weak = weak;
     options.weak_scale = scale;
     reverse.nfe = 4;
@@ -251,11 +250,10 @@ static void weak_model_in_a_file(void **state)
                                  "model: {name: ncsnpp, nf: 8, ch_mult: [1], num_res_blocks: 1, init_scale: 1}\n";
     static const char weak[] = "process: psld\ndata: {size: 4, channels: 1}\n"
                                "model: {name: ncsnpp, predicts: data, nf: 4, ch_mult: [1], num_res_blocks: 1}\n";
-    psld_model_options options;
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     psld_model *model;
     psld_model_free(make_network(strong, 1, "strong.safetensors"));
     psld_model_free(make_network(weak, 2, "weak.safetensors"));
-    psld_model_defaults(&options);
     options.weak = "weak.safetensors";
     options.weak_scale = 2;
     assert_int_equal(psld_model_open("strong.safetensors", &options, &model), PSLD_OK);
@@ -266,7 +264,8 @@ static void weak_model_in_a_file(void **state)
     expect_same(draw_from("strong.safetensors", "weak.safetensors", 0), draw_from("both.safetensors", NULL, 1.5), 1);
     expect_same(draw_from("strong.safetensors", NULL, 0), draw_from("both.safetensors", "", 0), 1);
     expect_same(draw_from("strong.safetensors", NULL, 0), draw_from("both.safetensors", NULL, 0), 0);
-    options = (psld_model_options){.config = "contrast.yaml"};
+    options = (psld_model_options)PSLD_MODEL_DEFAULTS;
+    options.config = "contrast.yaml";
     psld_model_free(make_network(strong, 1, "strong.safetensors"));
     assert_int_equal(psld_model_open("strong.pt", &options, &model), PSLD_OK);
     psld_model_free(model);
@@ -292,13 +291,15 @@ static void weak_models_refused(void **state)
     };
     psld_model *model;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        psld_model_options options = {.weak = "other.safetensors"};
+        psld_model_options options = PSLD_MODEL_DEFAULTS;
+        options.weak = "other.safetensors";
         psld_model_free(make_network(rows[i].config, 1, "other.safetensors"));
         assert_int_equal(psld_model_open("strong.safetensors", &options, &model), PSLD_BAD_INPUT);
         assert_null(model);
         if (!strstr(psld_error_text(), rows[i].why)) fail_msg("%s", psld_error_text());
     }
-    psld_model_options absent = {.weak = "absent.safetensors"};
+    psld_model_options absent = PSLD_MODEL_DEFAULTS;
+    absent.weak = "absent.safetensors";
     assert_int_not_equal(psld_model_open("strong.safetensors", &absent, &model), PSLD_OK);
     assert_non_null(strstr(psld_error_text(), "absent.safetensors"));
 }

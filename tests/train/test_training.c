@@ -411,8 +411,7 @@ static void several_averages(void **state)
     expect_same_file("whole/checkpoints/step-000000012.safetensors", "cut/checkpoints/step-000000012.safetensors");
     for (int i = 0; i < 3; i++) {
         psld_model *left, *right;
-        psld_model_options options;
-        psld_model_defaults(&options);
+        psld_model_options options = PSLD_MODEL_DEFAULTS;
         fresh("one");
         run_until("one", &alone[i], 1, 12, NULL);
         assert_int_equal(psld_model_open("one", NULL, &right), PSLD_OK);
@@ -440,8 +439,7 @@ static void averages_that_are_not_there(void **state)
     static const char *const several[] = {"train.ema=[0.9, 0.5]"};
     psld_training *training;
     psld_model *model;
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(open_small(NULL, wrong[i], 1, &training), PSLD_BAD_INPUT);
         if (!strstr(psld_error_text(), wrong[i][1])) fail_msg("%s: %s", wrong[i][0], psld_error_text());
@@ -456,7 +454,8 @@ static void averages_that_are_not_there(void **state)
     assert_non_null(strstr(psld_error_text(), "the checkpoints of its run have all of them"));
     options.raw = 1;
     assert_int_equal(psld_model_open("cut", &options, &model), PSLD_BAD_ARGUMENT);
-    options = (psld_model_options){.ema = 0.9};
+    options = (psld_model_options)PSLD_MODEL_DEFAULTS;
+    options.ema = 0.9;
     assert_int_equal(psld_model_open("cut/model.safetensors", &options, &model), PSLD_OK);
     psld_model_free(model);
 }

@@ -5,13 +5,21 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "model/files/checkpoints.h"
 #include "model/model.h"
 
-void psld_model_defaults(psld_model_options *options)
+/* The caller's options as a whole struct. */
+static psld_status read_options(const psld_model_options *options, psld_model_options *own)
 {
-    memset(options, 0, sizeof *options);
+    PSLD_TRY(PSLD_SIZED_READ(psld_model_options, options, own, PSLD_MODEL_DEFAULTS));
+    PSLD_FILL_UNSET(own->raw, 0);
+    PSLD_FILL_UNSET(own->reference, 0);
+    PSLD_FILL_UNSET(own->blank, 0);
+    PSLD_FILL_UNSET(own->weak_scale, 0);
+    PSLD_FILL_UNSET(own->ema, 0);
+    return PSLD_OK;
 }
 
 static psld_status read_exact_file(const char *path, const char *process, psld_model *model)
@@ -48,7 +56,10 @@ static psld_status guide_by_weak(psld_model *model)
 /* Opens the weak model that is asked for, or that is in the file. */
 static psld_status open_weak(const char *path, const psld_model_options *options, psld_model *model)
 {
-    psld_model_options its = {.process = options->process, .reference = options->reference, .weak = ""};
+    psld_model_options its = PSLD_MODEL_DEFAULTS;
+    its.process = options->process;
+    its.reference = options->reference;
+    its.weak = "";
     if (options->weak && !*options->weak) return PSLD_OK;
     model->weak_scale = PSLD_WEAK_SCALE;
     if (options->weak)
@@ -118,19 +129,20 @@ static psld_status open_run(const char *folder, const psld_model_options *option
 
 psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
 {
-    psld_model_options defaults;
-    psld_model_defaults(&defaults);
+    psld_model_options own;
+    *model = NULL;
+    PSLD_TRY(read_options(options, &own));
     int exact = psld_text_ends_in(path, ".yaml") || psld_text_ends_in(path, ".yml");
-    if (!exact && is_folder(path)) return open_run(path, options ? options : &defaults, model);
-    return model_open(path, exact, options ? options : &defaults, 0, model);
+    if (!exact && is_folder(path)) return open_run(path, &own, model);
+    return model_open(path, exact, &own, 0, model);
 }
 
 psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
                               psld_model **model)
 {
-    psld_model_options with_config;
-    psld_model_defaults(&with_config);
-    if (options) with_config = *options;
-    with_config.config = config_path;
-    return model_open(NULL, 0, &with_config, seed, model);
+    psld_model_options own;
+    *model = NULL;
+    PSLD_TRY(read_options(options, &own));
+    own.config = config_path;
+    return model_open(NULL, 0, &own, seed, model);
 }

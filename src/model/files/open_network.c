@@ -198,8 +198,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
 
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model)
 {
-    psld_model_options options;
-    psld_model_defaults(&options);
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
     *model = NULL;
     psld_model *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/sized.h"
 #include "base/table.h"
 #include "process/matrix.h"
 
@@ -86,10 +87,11 @@ static void put_places(const psld_operator *op, const double *y, double *work, d
 
 static psld_status prepare_blocks(psld_operator *op, const psld_task *task)
 {
-    op->factor[0] = op->height == 1 ? 1 : task->factor;
-    op->factor[1] = task->factor;
-    if (task->factor < 1 || op->height % op->factor[0] != 0 || op->width % op->factor[1] != 0)
-        return psld_fail(PSLD_BAD_ARGUMENT, "super-resolution: %zu x %zu is not divisible by a factor of %zu",
+    if (task->factor < 1) return psld_fail(PSLD_BAD_ARGUMENT, "factor: expected at least 1, found %d", task->factor);
+    op->factor[1] = (size_t)task->factor;
+    op->factor[0] = op->height == 1 ? 1 : op->factor[1];
+    if (op->height % op->factor[0] != 0 || op->width % op->factor[1] != 0)
+        return psld_fail(PSLD_BAD_ARGUMENT, "super-resolution: %zu x %zu is not divisible by a factor of %d",
                          op->height, op->width, task->factor);
     set_size(op, op->channels, op->height / op->factor[0], op->width / op->factor[1]);
     return fill_squares(op, 1.0 / (double)(op->factor[0] * op->factor[1]));
@@ -254,9 +256,9 @@ static void diagonalise(size_t n, double *a, double *vectors)
 static psld_status prepare_matrix(psld_operator *op, const psld_task *task)
 {
     if (!task->matrix || task->rows < 1 || task->rows > LARGEST_MATRIX)
-        return psld_fail(PSLD_BAD_ARGUMENT, "matrix: expected 1 to %d rows, found %zu", LARGEST_MATRIX, task->rows);
+        return psld_fail(PSLD_BAD_ARGUMENT, "matrix: expected 1 to %d rows, found %d", LARGEST_MATRIX, task->rows);
     op->rank = 1;
-    op->size = op->shape[0] = task->rows;
+    op->size = op->shape[0] = (size_t)task->rows;
     op->matrix = psld_copy_bytes(task->matrix, op->size * op->dim * sizeof(double));
     op->vectors = psld_alloc(op->size, op->size * sizeof(double));
     double *square = psld_alloc(op->size, op->size * sizeof(double));
@@ -352,12 +354,14 @@ const psld_task_info *psld_task_find(const char *name)
     return PSLD_TABLE_FIND(tasks, "task", name);
 }
 
-void psld_task_defaults(psld_task *task)
+static psld_status read_task(const psld_task *task, psld_task *own)
 {
-    memset(task, 0, sizeof *task);
-    task->name = "super-resolution";
-    task->factor = 4;
-    task->blur = 2;
+    PSLD_TRY(psld_sized_check(task, sizeof *own, "PSLD_TASK_DEFAULTS"));
+    PSLD_TRY(PSLD_SIZED_READ(psld_task, task, own, PSLD_TASK_DEFAULTS));
+    if (!own->name) own->name = tasks[0].info.name;
+    PSLD_FILL_ZERO(own->factor, 4);
+    PSLD_FILL_UNSET(own->blur, 2);
+    return PSLD_OK;
 }
 
 static psld_status read_shape(const psld_task *task, psld_operator *op)
@@ -375,14 +379,16 @@ static psld_status read_shape(const psld_task *task, psld_operator *op)
 
 psld_status psld_operator_create(const psld_task *task, psld_operator **op)
 {
+    psld_task own;
     *op = NULL;
-    const psld_task_row *row = PSLD_TABLE_FIND(tasks, "task", task->name);
+    PSLD_TRY(read_task(task, &own));
+    const psld_task_row *row = PSLD_TABLE_FIND(tasks, "task", own.name);
     if (!row) return PSLD_BAD_ARGUMENT;
     psld_operator *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     made->task = row;
-    psld_status status = read_shape(task, made);
-    if (status == PSLD_OK) status = row->prepare(made, task);
+    psld_status status = read_shape(&own, made);
+    if (status == PSLD_OK) status = row->prepare(made, &own);
     if (status != PSLD_OK) {
         psld_operator_free(made);
         return status;

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "base/table.h"
 #include "base/threads.h"
 #include "base/workspace.h"
@@ -389,11 +390,6 @@ const psld_restore_method_info *psld_restore_method_find(const char *name)
     return PSLD_TABLE_FIND(methods, "method", name);
 }
 
-void psld_restore_defaults(psld_restore_options *options)
-{
-    *options = (psld_restore_options){.method = methods[0].info.name, .scale = 1, .iterations = 8, .tolerance = 1e-4};
-}
-
 static psld_status restore_all(restored *r, psld_workspace *memory, const psld_states *states, double *eps)
 {
     size_t dim = states->dim, state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
@@ -456,17 +452,27 @@ static psld_status check_restoring(const psld_source *base, const method_row *me
     return PSLD_OK;
 }
 
+static psld_status read_options(const psld_restore_options *options, psld_restore_options *own)
+{
+    PSLD_TRY(PSLD_SIZED_READ(psld_restore_options, options, own, PSLD_RESTORE_DEFAULTS));
+    if (!own->method) own->method = methods[0].info.name;
+    PSLD_FILL_ZERO(own->iterations, 8);
+    PSLD_FILL_UNSET(own->tolerance, 1e-4);
+    return PSLD_OK;
+}
+
 psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, const psld_operator *op, const double *y,
                                 const psld_restore_options *options, psld_source **source)
 {
-    const method_row *method = NULL;
+    psld_restore_options own;
     *source = NULL;
-    method = PSLD_TABLE_FIND(methods, "method", options->method);
+    PSLD_TRY(read_options(options, &own));
+    const method_row *method = PSLD_TABLE_FIND(methods, "method", own.method);
     if (!method) return PSLD_BAD_ARGUMENT;
-    PSLD_TRY(check_restoring(base, method, options));
+    PSLD_TRY(check_restoring(base, method, &own));
     restoration *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;
-    *r = (restoration){.base = base, .recipe = *recipe, .op = op, .method = method, .options = *options};
+    *r = (restoration){.base = base, .recipe = *recipe, .op = op, .method = method, .options = own};
     r->options.method = method->info.name;
     r->y = psld_copy_bytes(y, op->size * sizeof *y);
     if (!r->y) {

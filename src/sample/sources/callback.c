@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "base/workspace.h"
 #include "sample/sources/denoiser.h"
 
@@ -190,11 +191,7 @@ psld_status psld_source_callback(const psld_callback *callback, psld_source **so
 {
     psld_callback own = PSLD_CALLBACK_DEFAULTS;
     *source = NULL;
-    if (callback->size == 0 || callback->size > sizeof own)
-        return psld_fail(PSLD_BAD_ARGUMENT,
-                         "score source: size is %zu, expected 1 to %zu: begin with PSLD_CALLBACK_DEFAULTS",
-                         callback->size, sizeof own);
-    memcpy(&own, callback, callback->size);
+    PSLD_TRY(psld_sized_copy(callback, &own, sizeof own, "PSLD_CALLBACK_DEFAULTS"));
     if (!own.predict) return psld_fail(PSLD_BAD_ARGUMENT, "score source: expected a callback, found NULL");
     switch (own.predicts) {
     case PSLD_PREDICTS_EPS:

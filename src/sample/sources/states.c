@@ -1,16 +1,14 @@
 #include "sample/sources/states.h"
 
-#include <string.h>
+#include "base/sized.h"
 
 psld_status psld_states_read(const psld_states *given, psld_states *states)
 {
-    if (given->size == 0 || given->size > sizeof *states)
-        return psld_fail(PSLD_BAD_ARGUMENT, "states: size is %zu, expected 1 to %zu: make them with PSLD_STATES",
-                         given->size, sizeof *states);
-    memset(states, 0, sizeof *states);
-    memcpy(states, given, given->size);
-    states->size = sizeof *states;
-    return PSLD_OK;
+    *states = PSLD_STATES(0, 0, NULL, NULL);
+    PSLD_TRY(psld_sized_check(given, sizeof *states, "PSLD_STATES"));
+    PSLD_TRY(psld_sized_copy(given, states, sizeof *states, "PSLD_STATES"));
+    if (states->n == 0 || (states->z && states->t)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "states: %s is NULL: make them with PSLD_STATES", states->z ? "t" : "z");
 }
 
 psld_states psld_states_replace(const psld_states *states, const double *z, const double *t)
