@@ -8,7 +8,7 @@
 /* Numbers in an item. */
 size_t psld_data_dim(const psld_data *data);
 
-/* As psld_data_read, items mirrored where flip [n] (may be NULL) is 1. */
+/* Like psld_data_read, but mirrors items whose flip [n] is 1. `flip` may be NULL. */
 psld_status psld_data_fetch(psld_data *data, size_t n, const uint64_t *index, const uint8_t *flip, float *x,
                             int32_t *label);
 
@@ -23,7 +23,7 @@ int psld_data_is_costly(const psld_data *data);
 /* Decodes an item so that reading it costs little; `pixels` has room for an item. Any thread. What fails now fails again
  * when the item is read. */
 void psld_data_prepare(psld_data *data, uint64_t index, uint8_t *pixels);
-/* Whether that has been done. */
+/* Whether psld_data_prepare has been done for an item. */
 int psld_data_is_prepared(const psld_data *data, uint64_t index);
 
 #endif

@@ -1,4 +1,4 @@
-/* Images that lie in files as they are, one behind the other: what CIFAR, IDX and arrays have in common. */
+/* Uncompressed images, one after the other in a file: what CIFAR, IDX and arrays have in common. */
 #ifndef PSLD_DATA_RAW_H
 #define PSLD_DATA_RAW_H
 
@@ -27,9 +27,9 @@ typedef struct psld_raw {
 
 /* An empty set. Freed by psld_items_free(&raw->items). */
 psld_status psld_raw_create(size_t width, size_t height, int channels, int planar, psld_raw **raw);
-/* Adds images, of which the part's owners then belong to the set (they are left alone on failure). */
+/* Adds images. The set then owns the part's bytes, array and files; on failure the caller keeps them. */
 psld_status psld_raw_add(psld_raw *raw, const psld_raw_part *part);
-/* All is opened: files are read from now on, not mapped. */
+/* To be called when all is opened: from now on files are read, not mapped. */
 void psld_raw_unmap(psld_raw *raw);
 /* Room for the labels of all images added so far, NULL when there is none. */
 int32_t *psld_raw_labels(psld_raw *raw);

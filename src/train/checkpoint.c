@@ -30,7 +30,7 @@ psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newes
 
 enum { AVERAGE_NAME = 32 };
 
-/* What stands before the prefix of weights in the names of a further average, the first of which is the second. */
+/* The prefix of the names of a further average; numbers begin at 2, since the first average is the model's. */
 static const char *name_average(size_t further, char name[AVERAGE_NAME])
 {
     snprintf(name, AVERAGE_NAME, PSLD_AVERAGE_FORMAT, further + 2);

@@ -68,8 +68,8 @@ static const key_value for_classifiers[] = {
     {NULL, NULL},
 };
 
-/* Networks for images, each dearer than the one before. `places` bounds the side of the first level: larger images are
- * cut into patches. A network is taken when it will see `samples` at least. */
+/* Networks for images, each more expensive than the one before. `places` is the largest side of the first level: larger
+ * images are cut into patches. A network is chosen if it will see at least `samples`. */
 typedef struct network_candidate {
     size_t places;
     const char *nf, *blocks, *batch, *lr;
@@ -87,13 +87,13 @@ static const network_candidate classifiers[] = {
     {32, "64", "2", "64", "5e-4", 1.5e6},
 };
 
-/* What training teaches no more, however much time there is: passes over the data, and samples in all. */
+/* More training than this teaches nothing, however much time there is: passes over the data, and samples in all. */
 enum { MAX_PASSES = 1000 };
 #define MAX_VECTORS 1.024e7
 #define MAX_LABELS  5e6 /* of classifiers */
 #define MAX_IMAGES  1e9
 
-/* The share of the time that steps get; pictures, measurements and checkpoints take the rest. */
+/* The share of the time for steps; pictures, measurements and checkpoints take the rest. */
 #define SHARE_OF_STEPS 0.93
 
 static psld_status choose_keys(psld_yaml *yaml, const key_value *rows)
@@ -122,10 +122,10 @@ static void PSLD_PRINTF(2, 3) add_reason(psld_choice *choice, const char *format
 
 /* What a network costs on this machine. */
 typedef struct network_cost {
-    double seconds; /* of a step */
+    double seconds; /* per step */
     double batch;
-    double steps;   /* that the document says; 0: it leaves them open */
-    double picture; /* evaluations for a picture of samples */
+    double steps;   /* of the document; 0: not given */
+    double picture; /* evaluations per picture of samples */
     double parameters;
 } network_cost;
 
@@ -174,7 +174,7 @@ static psld_status copy_document(const psld_yaml *yaml, psld_yaml **copy)
     return status;
 }
 
-/* Measures a copy, so that the document keeps what was said alone. */
+/* Measures a copy, so that the document does not get the defaults. */
 static psld_status measure_copy(const psld_yaml *yaml, const psld_choice *choice, network_cost *cost)
 {
     psld_yaml *copy;
@@ -190,7 +190,7 @@ static double most_samples(const psld_choice *choice)
     return fmin(choice->classes ? MAX_LABELS : MAX_IMAGES, MAX_PASSES * (double)choice->items);
 }
 
-/* As many steps as the time has room for and training has use for, in round numbers. */
+/* As many steps as there is time for and training can use, in round numbers. */
 static double steps_for(const psld_choice *choice, const network_cost *cost)
 {
     enum { FEWEST = 100 };
@@ -217,7 +217,7 @@ static double repetitions_for(double samples, double each, double fewest, double
     return fmin(fmax(floor(0.03 * samples / each), fewest), most);
 }
 
-/* What happens now and then is spread over the steps. An evaluation costs a third of what a sample costs in training; a
+/* Spreads measurements, pictures and checkpoints over the steps. An evaluation costs a third of a training sample; a
  * measurement makes one of each of 64 samples in ten bins, with averaged and with raw weights. */
 static psld_status choose_steps_and_intervals(psld_yaml *yaml, psld_choice *choice, const network_cost *cost)
 {
@@ -292,7 +292,7 @@ static psld_status measure_candidate(const psld_yaml *yaml, const psld_choice *c
     return status;
 }
 
-/* Up the ladder as long as the time lets networks see the samples that they need. */
+/* Tries larger and larger networks while there is time for the samples that they need. */
 static psld_status find_largest_network(const psld_yaml *yaml, psld_choice *choice, const network_candidate *rows,
                                         size_t count, const network_candidate **best, network_cost *cost)
 {

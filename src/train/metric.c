@@ -1,5 +1,4 @@
-/* What measures is not known here: it comes through the public interface, since the layer of metrics stands above this
- * one. Samples are those of the pictures (train.sampler, train.sample_nfe, the run's seed), more of them; the data are
+/* The metric comes through the public interface, since the layer of metrics is above this one. Samples are those of the pictures (train.sampler, train.sample_nfe, the run's seed), more of them; the data are
  * the first positions of the fixed shuffle: what is held out, and then, if that is not enough, data to train on. */
 #include "train/metric.h"
 

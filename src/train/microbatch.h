@@ -28,7 +28,7 @@ typedef struct psld_microbatch {
     float *metric;      /* [n][p * p], see psld_nn_loss; NULL: the loss has none */
     float *weight;      /* [n]: what the loss of each sample counts in the sum */
     float *loss;        /* [n]: without its weight */
-    float *out;         /* [n][numbers of the output]: what the network says; NULL: nobody looks */
+    float *out;         /* [n][numbers of the output]: output of the network; NULL: not needed */
     unsigned char *hit; /* [n]: classifiers: the label was the likeliest class */
 } psld_microbatch;
 

@@ -26,7 +26,7 @@ static psld_status score_fill(const psld_perturbation *how, psld_phase phase, ps
     return psld_perturb(how, phase, batch);
 }
 
-/* Mean over a sample of e' M e, or of |e|^power. */
+/* Mean of e' M e, or of |e|^power, per sample. */
 static double error_of(const psld_microbatch *b, size_t index, size_t dim, size_t variables, int power)
 {
     const float *out = b->out + index * variables * dim, *target = b->target + index * variables * dim;

@@ -1,8 +1,8 @@
-/* A table says what becomes of each key of theirs: it is copied to one of ours, or a function takes it. What is in
- * neither the table nor the network's or the process's keys means nothing here; the log names it.
+/* A table says how each of their keys is converted: copied to one of ours, or by a function. Keys that are not in the
+ * table and belong to neither network nor process are ignored; the log names them.
  *
- * Their code adds some things that no key says: images are stretched to their size by torchvision's filter, nothing is
- * held out, the average of weights has no warm-up, and classifiers have neither average nor clipping. */
+ * Their code does some things that no key says: images are stretched to their size by torchvision's filter, nothing is
+ * held out, the average of weights has no warm-up, and classifiers have no average and no clipping. */
 #include "train/published.h"
 
 #include <stdio.h>
@@ -22,21 +22,21 @@ enum { LONGEST = 1024, LONGEST_PATH = 256 };
 
 typedef struct conversion {
     const char *name;             /* of the file */
-    const psld_node *root, *part; /* what has data, model and training */
-    const char *section;          /* that it stands in: "diffusion", "clf", or "" */
+    const psld_node *root, *part; /* part: the map with data, model and training */
+    const char *section;          /* the name of that map: "diffusion", "clf", or "" for the root */
     int classifier;
     psld_yaml *ours;
     int64_t epochs, devices;
     int no_average, afhq;
-    char passed[LONGEST]; /* keys that mean nothing */
+    char passed[LONGEST]; /* names of ignored keys */
     size_t used;
 } conversion;
 
-/* ---- Where things are -------------------------------------------------------------------------------------------- */
+/* ---- Sections ------------------------------------------------------------------------------------------------- */
 
 static const char *const networks[] = {"score_fn", "clf_fn"};
 
-/* The part of the file that has the network, and the section that it stands in. */
+/* The part of the file that has the network, and the name of its section. */
 static const psld_node *find_network_section(const psld_node *root, int classifier, const char **section)
 {
     static const char *const sections[] = {"diffusion", "clf", ""};
@@ -63,7 +63,7 @@ const char *psld_published_override(const char *assignment)
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-/* Whether a key has a value: neither empty nor left open. */
+/* Whether a key has a value: it is not empty, null or "???". */
 static int is_given(const psld_node *node)
 {
     const char *text = "";
@@ -80,7 +80,7 @@ static psld_status set_our_key(conversion *a, const char *key, const char *value
     return psld_yaml_override(a->ours, assignment);
 }
 
-/* The same value under a key of ours: a scalar, or a list of them. */
+/* Sets one of our keys to the same value: a scalar, or a list of scalars. */
 static psld_status copy_value(conversion *a, const psld_node *node, const char *key)
 {
     char value[LONGEST], *to = value;
@@ -93,7 +93,7 @@ static psld_status copy_value(conversion *a, const psld_node *node, const char *
         if (PSLD_YAML_ROOM(text) + 4 > sizeof value - (size_t)(to - value))
             return psld_node_fail(node, "the value is too long");
         if (i) to += sprintf(to, ", ");
-        /* numbers and words as they are, so that they stay such; names of files in quotes where they need them */
+        /* numbers and words stay as they are; only file names may need quotes */
         to += strcmp(key, "data.path") == 0 ? (int)psld_yaml_put_scalar(text, to) : sprintf(to, "%s", text);
     }
     if (list) *to++ = ']';
@@ -101,7 +101,7 @@ static psld_status copy_value(conversion *a, const psld_node *node, const char *
     return set_our_key(a, key, value);
 }
 
-/* Adds a key to those that mean nothing here. */
+/* Adds a key to the list of ignored ones. */
 static void note_ignored_key(conversion *a, const char *path, const psld_node *node)
 {
     const char *text = "";
@@ -122,7 +122,7 @@ static psld_status require_true(conversion *a, const psld_node *node)
     int flag;
     (void)a;
     PSLD_TRY(psld_node_flag(node, &flag));
-    return flag ? PSLD_OK : psld_node_fail(node, "expected true: nothing else can be trained here");
+    return flag ? PSLD_OK : psld_node_fail(node, "expected true, found false, which is not supported");
 }
 
 static psld_status convert_reduction(conversion *a, const psld_node *node)
@@ -230,7 +230,7 @@ static int is_process_key(const char *key)
     return 0;
 }
 
-/* A key of the network: what ours takes goes there, but for the channels, which follow from process and data. */
+/* Copies a key of the network if ours has it. Channels are left out: they follow from process and data. */
 static psld_status convert_network_key(conversion *a, const char *path, const char *key, const psld_node *node)
 {
     char ours[LONGEST_PATH];
@@ -364,7 +364,7 @@ static psld_status convert_published(conversion *a, psld_published *published)
     published->epochs = a->epochs;
     char devices[64] = "";
     if (a->devices > 1) snprintf(devices, sizeof devices, " for %lld devices together", (long long)a->devices);
-    psld_log(PSLD_LOG_INFO, "%s: a published configuration%s; these keys mean nothing here: %s", a->name, devices,
+    psld_log(PSLD_LOG_INFO, "%s: a published configuration%s; ignored keys: %s", a->name, devices,
              a->used ? a->passed : "none");
     return PSLD_OK;
 }

@@ -1,4 +1,4 @@
-/* Configurations as the paper's authors publish them, made into ours.
+/* Configurations as the paper's authors publish them, converted into ours.
  *
  *     diffusion: {data: {root, image_size, hflip, ...}, model: {score_fn: {...}, sde: {...}}, training: {...}}
  *     clf:       {data: {...}, model: {clf_fn: {...}}, training: {...}}
@@ -12,19 +12,19 @@
 typedef struct psld_published {
     psld_yaml *ours;     /* all but the process */
     psld_recipe *recipe; /* the process */
-    int64_t epochs;      /* how long to train, where it is said so; 0: it is not */
+    int64_t epochs;      /* how long to train; 0: not given */
 } psld_published;
 
 /* Whether a configuration has this layout. */
 int psld_published_matches(const psld_node *root);
 
-/* Makes one into ours: its score network, or with `classifier`, or where it has no other, its classifier. One line of the
- * log names the keys that mean nothing here; `name` is that of the file. */
+/* Converts its score network, or its classifier if `classifier` is set or there is no other. One line of the log names the
+ * ignored keys; `name` is the name of the file. */
 psld_status psld_published_read(const psld_node *root, const char *name, int classifier, psld_published *published);
 void psld_published_clear(psld_published *published);
 
-/* "diffusion.training.lr=1" without what the authors' scripts write before it ("dataset.", "+dataset."); NULL: is none of
- * theirs. */
+/* "diffusion.training.lr=1" without the "dataset." or "+dataset." of the authors' scripts; NULL if it is not one of their
+ * keys. */
 const char *psld_published_override(const char *assignment);
 
 #endif

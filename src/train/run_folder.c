@@ -43,7 +43,7 @@ const char *psld_run_folder_file(psld_run_folder *run, const char *name)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* What the folder of a run that was killed as it began may hold, and what may lie beside it: a log of the shell. */
+/* Whether a file may be in the folder of a new run: left by a run that was killed as it began, or a log of the shell. */
 static int is_harmless(const struct dirent *entry, const char *folder)
 {
     static const char *const own[] = {"checkpoints", "samples"};
@@ -106,7 +106,7 @@ static psld_status refuse_links_in(const char *folder)
     return status;
 }
 
-/* In a folder that is no run the file is somebody else's. */
+/* In a folder without a run the file belongs to somebody else. */
 static void forget_stop(psld_run_folder *run)
 {
     if (psld_run_folder_exists(run->path)) unlink(psld_run_folder_file(run, STOP));

@@ -7,9 +7,9 @@
 
 typedef struct psld_run_folder psld_run_folder;
 
-/* Makes the folder if it is not there, takes its lock, and removes what a killed process left half written. */
+/* Makes the folder if it does not exist, locks it, and removes files that a killed process left half written. */
 psld_status psld_run_folder_open(const char *path, psld_run_folder **run);
-/* Fails when a run may not begin in a folder that is there: it has data in it, or other things of somebody else's. */
+/* Fails if a run may not begin in an existing folder: it has data or other files in it. */
 psld_status psld_run_folder_check_new(const char *path);
 /* Whether there is a run in a folder: it has a configuration. */
 int psld_run_folder_exists(const char *path);
@@ -28,8 +28,7 @@ const char *psld_run_folder_file(psld_run_folder *run, const char *name);
 psld_status psld_run_folder_config(psld_run_folder *run, psld_yaml **yaml);
 psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text);
 
-/* Takes back what the log says of steps after `step`, and opens it to go on. Lines that are damaged are left out, with a
- * warning. */
+/* Removes the lines of the log after `step`, and opens it for more. Damaged lines are left out, with a warning. */
 psld_status psld_run_folder_log_from(psld_run_folder *run, long step);
 /* Appends a line, newline added. */
 psld_status psld_run_folder_log(psld_run_folder *run, const char *line);

@@ -1,5 +1,5 @@
-/* What a training run is told: one table of keys with defaults and checks, and the configuration with all of them
- * filled in, which is what a run folder and a model file carry. */
+/* Settings of a training run: one table of keys with defaults and checks. Run folders and model files carry the
+ * configuration with all keys filled in. */
 #ifndef PSLD_TRAIN_SETTINGS_H
 #define PSLD_TRAIN_SETTINGS_H
 
@@ -49,14 +49,14 @@ typedef struct psld_settings {
     int64_t seed;
 } psld_settings;
 
-/* Puts the default of every key of the table that is absent into the document. */
+/* Adds the defaults of all keys that the document does not have. */
 psld_status psld_settings_complete(psld_yaml *yaml);
-/* The same for one key, which is wanted before the others are known. */
+/* The same for one key, which is needed before the others are known. */
 psld_status psld_settings_fill(psld_yaml *yaml, const char *key);
-/* What a run's configuration does not say because an earlier version wrote it, that version did: the new keys are put
- * into it, and into the configuration to go on with, so that the run goes on bit for bit. */
+/* If an earlier version wrote a run's configuration, sets the keys that it does not have to what that version did, in both
+ * configurations, so that the run goes on bit for bit. */
 psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now);
-/* Reads and checks what a document has; names keys that nobody knows. Fields of absent keys are 0. Texts are borrowed
+/* Reads and checks a document; fails with unknown keys. Fields of absent keys are 0. Texts are borrowed
  * from it. Release what it allocates with psld_settings_clear. */
 psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings);
 void psld_settings_clear(psld_settings *settings);

@@ -9,7 +9,7 @@
 #include "train/microbatch.h"
 #include "train/ranks.h"
 
-/* The rate after warm-up: the same, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */
+/* The learning rate after warm-up: constant, falling to 0 on a cosine or a line, or as 1 / sqrt(step). */
 typedef enum psld_rate_schedule {
     PSLD_SCHEDULE_CONSTANT,
     PSLD_SCHEDULE_COSINE,
@@ -53,19 +53,18 @@ void psld_trainer_free(psld_trainer *trainer);
 /* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where it is not
  * NULL, `out`. */
 void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
-/* Takes the step and gives the norm of the gradient before clipping. When `loss` or the norm is not finite, nothing is
+/* Updates the weights and gives the norm of the gradient before clipping. If `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
-/* Takes no step: forgets the micro-batches since the last update. On all ranks alike, after the last micro-batch where there are
- * several. */
+/* Forgets the micro-batches since the last update. With several ranks: on all of them, after the last micro-batch. */
 void psld_trainer_drop(psld_trainer *trainer);
 
-/* A step of one micro-batch, as large on every rank, with equal weights: its mean loss, and the norm of the gradient over
- * all. */
+/* A step of one micro-batch with equal weights, of the same size on every rank. Gives its mean loss and the norm of the
+ * gradient over all ranks. */
 psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, float *z, float *t, float *target,
                               double *loss, double *norm);
 
-/* All that a trainer is between two steps, beside the network's weights: to be saved, and set from what was saved. The
+/* The state of a trainer between two steps, without the network's weights: to be saved and restored. The
  * arrays have `count` numbers at the offsets of the weights; average is NULL where there is none. */
 typedef struct psld_trainer_state {
     size_t count;

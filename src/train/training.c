@@ -40,7 +40,7 @@ uint64_t psld_training_steps(const psld_training *t)
 /* Whether to stop now: the same on all ranks. `stop` is what the watcher of this one says. */
 static int is_to_stop(psld_training *t, double stop)
 {
-    const double pause = 0.2; /* a look at the folder may cost more than a step, over a network */
+    const double pause = 0.2; /* over a network, reading the folder may cost more than a step */
     double now = psld_seconds();
     if (t->run && now - t->looked_seconds >= pause) {
         t->looked_seconds = now;

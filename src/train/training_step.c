@@ -7,7 +7,7 @@
 #include "train/metric.h"
 #include "train/training.h"
 
-/* What a step has counted, on this rank and then on all. */
+/* Sums of a step, on this rank and then on all. */
 typedef struct step_sums {
     double loss;
     double failed; /* ranks that could not read their data */

@@ -115,7 +115,7 @@ static void classes_of_afhq(void **state)
                "n_cls: 3, progressive: none}}, training: {optimizer: {lr: 1e-3}}}",
                0, &epochs); /* the only network is a classifier */
     has(ours, "[dog, cat, wild]");
-    assert_string_equal(noticed, "theirs.yaml: a published configuration; these keys mean nothing here: none\n");
+    assert_string_equal(noticed, "theirs.yaml: a published configuration; ignored keys: none\n");
     has(ours, "loss: cross_entropy");
     has(ours, "clip: 0");
     has(ours, "eps: 1e-4");
