@@ -16,7 +16,7 @@
  *     psld_sample_options options = PSLD_SAMPLE_DEFAULTS; Later versions add fields at the end; the library reads and
  *     writes only what the size covers, and refuses a size that it does not know.
  *   - What options leave unset the library chooses. Unset is NULL for texts and pointers and PSLD_UNSET for numbers; where
- *     0 would make no sense, 0 is unset too. The macros leave everything unset.
+ *     0 would make no sense, 0 is unset too. The macros leave everything unset, or at the default that is named.
  *   - Objects, arrays and results that a call asks for must be there: NULL is taken only where it is said what it means.
  *   - Matrices are k x k, row by row, position first. States are variable-major: all of x, then all of m_1, ...
  *   - The library never prints, never exits, never touches the environment or signal handlers.
