@@ -194,7 +194,7 @@ static void draw_states(const truth *of, double *z, double *t)
 }
 
 /* By how much an error of one part in 1e16 of what is predicted moves eps: data are recovered from eps with the
- * certainty of psld_denoiser, and eps = white z - pull X cancels where z is much larger than its noise. */
+ * certainty of psld_denoiser, and eps = white z - gain X cancels where z is much larger than its noise. */
 static double conditioning(const truth *of, psld_predicts form, double t)
 {
     psld_denoiser denoiser;

@@ -154,7 +154,8 @@ static void callbacks(void **state)
     assert_false(psld_source_has_gradient(source));
     assert_int_equal(psld_source_gradient(source, &PSLD_STATES(1, 1, &z, &t), &weight, NULL, &gradient),
                      PSLD_BAD_ARGUMENT);
-    assert_string_equal(psld_error_text(), "this score source cannot be differentiated");
+    assert_string_equal(psld_error_text(),
+                        "score source: it has no gradient: use a network, a mixture, or a callback with one");
     psld_source_free(source);
     assert_int_equal(
         psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = nothing, .gradient = twice},

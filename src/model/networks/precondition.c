@@ -20,9 +20,9 @@ psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, 
     p->scale = sigma * deviation / whole;
     for (int a = 0; a < p->k; a++) p->input[a] = sigma * frame.inverse[a] / whole;
     for (int i = 0; i < p->predicted; i++) {
-        p->gain[i] = -denoiser.pull[i] * p->scale;
+        p->gain[i] = -denoiser.gain[i] * p->scale;
         for (int a = 0; a < p->k; a++)
-            p->linear[i * p->k + a] = denoiser.white[i * p->k + a] - denoiser.pull[i] * p->keep * p->input[a];
+            p->linear[i * p->k + a] = denoiser.white[i * p->k + a] - denoiser.gain[i] * p->keep * p->input[a];
     }
     return PSLD_OK;
 }

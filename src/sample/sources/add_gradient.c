@@ -2,17 +2,17 @@
 
 #include "base/threads.h"
 
-typedef struct gradient_job {
+typedef struct add_gradient_job {
     const psld_recipe *recipe;
     size_t dim;
     double weight, factor[PSLD_MATRIX_SIZE];
     const double *gradient;
     double *eps;
-} gradient_job;
+} add_gradient_job;
 
-static void gradient_range(void *context, size_t begin, size_t end)
+static void add_gradient_range(void *context, size_t begin, size_t end)
 {
-    const gradient_job *job = context;
+    const add_gradient_job *job = context;
     size_t k = (size_t)job->recipe->spec.k, predicted = (size_t)job->recipe->predicted, dim = job->dim;
     const int *variable = job->recipe->variable;
     for (size_t i = begin; i < end; i++)
@@ -20,7 +20,7 @@ static void gradient_range(void *context, size_t begin, size_t end)
             for (size_t a = 0; a < predicted; a++) {
                 double f = job->weight * job->factor[(size_t)variable[a] * k + (size_t)variable[b]];
                 const double *g = job->gradient + (i * k + (size_t)variable[a]) * dim;
-                if (f == 0) continue; /* the factor is triangular in some order */
+                if (f == 0) continue; /* above the triangle */
                 double *eps = job->eps + (i * predicted + b) * dim;
                 for (size_t j = 0; j < dim; j++) eps[j] -= f * g[j];
             }
@@ -32,11 +32,11 @@ psld_status psld_eps_add_gradient(const psld_recipe *recipe, const psld_states *
     size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted, dim = states->dim;
     for (size_t begin = 0, end; begin < states->n; begin = end) {
         end = psld_states_same_time(states, begin);
-        gradient_job job = {.recipe = recipe, .dim = dim, .weight = weight};
+        add_gradient_job job = {.recipe = recipe, .dim = dim, .weight = weight};
         job.gradient = gradient + begin * k * dim;
         job.eps = eps + begin * predicted * dim;
         PSLD_TRY(psld_recipe_factor(recipe, states->t[begin], recipe->spec.mode, job.factor, NULL));
-        psld_parallel(end - begin, 4096 / (k * dim) + 1, gradient_range, &job);
+        psld_parallel(end - begin, 4096 / (k * dim) + 1, add_gradient_range, &job);
     }
     return PSLD_OK;
 }

@@ -1,6 +1,6 @@
-/* Guidance by a weaker model of the same data (Karras et al. 2024, "Guiding a diffusion model with a bad version of
- * itself"): eps = weak + scale (base - weak). Where both err they err alike, the weaker one more: going on from it through
- * the better one leads away from what both get wrong. Scale 1 is the base alone. */
+/* Autoguidance: guidance by a weaker model of the same data (Karras et al. 2024, "Guiding a diffusion model with a bad
+ * version of itself"), eps = weak + scale (base - weak). Both models make similar errors, the weaker one larger ones. So
+ * the extrapolation from the weak model through the base reduces the common error. Scale 1 is the base alone. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -21,17 +21,17 @@ static void release_autoguidance(void *user)
     psld_release(c);
 }
 
-static void mix(double scale, size_t count, const double *weak, double *strong)
+static void extrapolate_from_weak(double scale, size_t count, const double *weak, double *strong)
 {
     for (size_t i = 0; i < count; i++) strong[i] = weak[i] + scale * (strong[i] - weak[i]);
 }
 
 /* `weight` NULL: eps alone. */
-static psld_status evaluate_both(autoguidance *c, psld_workspace *memory, const psld_states *states,
-                                 const double *weight, double *eps, double *grad_z)
+static psld_status evaluate_base_and_weak(autoguidance *c, psld_workspace *memory, const psld_states *states,
+                                          const double *weight, double *eps, double *grad_z)
 {
     size_t n = states->n, dim = states->dim;
-    double *weak_eps, *weak_grad; /* of the weak one */
+    double *weak_eps, *weak_grad;
     PSLD_TRY(psld_workspace_room(memory, 0, n, c->predicted * dim, sizeof(double), (void **)&weak_eps));
     if (!weight) {
         PSLD_TRY(psld_source_predict(c->base, states, eps));
@@ -40,9 +40,9 @@ static psld_status evaluate_both(autoguidance *c, psld_workspace *memory, const 
         PSLD_TRY(psld_workspace_room(memory, 1, n, c->k * dim, sizeof(double), (void **)&weak_grad));
         PSLD_TRY(psld_source_gradient(c->base, states, weight, eps, grad_z));
         PSLD_TRY(psld_source_gradient(c->weak, states, weight, weak_eps, weak_grad));
-        mix(c->scale, n * c->k * dim, weak_grad, grad_z);
+        extrapolate_from_weak(c->scale, n * c->k * dim, weak_grad, grad_z);
     }
-    if (eps) mix(c->scale, n * c->predicted * dim, weak_eps, eps);
+    if (eps) extrapolate_from_weak(c->scale, n * c->predicted * dim, weak_eps, eps);
     return PSLD_OK;
 }
 
@@ -52,7 +52,7 @@ static psld_status differentiate_autoguidance(void *user, const psld_states *sta
     autoguidance *c = user;
     psld_workspace *memory = psld_workspace_take(&c->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = evaluate_both(c, memory, states, weight, eps, grad_z);
+    psld_status status = evaluate_base_and_weak(c, memory, states, weight, eps, grad_z);
     psld_workspace_give(&c->workspaces, memory);
     return status;
 }
@@ -68,7 +68,9 @@ psld_status psld_source_autoguide(psld_source *base, psld_source *weak, const ps
     *source = NULL;
     if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "weak scale: expected a finite number, found %g", scale);
     if (base->exact != weak->exact)
-        return psld_fail(PSLD_BAD_ARGUMENT, "an exact score and that of a network have different units of eps");
+        return psld_fail(
+            PSLD_BAD_ARGUMENT,
+            "autoguidance: expected two networks or two exact scores: eps of a network and of an exact score differ");
     PSLD_TRY(psld_source_check(weak, recipe));
     autoguidance *c = psld_alloc(1, sizeof *c);
     if (!c) return PSLD_NO_MEMORY;

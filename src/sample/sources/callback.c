@@ -1,11 +1,10 @@
-/* Scores of users, who may predict eps, the score, or clean data. Inside the library a source predicts eps, so the other
- * two are converted, with constants of the time t alone:
- *     eps_P = -factor[P, P]' s_P             P: the predicted variables, factor: the stabilised factor of the recipe's
- *                                            own mode (add_gradient.h)
- *     eps_P = white z - pull X               X: clean data (denoiser.h)
- * Both are linear in what is predicted, so the gradient of sum(weight eps) follows by the chain rule:
- *     score: the callback's gradient for the weight -factor[P, P] weight,
- *     data:  white' weight + the callback's gradient for the weight -pull . weight. */
+/* Scores by a user's callback, which may predict eps, the score, or clean data. Inside the library a source predicts eps,
+ * so the other two are converted_callback. The constants depend on t only:
+ *     score s:       eps_P = -L[P, P]' s_P      P: the predicted variables, L: the stabilised factor (add_gradient.h)
+ *     clean data X:  eps_P = white z - gain X   (denoiser.h)
+ * Both are linear, so the gradient of sum(weight eps) follows by the chain rule:
+ *     score s:       the callback's gradient for the weight -L[P, P] weight,
+ *     clean data X:  white' weight + the callback's gradient for the weight -gain . weight. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,23 +12,23 @@
 #include "base/workspace.h"
 #include "sample/sources/denoiser.h"
 
-typedef struct converted {
+typedef struct converted_callback {
     psld_recipe recipe; /* a copy of its own */
     psld_callback callback;
     size_t outputs; /* numbers per coordinate that the callback predicts */
     psld_workspaces workspaces;
-} converted;
+} converted_callback;
 
 /* eps = z_part z + out_part out, for each coordinate. */
-typedef struct conversion {
+typedef struct callback_conversion {
     size_t k, predicted, outputs;
     double z_part[PSLD_MATRIX_SIZE];   /* predicted x k */
     double out_part[PSLD_MATRIX_SIZE]; /* predicted x outputs */
-} conversion;
+} callback_conversion;
 
 /* ---- Constants of a time ----------------------------------------------------------------------------------------- */
 
-static psld_status plan_from_score(const psld_recipe *recipe, double t, conversion *c)
+static psld_status plan_from_score(const psld_recipe *recipe, double t, callback_conversion *c)
 {
     double factor[PSLD_MATRIX_SIZE];
     const int *variable = recipe->variable;
@@ -40,16 +39,16 @@ static psld_status plan_from_score(const psld_recipe *recipe, double t, conversi
     return PSLD_OK;
 }
 
-static psld_status plan_from_data(const psld_recipe *recipe, double t, conversion *c)
+static psld_status plan_from_data(const psld_recipe *recipe, double t, callback_conversion *c)
 {
     psld_denoiser denoiser;
     PSLD_TRY(psld_denoiser_plan(recipe, 1, t, &denoiser));
     memcpy(c->z_part, denoiser.white, sizeof c->z_part);
-    for (size_t b = 0; b < c->predicted; b++) c->out_part[b] = -denoiser.pull[b];
+    for (size_t b = 0; b < c->predicted; b++) c->out_part[b] = -denoiser.gain[b];
     return PSLD_OK;
 }
 
-static psld_status plan_conversion(const converted *own, double t, conversion *c)
+static psld_status plan_callback(const converted_callback *own, double t, callback_conversion *c)
 {
     memset(c, 0, sizeof *c);
     c->k = (size_t)own->recipe.spec.k;
@@ -66,7 +65,7 @@ static void add_multiple(size_t dim, double factor, const double *from, double *
     for (size_t j = 0; factor != 0 && j < dim; j++) to[j] += factor * from[j];
 }
 
-static void convert_output(const conversion *c, const psld_states *states, const double *out, double *eps)
+static void convert_output(const callback_conversion *c, const psld_states *states, const double *out, double *eps)
 {
     size_t dim = states->dim;
     memset(eps, 0, states->n * c->predicted * dim * sizeof *eps);
@@ -80,7 +79,7 @@ static void convert_output(const conversion *c, const psld_states *states, const
         }
 }
 
-static void convert_weight(const conversion *c, size_t n, size_t dim, const double *weight, double *of_out)
+static void convert_weight(const callback_conversion *c, size_t n, size_t dim, const double *weight, double *of_out)
 {
     memset(of_out, 0, n * c->outputs * dim * sizeof *of_out);
     for (size_t i = 0; i < n; i++)
@@ -91,7 +90,8 @@ static void convert_weight(const conversion *c, size_t n, size_t dim, const doub
 }
 
 /* The part of the gradient that does not go through the callback. */
-static void add_direct_gradient(const conversion *c, size_t n, size_t dim, const double *weight, double *grad_z)
+static void add_direct_gradient(const callback_conversion *c, size_t n, size_t dim, const double *weight,
+                                double *grad_z)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t a = 0; a < c->k; a++)
@@ -102,35 +102,36 @@ static void add_direct_gradient(const conversion *c, size_t n, size_t dim, const
 
 /* ---- The source -------------------------------------------------------------------------------------------------- */
 
-static psld_status predict_into(const converted *own, psld_workspace *memory, const psld_states *states, double *eps)
+static psld_status predict_callback(const converted_callback *own, psld_workspace *memory, const psld_states *states,
+                                    double *eps)
 {
     size_t dim = states->dim, state = (size_t)own->recipe.spec.k * dim;
     double *out;
     PSLD_TRY(psld_workspace_room(memory, 0, states->n, own->outputs * dim, sizeof *out, (void **)&out));
     PSLD_TRY(own->callback.predict(own->callback.user, states, out));
     for (size_t begin = 0, end; begin < states->n; begin = end) {
-        conversion c;
+        callback_conversion c;
         end = psld_states_same_time(states, begin);
         psld_states part = psld_states_part(states, begin, end, state);
-        PSLD_TRY(plan_conversion(own, part.t[0], &c));
+        PSLD_TRY(plan_callback(own, part.t[0], &c));
         convert_output(&c, &part, out + begin * c.outputs * dim, eps + begin * c.predicted * dim);
     }
     return PSLD_OK;
 }
 
-static psld_status differentiate_into(const converted *own, psld_workspace *memory, const psld_states *states,
-                                      const double *weight, double *eps, double *grad_z)
+static psld_status differentiate_callback(const converted_callback *own, psld_workspace *memory,
+                                          const psld_states *states, const double *weight, double *eps, double *grad_z)
 {
     size_t n = states->n, dim = states->dim, state = (size_t)own->recipe.spec.k * dim;
     size_t predicted = (size_t)own->recipe.predicted * dim, outputs = own->outputs * dim;
     double *out, *of_out;
-    conversion *plans; /* [n]: one for each time, where its states begin */
+    callback_conversion *plans; /* [n]: for each time, at the index of its first state */
     PSLD_TRY(psld_workspace_room(memory, 0, n, outputs, sizeof *out, (void **)&out));
     PSLD_TRY(psld_workspace_room(memory, 1, n, outputs, sizeof *of_out, (void **)&of_out));
     PSLD_TRY(psld_workspace_room(memory, 2, n, 1, sizeof *plans, (void **)&plans));
     for (size_t begin = 0, end; begin < n; begin = end) {
         end = psld_states_same_time(states, begin);
-        PSLD_TRY(plan_conversion(own, states->t[begin], &plans[begin]));
+        PSLD_TRY(plan_callback(own, states->t[begin], &plans[begin]));
         convert_weight(&plans[begin], end - begin, dim, weight + begin * predicted, of_out + begin * outputs);
     }
     PSLD_TRY(own->callback.gradient(own->callback.user, states, of_out, eps ? out : NULL, grad_z));
@@ -145,10 +146,10 @@ static psld_status differentiate_into(const converted *own, psld_workspace *memo
 
 static psld_status predict_converted(void *user, const psld_states *states, double *eps)
 {
-    converted *own = user;
+    converted_callback *own = user;
     psld_workspace *memory = psld_workspace_take(&own->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = predict_into(own, memory, states, eps);
+    psld_status status = predict_callback(own, memory, states, eps);
     psld_workspace_give(&own->workspaces, memory);
     return status;
 }
@@ -156,17 +157,17 @@ static psld_status predict_converted(void *user, const psld_states *states, doub
 static psld_status differentiate_converted(void *user, const psld_states *states, const double *weight, double *eps,
                                            double *grad_z)
 {
-    converted *own = user;
+    converted_callback *own = user;
     psld_workspace *memory = psld_workspace_take(&own->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = differentiate_into(own, memory, states, weight, eps, grad_z);
+    psld_status status = differentiate_callback(own, memory, states, weight, eps, grad_z);
     psld_workspace_give(&own->workspaces, memory);
     return status;
 }
 
 static void release_converted(void *user)
 {
-    converted *own = user;
+    converted_callback *own = user;
     psld_workspaces_release(&own->workspaces);
     psld_release(own);
 }
@@ -177,9 +178,9 @@ static psld_status create_converted(const psld_callback *callback, psld_source *
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "score source: a callback that predicts %s needs the recipe of its states, found NULL",
                          callback->predicts == PSLD_PREDICTS_SCORE ? "the score" : "clean data");
-    converted *own = psld_alloc(1, sizeof *own);
+    converted_callback *own = psld_alloc(1, sizeof *own);
     if (!own) return PSLD_NO_MEMORY;
-    *own = (converted){.recipe = *callback->recipe, .callback = *callback};
+    *own = (converted_callback){.recipe = *callback->recipe, .callback = *callback};
     own->outputs = callback->predicts == PSLD_PREDICTS_SCORE ? (size_t)callback->recipe->predicted : 1;
     PSLD_TRY(psld_source_create(callback->recipe, predict_converted, release_converted, own, source));
     if (callback->gradient) (*source)->gradient = differentiate_converted;

@@ -8,8 +8,8 @@
 
 /* ---- Constants of one time --------------------------------------------------------------------------------------- */
 
-/* The last `predicted` rows, in order, of a matrix: the block that belongs to the predicted variables. */
-static void cut_block(const psld_recipe *recipe, const double *matrix, double *block)
+/* The block of a matrix that belongs to the predicted variables, in recipe->order. */
+static void predicted_block(const psld_recipe *recipe, const double *matrix, double *block)
 {
     int k = recipe->spec.k, predicted = recipe->predicted;
     const int *order = recipe->order + k - predicted;
@@ -17,18 +17,18 @@ static void cut_block(const psld_recipe *recipe, const double *matrix, double *b
         for (int c = 0; c < predicted; c++) block[r * predicted + c] = matrix[order[r] * k + order[c]];
 }
 
-/* A source says eps = -S' s, S being the stabilised factor of the kernel that its eps belongs to, where the score s
- * belongs to the factor L: its eps is convert e, e = -L' s. S and L are lower triangular in `order`, so blocks suffice:
- * convert = S' L^-T, back = L' S^-T. */
-static psld_status plan_conversion(const psld_recipe *recipe, double t, const double *factor, double *convert,
-                                   double *back)
+/* A source predicts eps = -S' s, where S is the stabilised factor of the kernel that its eps belongs to. The denoiser needs
+ * e = -L' s. So eps = convert e and e = back eps, with convert = S' L^-T and back = L' S^-T. Blocks are enough, since S and
+ * L are lower triangular in recipe->order. */
+static psld_status plan_eps_conversion(const psld_recipe *recipe, double t, const double *factor, double *convert,
+                                       double *back)
 {
     double stable[PSLD_MATRIX_SIZE], s[PSLD_MATRIX_SIZE], l[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE];
     double product[PSLD_MATRIX_SIZE];
     int predicted = recipe->predicted;
     PSLD_TRY(psld_recipe_factor(recipe, t, recipe->spec.mode, stable, NULL));
-    cut_block(recipe, stable, s);
-    cut_block(recipe, factor, l);
+    predicted_block(recipe, stable, s);
+    predicted_block(recipe, factor, l);
     psld_matrix_invert_lower(predicted, l, inverse);
     psld_matrix_multiply(predicted, inverse, s, product);
     psld_matrix_transpose(predicted, product, convert);
@@ -39,7 +39,7 @@ static psld_status plan_conversion(const psld_recipe *recipe, double t, const do
 }
 
 /* The recipe whose stabilised kernel is the kernel of the source. */
-static psld_recipe kernel_recipe(const psld_recipe *recipe, int exact)
+static psld_recipe recipe_of_kernel(const psld_recipe *recipe, int exact)
 {
     psld_recipe own = *recipe;
     if (exact) own.spec.stabiliser = 0;
@@ -50,7 +50,7 @@ static psld_recipe kernel_recipe(const psld_recipe *recipe, int exact)
 
 psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, psld_denoiser *denoiser)
 {
-    psld_recipe own = kernel_recipe(recipe, exact);
+    psld_recipe own = recipe_of_kernel(recipe, exact);
     psld_gaussian kernel;
     double factor[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], convert[PSLD_MATRIX_SIZE], back[PSLD_MATRIX_SIZE];
     double a[PSLD_MAX_K] = {0}, square = 0, all = 0;
@@ -61,11 +61,11 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
     denoiser->predicted = predicted;
     PSLD_TRY(psld_recipe_factor(&own, t, PSLD_HSM, factor, inverse));
     psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
-    PSLD_TRY(plan_conversion(recipe, t, factor, convert, back));
+    PSLD_TRY(plan_eps_conversion(recipe, t, factor, convert, back));
     for (int i = 0; i < k; i++) {
-        double said = 0;
-        for (int b = 0; b < k; b++) said += inverse[i * k + b] * kernel.mean[b * k];
-        all += said * said;
+        double white = 0;
+        for (int b = 0; b < k; b++) white += inverse[i * k + b] * kernel.mean[b * k];
+        all += white * white;
     }
     for (int r = 0; r < predicted; r++) {
         for (int b = 0; b < k; b++) a[r] += inverse[order[r] * k + b] * kernel.mean[b * k];
@@ -76,13 +76,14 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
         for (int b = 0; b < k; b++) denoiser->state[b] += a[r] * inverse[order[r] * k + b] / square;
         for (int c = 0; c < predicted; c++) {
             denoiser->eps[channel[c]] -= a[r] * back[r * predicted + c] / square;
-            denoiser->pull[channel[r]] += convert[r * predicted + c] * a[c];
+            denoiser->gain[channel[r]] += convert[r * predicted + c] * a[c];
             for (int b = 0; b < k; b++)
                 denoiser->white[channel[r] * k + b] += convert[r * predicted + c] * inverse[order[c] * k + b];
         }
     }
     if (!(denoiser->certainty > MIN_CERTAINTY))
-        return psld_fail(PSLD_NOT_FINITE, "recipe %s: at t = %g its predicted variables say nothing of the data",
+        return psld_fail(PSLD_NOT_FINITE,
+                         "recipe %s: at t = %g the predicted variables do not depend on the data: use other times",
                          recipe->spec.name, t);
     return PSLD_OK;
 }
@@ -104,57 +105,57 @@ void psld_source_kernel(const psld_recipe *recipe, int exact, double t, psld_gau
 
 /* ---- States ------------------------------------------------------------------------------------------------------ */
 
-typedef struct view_job {
+typedef struct denoiser_job {
     const psld_denoiser *denoiser;
     size_t dim;
     const double *z, *eps, *x;
     double *out;
-} view_job;
+} denoiser_job;
 
-static void add_row(size_t dim, double factor, const double *row, double *out)
+static void add_scaled(size_t dim, double factor, const double *in, double *out)
 {
-    for (size_t j = 0; j < dim; j++) out[j] += factor * row[j];
+    for (size_t j = 0; j < dim; j++) out[j] += factor * in[j];
 }
 
-static void clean_range(void *context, size_t begin, size_t end)
+static void denoiser_x_range(void *context, size_t begin, size_t end)
 {
-    const view_job *job = context;
+    const denoiser_job *job = context;
     const psld_denoiser *d = job->denoiser;
     size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = job->dim;
     for (size_t i = begin; i < end; i++) {
         double *x = job->out + i * dim;
         memset(x, 0, dim * sizeof *x);
-        for (size_t a = 0; a < k; a++) add_row(dim, d->state[a], job->z + (i * k + a) * dim, x);
-        for (size_t c = 0; c < predicted; c++) add_row(dim, d->eps[c], job->eps + (i * predicted + c) * dim, x);
+        for (size_t a = 0; a < k; a++) add_scaled(dim, d->state[a], job->z + (i * k + a) * dim, x);
+        for (size_t c = 0; c < predicted; c++) add_scaled(dim, d->eps[c], job->eps + (i * predicted + c) * dim, x);
     }
 }
 
-static void eps_range(void *context, size_t begin, size_t end)
+static void denoiser_eps_range(void *context, size_t begin, size_t end)
 {
-    const view_job *job = context;
+    const denoiser_job *job = context;
     const psld_denoiser *d = job->denoiser;
     size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = job->dim;
     for (size_t i = begin; i < end; i++)
         for (size_t c = 0; c < predicted; c++) {
             double *eps = job->out + (i * predicted + c) * dim;
             memset(eps, 0, dim * sizeof *eps);
-            for (size_t a = 0; a < k; a++) add_row(dim, d->white[c * k + a], job->z + (i * k + a) * dim, eps);
-            add_row(dim, -d->pull[c], job->x + i * dim, eps);
+            for (size_t a = 0; a < k; a++) add_scaled(dim, d->white[c * k + a], job->z + (i * k + a) * dim, eps);
+            add_scaled(dim, -d->gain[c], job->x + i * dim, eps);
         }
 }
 
 void psld_denoiser_apply(const psld_denoiser *denoiser, size_t n, size_t dim, const double *z, const double *eps,
                          double *x)
 {
-    view_job job = {.denoiser = denoiser, .dim = dim, .z = z, .eps = eps, .out = x};
-    psld_parallel(n, 4096 / dim + 1, clean_range, &job);
+    denoiser_job job = {.denoiser = denoiser, .dim = dim, .z = z, .eps = eps, .out = x};
+    psld_parallel(n, 4096 / dim + 1, denoiser_x_range, &job);
 }
 
 void psld_denoiser_eps(const psld_denoiser *denoiser, size_t n, size_t dim, const double *z, const double *x,
                        double *eps)
 {
-    view_job job = {.denoiser = denoiser, .dim = dim, .z = z, .x = x, .out = eps};
-    psld_parallel(n, 4096 / dim + 1, eps_range, &job);
+    denoiser_job job = {.denoiser = denoiser, .dim = dim, .z = z, .x = x, .out = eps};
+    psld_parallel(n, 4096 / dim + 1, denoiser_eps_range, &job);
 }
 
 /* ---- A source as a denoiser -------------------------------------------------------------------------------------- */

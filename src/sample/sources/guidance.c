@@ -1,6 +1,6 @@
-/* Classifier guidance: a source whose score is that of another plus scale times grad log p(label | z_t, t). With the
- * exact classifier and scale 1 it is the exact score of the class. The classifier sees the time that the source sees:
- * t of the forward process. */
+/* Classifier guidance (Sec. 4.4 of the paper): the score of a base source plus scale times grad log p(label | z_t, t). With
+ * the exact classifier and scale 1 this is the exact score of the class. The classifier is given the same forward time t
+ * as the base. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -9,23 +9,24 @@
 #include "sample/sources/classifier.h"
 #include "sample/sources/source.h"
 
-typedef struct guided {
+typedef struct guided_source {
     psld_source *base;
     psld_classifier *classifier;
     psld_recipe recipe; /* a copy of its own */
     int32_t label;
     double scale;
     psld_workspaces workspaces;
-} guided;
+} guided_source;
 
 static void release_guided(void *user)
 {
-    guided *g = user;
+    guided_source *g = user;
     psld_workspaces_release(&g->workspaces);
     psld_release(g);
 }
 
-static psld_status add_guidance(guided *g, psld_workspace *memory, const psld_states *states, double *eps)
+static psld_status predict_with_guidance(guided_source *g, psld_workspace *memory, const psld_states *states,
+                                         double *eps)
 {
     size_t n = states->n, dim = states->dim;
     double *gradient; /* [n][k * dim] */
@@ -40,10 +41,10 @@ static psld_status add_guidance(guided *g, psld_workspace *memory, const psld_st
 
 static psld_status predict_guided(void *user, const psld_states *states, double *eps)
 {
-    guided *g = user;
+    guided_source *g = user;
     psld_workspace *memory = psld_workspace_take(&g->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    psld_status status = add_guidance(g, memory, states, eps);
+    psld_status status = predict_with_guidance(g, memory, states, eps);
     psld_workspace_give(&g->workspaces, memory);
     return status;
 }
@@ -56,8 +57,9 @@ psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld
         return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %zu", classifier->classes - 1, label);
     if (!isfinite(scale)) return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a finite number, found %g", scale);
     PSLD_TRY(psld_layout_check(&classifier->layout, "classifier", recipe));
-    guided *g = psld_alloc(1, sizeof *g);
+    guided_source *g = psld_alloc(1, sizeof *g);
     if (!g) return PSLD_NO_MEMORY;
-    *g = (guided){.base = base, .classifier = classifier, .recipe = *recipe, .label = (int32_t)label, .scale = scale};
+    *g = (guided_source){
+        .base = base, .classifier = classifier, .recipe = *recipe, .label = (int32_t)label, .scale = scale};
     return psld_source_wrap(base, recipe, predict_guided, release_guided, g, source);
 }

@@ -1,5 +1,5 @@
-/* The shape of a recipe's states, as a source or a classifier was made for: given those of another recipe it would read
- * and write beyond their arrays. */
+/* The shape of the states that a source or a classifier was made for. With states of another shape it would read and write
+ * beyond their arrays. */
 #ifndef PSLD_SAMPLE_LAYOUT_H
 #define PSLD_SAMPLE_LAYOUT_H
 
@@ -11,9 +11,9 @@ typedef struct psld_layout {
     int predicted; /* 0: any, as for a classifier */
 } psld_layout;
 
-/* Of a recipe; NULL: any. */
+/* The layout of a recipe; NULL: any. */
 psld_layout psld_layout_of(const psld_recipe *recipe);
-/* Fails, naming both recipes, where `what` was made for states of another shape than those of `recipe`. */
+/* Fails if `what` was made for states of another shape than those of `recipe`. The message names both recipes. */
 psld_status psld_layout_check(const psld_layout *layout, const char *what, const psld_recipe *recipe);
 
 #endif

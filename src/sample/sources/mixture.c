@@ -13,7 +13,7 @@ static psld_status check_mixture(size_t components, size_t dim, const double *we
     double sum = 0;
     if (components < 1 || dim < 1)
         return psld_fail(PSLD_BAD_INPUT, "mixture: expected at least one component and one dimension");
-    PSLD_TRY(psld_check_doubles("mixture", components, dim, PSLD_MAX_K)); /* as states, too */
+    PSLD_TRY(psld_check_doubles("mixture", components, dim, PSLD_MAX_K)); /* states of it must fit, too */
     for (size_t c = 0; c < components; c++) {
         if (!(weights[c] > 0) || !isfinite(weights[c]))
             return psld_fail(PSLD_BAD_INPUT, "mixture: weights[%zu]: expected a positive number, found %g", c,
@@ -31,7 +31,7 @@ static psld_status check_mixture(size_t components, size_t dim, const double *we
     return PSLD_OK;
 }
 
-static size_t find_class(psld_mixture *mixture, double scale)
+static size_t scale_class(psld_mixture *mixture, double scale)
 {
     for (size_t g = 0; g < mixture->classes; g++)
         if (mixture->scales[g] == scale) return g;
@@ -39,7 +39,7 @@ static size_t find_class(psld_mixture *mixture, double scale)
     return mixture->classes++;
 }
 
-static psld_status allocate(psld_mixture *mixture)
+static psld_status allocate_mixture(psld_mixture *mixture)
 {
     mixture->log_weights = psld_alloc(mixture->components, sizeof(double));
     mixture->means = mixture->log_weights ? psld_alloc(mixture->components, mixture->dim * sizeof(double)) : NULL;
@@ -57,14 +57,14 @@ psld_status psld_mixture_create(size_t components, size_t dim, const double *wei
     if (!made) return PSLD_NO_MEMORY;
     made->components = components;
     made->dim = dim;
-    if (allocate(made) != PSLD_OK) {
+    if (allocate_mixture(made) != PSLD_OK) {
         psld_mixture_free(made);
         return PSLD_NO_MEMORY;
     }
     double sum = 0;
     for (size_t c = 0; c < components; c++) sum += weights[c];
     for (size_t c = 0; c < components; c++) made->log_weights[c] = log(weights[c] / sum);
-    for (size_t c = 0; c < components; c++) made->class_of[c] = find_class(made, scales[c]);
+    for (size_t c = 0; c < components; c++) made->class_of[c] = scale_class(made, scales[c]);
     memcpy(made->means, means, components * dim * sizeof(double));
     *mixture = made;
     return PSLD_OK;
@@ -84,7 +84,7 @@ psld_status psld_mixture_copy(const psld_mixture *mixture, psld_mixture **copy)
 {
     *copy = psld_copy_bytes(mixture, sizeof *mixture);
     if (!*copy) return PSLD_NO_MEMORY;
-    if (allocate(*copy) != PSLD_OK) {
+    if (allocate_mixture(*copy) != PSLD_OK) {
         psld_mixture_free(*copy);
         *copy = NULL;
         return PSLD_NO_MEMORY;
@@ -150,7 +150,7 @@ psld_status psld_mixture_draw(const psld_mixture *mixture, const psld_recipe *re
                               uint64_t first, size_t count, double *z)
 {
     size_t k = (size_t)recipe->spec.k, dim = mixture->dim;
-    if (!(t >= 0 && t <= 1)) return psld_fail(PSLD_BAD_ARGUMENT, "time: expected a number in [0, 1], found %g", t);
+    if (!(t >= 0 && t <= 1)) return psld_fail(PSLD_BAD_ARGUMENT, "t: expected a time in [0, 1], found %g", t);
     psld_gaussian *kernels = psld_alloc(mixture->classes, sizeof *kernels);
     double *noise = kernels ? psld_alloc(k * dim, sizeof *noise) : NULL;
     if (!noise) {

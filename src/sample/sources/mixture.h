@@ -1,5 +1,5 @@
-/* Data distributed as a mixture of isotropic Gaussians: the law itself, and everything that is known in closed form of
- * its states z_t under any recipe (mixture_score.c). */
+/* Data distributed as a mixture of isotropic Gaussians. Its score under any recipe is known in closed form
+ * (mixture_score.c). */
 #ifndef PSLD_SAMPLE_MIXTURE_H
 #define PSLD_SAMPLE_MIXTURE_H
 

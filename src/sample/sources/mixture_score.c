@@ -1,12 +1,12 @@
-/* What is known exactly of the states of a mixture under every recipe:
- *     p_t(z) = sum_c w_c N(z; mu m_c, C_c),   C_c = kernel covariance with Var x_0 = scale_c^2,   mu = mean map's
- *       first column,
- *     score  s = sum_c r_c s_c,   s_c = C_c^-1 (mu m_c - z),   r_c = w_c N(...) / sum.
- * Components of equal scale (a class) share C, so the sum needs only their total weight and mean.
+/* The exact score of a Gaussian mixture, for every recipe.
+ *     p_t(z) = sum_c w_c N(z; mu m_c, C_c),   C_c: kernel covariance with Var x_0 = scale_c^2,
+ *                                             mu: first column of the mean map
+ *     s = sum_c r_c s_c,   s_c = C_c^-1 (mu m_c - z),   r_c = w_c N(...) / sum.
+ * Components of equal scale form a class. They share C, so the sum needs only their total weight and mean.
  *
- * The gradient of v's, for fixed v, is with q_c = v's_c and grad r_c = r_c (s_c - s)
+ * The gradient of v's for a fixed v, with q_c = v's_c and grad r_c = r_c (s_c - s), is
  *     -sum_c r_c C_c^-1 v + sum_c r_c (q_c - q) s_c,   q = sum_c r_c q_c,
- * a sum like s itself, with other weights. */
+ * which is a sum like s itself, with other weights. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "sample/sources/classifier.h"
 #include "sample/sources/mixture.h"
 
-/* One class of components at one time. Only y = gain z distinguishes its components: the sufficient statistic
- * (docs/explanation/recipe.md, section 6), which is x_0 plus noise of variance 1 / strength. */
+/* One class of components at one time. The sufficient statistic y = gain z (docs/explanation/recipe.md, section 6) is x_0
+ * plus noise of variance 1 / strength. The posterior of the components within a class depends on y only. */
 typedef struct class_at_time {
     double mu[PSLD_MAX_K];              /* first column of the mean map */
     double gain[PSLD_MAX_K];            /* C^-1 mu / strength */
@@ -30,41 +30,41 @@ typedef struct class_at_time {
 } class_at_time;
 
 /* Consecutive states with the same time. */
-typedef struct run {
+typedef struct time_run {
     double t;
     size_t begin, end;
     psld_status status;
     double factor[PSLD_MATRIX_SIZE]; /* what turns a score into eps: eps = -factor' s */
-} run;
+} time_run;
 
 typedef struct exact_score {
-    psld_recipe recipe; /* copies of its own */
+    psld_recipe recipe; /* copies */
     psld_mixture *mixture;
     psld_workspaces workspaces;
 } exact_score;
 
-struct question;
-struct scratch;
+struct score_query;
+struct mixture_scratch;
 
-typedef void (*answer_fn)(const struct question *asked, const run *now, const class_at_time *classes,
-                          const struct scratch *work, size_t i);
+typedef void (*answer_fn)(const struct score_query *query, const time_run *now, const class_at_time *classes,
+                          const struct mixture_scratch *work, size_t i);
 
-/* A call under way: what is asked of each state. */
-typedef struct question {
+/* One call: what to compute for each state. */
+typedef struct score_query {
     const exact_score *score;
     answer_fn answer;
     const double *z;
     const double *weight; /* of eps, to be differentiated */
     const int32_t *label;
     double *eps, *grad_z, *log_p; /* NULL: not wanted */
-    run *runs;
-    class_at_time *classes; /* [runs][mixture->classes] */
+    time_run *time_runs;
+    class_at_time *classes; /* [time_runs][mixture->classes] */
     atomic_int out_of_memory;
-} question;
+} score_query;
 
 /* ---- Constants of a time ----------------------------------------------------------------------------------------- */
 
-static void prepare_class(const psld_recipe *recipe, double t, double scale, class_at_time *out)
+static void plan_class(const psld_recipe *recipe, double t, double scale, class_at_time *out)
 {
     psld_gaussian kernel;
     double transposed[PSLD_MATRIX_SIZE];
@@ -87,30 +87,30 @@ static void prepare_class(const psld_recipe *recipe, double t, double scale, cla
     }
 }
 
-static void prepare_runs(void *context, size_t begin, size_t end)
+static void plan_time_runs(void *context, size_t begin, size_t end)
 {
-    const question *asked = context;
-    const exact_score *score = asked->score;
+    const score_query *query = context;
+    const exact_score *score = query->score;
     for (size_t r = begin; r < end; r++) {
-        run *now = &asked->runs[r];
+        time_run *now = &query->time_runs[r];
         now->status = psld_recipe_factor(&score->recipe, now->t, score->recipe.spec.mode, now->factor, NULL);
         for (size_t g = 0; now->status == PSLD_OK && g < score->mixture->classes; g++)
-            prepare_class(&score->recipe, now->t, score->mixture->scales[g],
-                          &asked->classes[r * score->mixture->classes + g]);
+            plan_class(&score->recipe, now->t, score->mixture->scales[g],
+                       &query->classes[r * score->mixture->classes + g]);
     }
 }
 
-static psld_status find_runs(question *asked, psld_workspace *memory, size_t n, const double *t, size_t *count)
+static psld_status find_time_runs(score_query *query, psld_workspace *memory, size_t n, const double *t, size_t *count)
 {
     *count = 0;
     for (size_t i = 0; i < n; i++) *count += i == 0 || t[i] != t[i - 1];
-    PSLD_TRY(psld_workspace_room(memory, 0, *count, 1, sizeof *asked->runs, (void **)&asked->runs));
-    PSLD_TRY(psld_workspace_room(memory, 1, *count, asked->score->mixture->classes, sizeof *asked->classes,
-                                 (void **)&asked->classes));
-    run *now = asked->runs;
+    PSLD_TRY(psld_workspace_room(memory, 0, *count, 1, sizeof *query->time_runs, (void **)&query->time_runs));
+    PSLD_TRY(psld_workspace_room(memory, 1, *count, query->score->mixture->classes, sizeof *query->classes,
+                                 (void **)&query->classes));
+    time_run *now = query->time_runs;
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && t[i] != t[i - 1]) now++;
-        if (i == 0 || t[i] != t[i - 1]) *now = (run){.t = t[i], .begin = i};
+        if (i == 0 || t[i] != t[i - 1]) *now = (time_run){.t = t[i], .begin = i};
         now->end = i + 1;
     }
     return PSLD_OK;
@@ -118,9 +118,9 @@ static psld_status find_runs(question *asked, psld_workspace *memory, size_t n, 
 
 /* ---- Which component a state comes from -------------------------------------------------------------------------- */
 
-/* Numbers a state needs on its way: one range of states shares them. A sum over components of f_c s_c is kept as
- * what each class has of it: the sum of f_c and of f_c m_c. */
-typedef struct scratch {
+/* Work memory for one state at a time, one per thread. A sum over components of f_c s_c is stored by class: the sum of f_c
+ * and of f_c m_c. */
+typedef struct mixture_scratch {
     double *r;      /* [components]: posterior probabilities */
     double *weight; /* [classes]: sum of f_c; at first f = r */
     double *mean;   /* [classes][dim]: sum of f_c m_c */
@@ -129,7 +129,7 @@ typedef struct scratch {
     double *q;    /* [components] */
     double *past; /* [classes] */
     double *v;    /* [k][dim]: the direction */
-} scratch;
+} mixture_scratch;
 
 static size_t scratch_size(const exact_score *score)
 {
@@ -138,10 +138,10 @@ static size_t scratch_size(const exact_score *score)
            (size_t)score->recipe.spec.k * mixture->dim;
 }
 
-static scratch lay_out_scratch(const exact_score *score, double *room)
+static mixture_scratch lay_out_scratch(const exact_score *score, double *memory)
 {
     const psld_mixture *mixture = score->mixture;
-    scratch s = {.r = room};
+    mixture_scratch s = {.r = memory};
     s.weight = s.r + mixture->components;
     s.mean = s.weight + mixture->classes;
     s.y = s.mean + mixture->classes * mixture->dim;
@@ -151,7 +151,7 @@ static scratch lay_out_scratch(const exact_score *score, double *room)
     return s;
 }
 
-/* What y leaves of z, |L^-1 (z - mu y)|^2 summed over coordinates: the same for all components of a class. */
+/* |L^-1 (z - mu y)|^2, summed over coordinates: the part of the exponent that all components of a class share. */
 static double squared_rest(int k, size_t dim, const class_at_time *at, const double *y, const double *z)
 {
     double sum = 0;
@@ -164,9 +164,9 @@ static double squared_rest(int k, size_t dim, const class_at_time *at, const dou
     return sum;
 }
 
-/* Log of each component's share in the density at z, up to a common constant. */
-static void log_shares(const psld_mixture *mixture, int k, const class_at_time *classes, const double *z,
-                       const scratch *s)
+/* log (w_c N(z; mu m_c, C_c)) for each component, up to a common constant. */
+static void log_posterior_weights(const psld_mixture *mixture, int k, const class_at_time *classes, const double *z,
+                                  const mixture_scratch *s)
 {
     size_t dim = mixture->dim;
     for (size_t g = 0; g < mixture->classes; g++) {
@@ -175,7 +175,7 @@ static void log_shares(const psld_mixture *mixture, int k, const class_at_time *
             y[j] = 0;
             for (int a = 0; a < k; a++) y[j] += classes[g].gain[a] * z[(size_t)a * dim + j];
         }
-        /* with one class alone this is common to all */
+        /* with one class this is common to all components */
         double rest = mixture->classes > 1 ? squared_rest(k, dim, &classes[g], y, z) : 0;
         s->weight[g] = -(double)dim * classes[g].log_volume - rest / 2;
     }
@@ -188,21 +188,21 @@ static void log_shares(const psld_mixture *mixture, int k, const class_at_time *
     }
 }
 
-static void clear_sums(const psld_mixture *mixture, const scratch *s)
+static void clear_sums(const psld_mixture *mixture, const mixture_scratch *s)
 {
     memset(s->weight, 0, mixture->classes * (1 + mixture->dim) * sizeof(double)); /* and s->mean, which follows it */
 }
 
 /* Adds f s_c to the sum. */
-static void add_component(const psld_mixture *mixture, const scratch *s, size_t c, double f)
+static void add_component(const psld_mixture *mixture, const mixture_scratch *s, size_t c, double f)
 {
     size_t g = mixture->class_of[c], dim = mixture->dim;
     s->weight[g] += f;
     for (size_t j = 0; j < dim; j++) s->mean[g * dim + j] += f * mixture->means[c * dim + j];
 }
 
-/* Makes the shares posterior probabilities. Returns the log of what they were divided by. */
-static double normalise_shares(const psld_mixture *mixture, const scratch *s)
+/* Turns the logarithms into posterior probabilities. Returns the log of their normalisation. */
+static double normalise_posterior(const psld_mixture *mixture, const mixture_scratch *s)
 {
     double largest = s->r[0], sum = 0;
     for (size_t c = 1; c < mixture->components; c++) largest = s->r[c] > largest ? s->r[c] : largest;
@@ -212,18 +212,19 @@ static double normalise_shares(const psld_mixture *mixture, const scratch *s)
 }
 
 /* Posterior probabilities of the components in s->r, and the score as a sum. */
-static void find_posterior(const exact_score *score, const class_at_time *classes, const double *z, const scratch *s)
+static void find_posterior(const exact_score *score, const class_at_time *classes, const double *z,
+                           const mixture_scratch *s)
 {
     const psld_mixture *mixture = score->mixture;
-    log_shares(mixture, score->recipe.spec.k, classes, z, s);
-    normalise_shares(mixture, s);
+    log_posterior_weights(mixture, score->recipe.spec.k, classes, z, s);
+    normalise_posterior(mixture, s);
     clear_sums(mixture, s);
     for (size_t c = 0; c < mixture->components; c++) add_component(mixture, s, c, s->r[c]);
 }
 
 /* Adds coordinate j of the sum to out [k]: for each class C^-1 (mu mean - weight z). */
-static void add_sum(const exact_score *score, const class_at_time *classes, const double *z, const scratch *work,
-                    size_t j, double *out)
+static void add_sum(const exact_score *score, const class_at_time *classes, const double *z,
+                    const mixture_scratch *work, size_t j, double *out)
 {
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k;
@@ -238,23 +239,23 @@ static void add_sum(const exact_score *score, const class_at_time *classes, cons
 
 /* ---- The score and its gradient ---------------------------------------------------------------------------------- */
 
-static const double *state_of(const question *asked, size_t i)
+static const double *state_of(const score_query *query, size_t i)
 {
-    return asked->z + i * (size_t)asked->score->recipe.spec.k * asked->score->mixture->dim;
+    return query->z + i * (size_t)query->score->recipe.spec.k * query->score->mixture->dim;
 }
 
 /* eps of a state whose posterior has been found. */
-static void write_eps(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
-                      size_t i)
+static void write_eps(const score_query *query, const time_run *now, const class_at_time *classes,
+                      const mixture_scratch *work, size_t i)
 {
-    const exact_score *score = asked->score;
+    const exact_score *score = query->score;
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k, predicted = score->recipe.predicted;
     const int *variable = score->recipe.variable;
-    double *eps = asked->eps + i * (size_t)predicted * dim;
+    double *eps = query->eps + i * (size_t)predicted * dim;
     for (size_t j = 0; j < dim; j++) {
         double s[PSLD_MAX_K] = {0};
-        add_sum(score, classes, state_of(asked, i), work, j, s);
+        add_sum(score, classes, state_of(query, i), work, j, s);
         for (int b = 0; b < predicted; b++) {
             double sum = 0;
             for (int a = 0; a < predicted; a++) { /* above the triangle the factor is 0, in the recipe's own order */
@@ -266,21 +267,21 @@ static void write_eps(const question *asked, const run *now, const class_at_time
     }
 }
 
-static void answer_score(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
-                         size_t i)
+static void answer_score(const score_query *query, const time_run *now, const class_at_time *classes,
+                         const mixture_scratch *work, size_t i)
 {
-    find_posterior(asked->score, classes, state_of(asked, i), work);
-    write_eps(asked, now, classes, work, i);
+    find_posterior(query->score, classes, state_of(query, i), work);
+    write_eps(query, now, classes, work, i);
 }
 
-/* The direction v for which sum(weight * eps) = v's: eps = -factor' s. Quiet variables have none. */
-static void find_direction(const question *asked, const run *now, size_t i, double *v)
+/* The direction v for which sum(weight * eps) = v's, since eps = -factor' s. It is 0 for variables without noise. */
+static void find_direction(const score_query *query, const time_run *now, size_t i, double *v)
 {
-    const exact_score *score = asked->score;
+    const exact_score *score = query->score;
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k, predicted = score->recipe.predicted;
     const int *variable = score->recipe.variable;
-    const double *weight = asked->weight + i * (size_t)predicted * dim;
+    const double *weight = query->weight + i * (size_t)predicted * dim;
     memset(v, 0, (size_t)k * dim * sizeof *v);
     for (int a = 0; a < predicted; a++)
         for (int b = 0; b < predicted; b++) {
@@ -290,9 +291,9 @@ static void find_direction(const question *asked, const run *now, size_t i, doub
         }
 }
 
-/* grad -= r C^-1 v for class g, and q_c = along m_c - past for its components; `along` takes y's place. */
+/* grad -= r C^-1 v for class g. For its components q_c = along . m_c - past. `along` is stored in place of y. */
 static void differentiate_class(const exact_score *score, const class_at_time *at, size_t g, const double *z,
-                                const scratch *work, double *grad)
+                                const mixture_scratch *work, double *grad)
 {
     size_t dim = score->mixture->dim;
     int k = score->recipe.spec.k;
@@ -310,8 +311,8 @@ static void differentiate_class(const exact_score *score, const class_at_time *a
     }
 }
 
-/* Makes the sum that of r_c (q_c - q) s_c. */
-static void sum_differences(const psld_mixture *mixture, const scratch *work)
+/* Replaces the sum by that of r_c (q_c - q) s_c. */
+static void sum_of_differences(const psld_mixture *mixture, const mixture_scratch *work)
 {
     double mean = 0;
     for (size_t c = 0; c < mixture->components; c++) {
@@ -325,8 +326,8 @@ static void sum_differences(const psld_mixture *mixture, const scratch *work)
     for (size_t c = 0; c < mixture->components; c++) add_component(mixture, work, c, work->r[c] * (work->q[c] - mean));
 }
 
-static void add_sum_everywhere(const exact_score *score, const class_at_time *classes, const double *z,
-                               const scratch *work, double *out)
+static void add_sum_of_all_coordinates(const exact_score *score, const class_at_time *classes, const double *z,
+                                       const mixture_scratch *work, double *out)
 {
     size_t dim = score->mixture->dim, k = (size_t)score->recipe.spec.k;
     for (size_t j = 0; j < dim; j++) {
@@ -336,108 +337,110 @@ static void add_sum_everywhere(const exact_score *score, const class_at_time *cl
     }
 }
 
-static void answer_gradient(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
-                            size_t i)
+static void answer_gradient(const score_query *query, const time_run *now, const class_at_time *classes,
+                            const mixture_scratch *work, size_t i)
 {
-    const exact_score *score = asked->score;
+    const exact_score *score = query->score;
     size_t size = (size_t)score->recipe.spec.k * score->mixture->dim;
-    const double *z = state_of(asked, i);
-    double *grad = asked->grad_z + i * size;
+    const double *z = state_of(query, i);
+    double *grad = query->grad_z + i * size;
     find_posterior(score, classes, z, work);
-    if (asked->eps) write_eps(asked, now, classes, work, i);
-    find_direction(asked, now, i, work->v);
+    if (query->eps) write_eps(query, now, classes, work, i);
+    find_direction(query, now, i, work->v);
     memset(grad, 0, size * sizeof *grad);
     for (size_t g = 0; g < score->mixture->classes; g++) differentiate_class(score, &classes[g], g, z, work, grad);
-    sum_differences(score->mixture, work);
-    add_sum_everywhere(score, classes, z, work, grad);
+    sum_of_differences(score->mixture, work);
+    add_sum_of_all_coordinates(score, classes, z, work, grad);
 }
 
 /* ---- The components as classes ----------------------------------------------------------------------------------- */
 
 /* grad log r_y = s_y - s. */
-static void answer_component(const question *asked, const run *now, const class_at_time *classes, const scratch *work,
-                             size_t i)
+static void answer_component(const score_query *query, const time_run *now, const class_at_time *classes,
+                             const mixture_scratch *work, size_t i)
 {
-    const exact_score *score = asked->score;
+    const exact_score *score = query->score;
     const psld_mixture *mixture = score->mixture;
-    size_t size = (size_t)score->recipe.spec.k * mixture->dim, label = (size_t)asked->label[i];
-    double *grad = asked->grad_z + i * size;
-    const double *z = state_of(asked, i);
+    size_t size = (size_t)score->recipe.spec.k * mixture->dim, label = (size_t)query->label[i];
+    double *grad = query->grad_z + i * size;
+    const double *z = state_of(query, i);
     (void)now;
-    log_shares(mixture, score->recipe.spec.k, classes, z, work);
-    double share = work->r[label], all = normalise_shares(mixture, work);
-    if (asked->log_p) asked->log_p[i] = share - all;
+    log_posterior_weights(mixture, score->recipe.spec.k, classes, z, work);
+    double share = work->r[label], all = normalise_posterior(mixture, work);
+    if (query->log_p) query->log_p[i] = share - all;
     clear_sums(mixture, work);
     for (size_t c = 0; c < mixture->components; c++) add_component(mixture, work, c, (c == label) - work->r[c]);
     memset(grad, 0, size * sizeof *grad);
-    add_sum_everywhere(score, classes, z, work, grad);
+    add_sum_of_all_coordinates(score, classes, z, work, grad);
 }
 
-/* ---- Asking all states ------------------------------------------------------------------------------------------- */
+/* ---- Computing all states ------------------------------------------------------------------------------------------- */
 
 static void answer_range(void *context, size_t begin, size_t end)
 {
-    question *asked = context;
-    const exact_score *score = asked->score;
+    score_query *query = context;
+    const exact_score *score = query->score;
     size_t size = scratch_size(score), r = 0;
-    double stack[256], *room = stack;
-    if (size > sizeof stack / sizeof *stack) room = psld_alloc(size, sizeof *room);
-    if (!room) {
-        atomic_store(&asked->out_of_memory, 1);
+    double stack[256], *memory = stack;
+    if (size > sizeof stack / sizeof *stack) memory = psld_alloc(size, sizeof *memory);
+    if (!memory) {
+        atomic_store(&query->out_of_memory, 1);
         return;
     }
-    scratch work = lay_out_scratch(score, room);
+    mixture_scratch work = lay_out_scratch(score, memory);
     for (size_t i = begin; i < end; i++) {
-        while (i >= asked->runs[r].end) r++;
-        asked->answer(asked, &asked->runs[r], &asked->classes[r * score->mixture->classes], &work, i);
+        while (i >= query->time_runs[r].end) r++;
+        query->answer(query, &query->time_runs[r], &query->classes[r * score->mixture->classes], &work, i);
     }
-    if (room != stack) psld_release(room);
+    if (memory != stack) psld_release(memory);
 }
 
-static psld_status ask_with(question *asked, psld_workspace *memory, size_t n, const double *t)
+static psld_status answer_states(score_query *query, psld_workspace *memory, size_t n, const double *t)
 {
-    const exact_score *score = asked->score;
-    size_t runs = 0;
-    PSLD_TRY(find_runs(asked, memory, n, t, &runs));
-    psld_parallel(runs, 4, prepare_runs, asked);
-    for (size_t r = 0; r < runs; r++)
-        if (asked->runs[r].status != PSLD_OK) /* again, in this thread, for the text */
-            return psld_recipe_factor(&score->recipe, asked->runs[r].t, score->recipe.spec.mode, asked->runs[r].factor,
-                                      NULL);
-    psld_parallel(n, 4096 / (score->mixture->dim * score->mixture->components) + 1, answer_range, asked);
-    if (atomic_load(&asked->out_of_memory)) return psld_fail(PSLD_NO_MEMORY, "out of memory in the score of a mixture");
+    const exact_score *score = query->score;
+    size_t time_runs = 0;
+    PSLD_TRY(find_time_runs(query, memory, n, t, &time_runs));
+    psld_parallel(time_runs, 4, plan_time_runs, query);
+    for (size_t r = 0; r < time_runs; r++)
+        if (query->time_runs[r].status != PSLD_OK) /* repeated in this thread, for its error text */
+            return psld_recipe_factor(&score->recipe, query->time_runs[r].t, score->recipe.spec.mode,
+                                      query->time_runs[r].factor, NULL);
+    psld_parallel(n, 4096 / (score->mixture->dim * score->mixture->components) + 1, answer_range, query);
+    if (atomic_load(&query->out_of_memory)) return psld_fail(PSLD_NO_MEMORY, "out of memory in the score of a mixture");
     return PSLD_OK;
 }
 
-static psld_status ask(exact_score *score, const psld_states *states, question asked)
+static psld_status answer_query(exact_score *score, const psld_states *states, score_query query)
 {
     if (states->dim != score->mixture->dim)
         return psld_fail(PSLD_BAD_ARGUMENT, "mixture: states have %zu dimensions, the mixture %zu", states->dim,
                          score->mixture->dim);
     psld_workspace *memory = psld_workspace_take(&score->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    asked.score = score;
-    asked.z = states->z;
-    psld_status status = ask_with(&asked, memory, states->n, states->t);
+    query.score = score;
+    query.z = states->z;
+    psld_status status = answer_states(&query, memory, states->n, states->t);
     psld_workspace_give(&score->workspaces, memory);
     return status;
 }
 
 static psld_status predict_exactly(void *user, const psld_states *states, double *eps)
 {
-    return ask(user, states, (question){.answer = answer_score, .eps = eps});
+    return answer_query(user, states, (score_query){.answer = answer_score, .eps = eps});
 }
 
 static psld_status differentiate_exactly(void *user, const psld_states *states, const double *weight, double *eps,
                                          double *grad_z)
 {
-    return ask(user, states, (question){.answer = answer_gradient, .weight = weight, .eps = eps, .grad_z = grad_z});
+    return answer_query(user, states,
+                        (score_query){.answer = answer_gradient, .weight = weight, .eps = eps, .grad_z = grad_z});
 }
 
 static psld_status classify_exactly(void *user, const psld_states *states, const int32_t *label, double *log_p,
                                     double *grad_z)
 {
-    return ask(user, states, (question){.answer = answer_component, .label = label, .log_p = log_p, .grad_z = grad_z});
+    return answer_query(user, states,
+                        (score_query){.answer = answer_component, .label = label, .log_p = log_p, .grad_z = grad_z});
 }
 
 static void release_score(void *user)

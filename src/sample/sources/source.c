@@ -60,7 +60,9 @@ psld_status psld_source_gradient(psld_source *source, const psld_states *states,
                                  double *grad_z)
 {
     psld_states own;
-    if (!source->gradient) return psld_fail(PSLD_BAD_ARGUMENT, "this score source cannot be differentiated");
+    if (!source->gradient)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "score source: it has no gradient: use a network, a mixture, or a callback with one");
     PSLD_TRY(psld_states_read(states, &own));
     uint64_t before = psld_fail_count();
     return psld_fail_callback("gradient", before, source->gradient(source->user, &own, weight, eps, grad_z));

@@ -1,5 +1,5 @@
-/* A score source: something that predicts eps from states and times. Networks, exact mixtures and the wrappers
- * around other sources (guidance, inpainting, ...) are all this. */
+/* A score source predicts eps from states and times. Networks and exact mixtures are score sources; so are the wrappers
+ * around another source (guidance, restoration, ...). */
 #ifndef PSLD_SAMPLE_SOURCE_H
 #define PSLD_SAMPLE_SOURCE_H
 
@@ -8,24 +8,24 @@
 
 struct psld_source {
     psld_score_fn predict;
-    psld_score_gradient_fn gradient; /* NULL: it has none */
-    void (*release)(void *user);     /* NULL: `user` belongs to somebody else */
+    psld_score_gradient_fn gradient; /* NULL: none */
+    void (*release)(void *user);     /* NULL: `user` is borrowed */
     void *user;
-    /* 1: eps comes from a score that is exact, the stabiliser having no part in it but in its units; 0: it is the noise
-     * of the stabilised kernel, as a network learns it. A wrapper takes over the value of what it wraps. */
+    /* 1: the score is exact, and the stabiliser enters only the factor that converts it to eps. 0: eps is the noise of the
+     * stabilised kernel, as a network learns it. Wrappers copy the value of their base. */
     int exact;
     psld_layout layout; /* of the states it was made for */
-    double earliest;    /* times below it cannot be asked for; 0: all can. Also taken over by wrappers */
+    double earliest;    /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
 };
 
-/* A source of eps for states of `recipe` (NULL: any), without a gradient: set it afterwards. Takes over `user`: on
- * failure, too, it is released. */
+/* A source for states of `recipe` (NULL: any). Set its gradient afterwards. Owns `user`, which is released on failure,
+ * too. */
 psld_status psld_source_create(const psld_recipe *recipe, psld_score_fn predict, void (*release)(void *), void *user,
                                psld_source **source);
-/* The same around another source of that recipe, whose `exact` and `earliest` it takes over. */
+/* A wrapper around `base`, a source of the same recipe. Copies its `exact` and `earliest`. */
 psld_status psld_source_wrap(const psld_source *base, const psld_recipe *recipe, psld_score_fn predict,
                              void (*release)(void *), void *user, psld_source **source);
-/* Fails where a source cannot be asked about states of `recipe`. */
+/* Fails if a source cannot be evaluated for states of `recipe`. */
 psld_status psld_source_check(const psld_source *source, const psld_recipe *recipe);
 
 #endif

@@ -1,14 +1,17 @@
-/* One source, any recipe: a source of one recipe made of a source of another.
+/* A source of one recipe made from a source of another recipe.
  *
- * Of a state only y = x_0 + sigma n tells of the data (psld_collapsed_frame), and an ideal source of any recipe knows E[x_0 | y,
- * sigma]. So a state z of the recipe wanted is split into y, sigma and its rest xi; the known recipe has the same sigma
- * at some time t'; there the state with the same y and rest is put together, the source asked, and the clean data it
- * predicts are said again as eps of the recipe wanted. Where the known recipe has more variables, what is missing of xi
- * are normal numbers that belong to the coordinate: a state always gets the same ones, so that the source stays smooth.
+ * The sufficient statistic of a state for the data is y = x_0 + sigma n (collapsed_frame.h), under every recipe. An ideal
+ * source of any recipe therefore determines the same denoiser E[x_0 | y, sigma]. To evaluate a state z of the wanted
+ * recipe:
+ *   1. split z into y, sigma and the rest xi;
+ *   2. find the time t' at which the known recipe has the same sigma, and form its state z' with the same y and xi;
+ *   3. evaluate the known source at z', which gives the clean data X;
+ *   4. convert X to the eps of the wanted recipe.
+ * If the known recipe has more variables, the missing xi are normal numbers that depend on the coordinate only. So the
+ * same state always gets the same numbers, and the source stays smooth.
  *
- * All of it is linear with the same few numbers for each coordinate but for the source itself, which makes the gradient
- * as short:
- *     z' = move z + rest,   X = state . z' + eps . e(z'),   eps = white z - pull X. */
+ * Apart from the source all of this is linear, with the same constants for each coordinate:
+ *     z' = move z + rest,   X = state . z' + eps . e(z'),   eps = white z - gain X. */
 #include <math.h>
 #include <string.h>
 
@@ -17,55 +20,55 @@
 #include "base/workspace.h"
 #include "sample/samplers/multistep.h"
 
-/* Networks learn from times down to this. */
-#define EARLIEST_LEARNED 1e-5
+/* The smallest time in training. */
+#define TRAINING_T_MIN 1e-5
 
-typedef struct translation {
+typedef struct translated_source {
     psld_source *base;
-    psld_recipe known, wanted; /* copies of its own */
-    double least, most;        /* sigma that the base knows */
+    psld_recipe known, wanted;   /* copies */
+    double sigma_min, sigma_max; /* range in which the base was trained */
     psld_workspaces workspaces;
-} translation;
+} translated_source;
 
 /* Memory of one call. */
-typedef struct rooms {
+typedef struct translation_memory {
     double *z, *t, *eps, *x; /* [n][known state], [n], [n][known eps], [n][dim] */
     double *weight, *grad;   /* [n][known eps], [n][known state] */
-} rooms;
+} translation_memory;
 
 /* Constants of one time. */
-typedef struct phrase {
+typedef struct translation_at_time {
     double t; /* of the known recipe */
     psld_denoiser known, wanted;
     double move[PSLD_MATRIX_SIZE]; /* known k x wanted k */
     double rest[PSLD_MATRIX_SIZE]; /* known k x known k: columns of the xi that z does not have */
-} phrase;
+} translation_at_time;
 
 static void release_translation(void *user)
 {
-    translation *tr = user;
+    translated_source *tr = user;
     psld_workspaces_release(&tr->workspaces);
     psld_release(tr);
 }
 
-static psld_status find_time(const translation *tr, double t, double sigma, double *known)
+static psld_status known_time(const translated_source *tr, double t, double sigma, double *known)
 {
-    if (!(sigma >= tr->least && sigma <= tr->most * (1 + 1e-9)))
+    if (!(sigma >= tr->sigma_min && sigma <= tr->sigma_max * (1 + 1e-9)))
         return psld_fail(
             PSLD_BAD_ARGUMENT,
-            "process: recipe %s has effective noise %.4g at t = %.4g; the model, of recipe %s, knows %.4g to "
-            "%.4g",
-            tr->wanted.spec.name, sigma, t, tr->known.spec.name, tr->least, tr->most);
-    return psld_recipe_time(&tr->known, fmin(sigma, tr->most), known);
+            "process: recipe %s has effective noise %.4g at t = %.4g; the model, of recipe %s, was trained for "
+            "%.4g to %.4g",
+            tr->wanted.spec.name, sigma, t, tr->known.spec.name, tr->sigma_min, tr->sigma_max);
+    return psld_recipe_time(&tr->known, fmin(sigma, tr->sigma_max), known);
 }
 
-static psld_status plan_phrase(const translation *tr, double t, phrase *p)
+static psld_status plan_translation(const translated_source *tr, double t, translation_at_time *p)
 {
     psld_collapsed_frame from, to;
     int k = tr->wanted.spec.k, known = tr->known.spec.k;
     memset(p, 0, sizeof *p);
     PSLD_TRY(psld_collapsed_frame_plan(&tr->wanted, 1, t, &from));
-    PSLD_TRY(find_time(tr, t, from.sigma, &p->t));
+    PSLD_TRY(known_time(tr, t, from.sigma, &p->t));
     PSLD_TRY(psld_collapsed_frame_plan(&tr->known, tr->base->exact, p->t, &to));
     PSLD_TRY(psld_denoiser_plan(&tr->wanted, 1, t, &p->wanted));
     PSLD_TRY(psld_denoiser_plan(&tr->known, tr->base->exact, p->t, &p->known));
@@ -79,12 +82,13 @@ static psld_status plan_phrase(const translation *tr, double t, phrase *p)
 }
 
 /* Normal numbers of variable c in coordinates begin ... begin + width - 1. */
-static void draw_rest(int c, size_t begin, size_t width, double *out)
+static void draw_missing_noise(int c, size_t begin, size_t width, double *out)
 {
     psld_random_normal(0, PSLD_FOR_REST, (uint64_t)c, 0, begin, width, out);
 }
 
-static void move_states(const translation *tr, const phrase *p, size_t n, size_t dim, const double *z, double *out)
+static void known_states(const translated_source *tr, const translation_at_time *p, size_t n, size_t dim,
+                         const double *z, double *out)
 {
     enum { CHUNK = 512 };
     size_t k = (size_t)tr->wanted.spec.k, known = (size_t)tr->known.spec.k;
@@ -98,7 +102,7 @@ static void move_states(const translation *tr, const phrase *p, size_t n, size_t
     for (size_t c = k; c < known; c++)
         for (size_t begin = 0; begin < dim; begin += CHUNK) {
             size_t width = dim - begin < CHUNK ? dim - begin : CHUNK;
-            draw_rest((int)c, begin, width, numbers);
+            draw_missing_noise((int)c, begin, width, numbers);
             for (size_t i = 0; i < n; i++)
                 for (size_t a = 0; a < known; a++)
                     for (size_t j = 0; j < width; j++)
@@ -106,37 +110,37 @@ static void move_states(const translation *tr, const phrase *p, size_t n, size_t
         }
 }
 
-static psld_status make_rooms(const translation *tr, psld_workspace *memory, size_t n, size_t dim, rooms *room)
+static psld_status translation_allocate(const translated_source *tr, psld_workspace *memory, size_t n, size_t dim,
+                                        translation_memory *m)
 {
     size_t state = dim * (size_t)tr->known.spec.k, eps = dim * (size_t)tr->known.predicted;
     struct {
-        double **room;
+        double **array;
         size_t width;
-    } const all[] = {{&room->z, state}, {&room->t, 1},        {&room->eps, eps},
-                     {&room->x, dim},   {&room->weight, eps}, {&room->grad, state}};
+    } const all[] = {{&m->z, state}, {&m->t, 1}, {&m->eps, eps}, {&m->x, dim}, {&m->weight, eps}, {&m->grad, state}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        PSLD_TRY(psld_workspace_room(memory, (int)i, n, all[i].width, sizeof(double), (void **)all[i].room));
+        PSLD_TRY(psld_workspace_room(memory, (int)i, n, all[i].width, sizeof(double), (void **)all[i].array));
     return PSLD_OK;
 }
 
-/* Gradient by the clean data, -pull . weight, into room->x, and from there the weights of the base's eps. */
-static void weigh(const rooms *room, const phrase *p, size_t n, size_t dim, const double *weight)
+/* The gradient by the clean data, -gain . weight, into m->x; then the weight of the base's eps. */
+static void weight_of_known_eps(const translation_memory *m, const translation_at_time *p, size_t n, size_t dim,
+                                const double *weight)
 {
     size_t wanted = (size_t)p->wanted.predicted, known = (size_t)p->known.predicted;
-    memset(room->x, 0, n * dim * sizeof(double));
+    memset(m->x, 0, n * dim * sizeof(double));
     for (size_t i = 0; i < n; i++) {
         for (size_t c = 0; c < wanted; c++)
             for (size_t j = 0; j < dim; j++)
-                room->x[i * dim + j] -= p->wanted.pull[c] * weight[(i * wanted + c) * dim + j];
+                m->x[i * dim + j] -= p->wanted.gain[c] * weight[(i * wanted + c) * dim + j];
         for (size_t c = 0; c < known; c++)
-            for (size_t j = 0; j < dim; j++)
-                room->weight[(i * known + c) * dim + j] = p->known.eps[c] * room->x[i * dim + j];
+            for (size_t j = 0; j < dim; j++) m->weight[(i * known + c) * dim + j] = p->known.eps[c] * m->x[i * dim + j];
     }
 }
 
 /* grad_z = white' weight + move' (state g + the base's gradient). */
-static void collect_gradient(const translation *tr, const rooms *room, const phrase *p, size_t n, size_t dim,
-                             const double *weight, double *grad_z)
+static void collect_gradient(const translated_source *tr, const translation_memory *m, const translation_at_time *p,
+                             size_t n, size_t dim, const double *weight, double *grad_z)
 {
     size_t k = (size_t)tr->wanted.spec.k, known = (size_t)tr->known.spec.k, wanted = (size_t)p->wanted.predicted;
     memset(grad_z, 0, n * k * dim * sizeof *grad_z);
@@ -149,43 +153,43 @@ static void collect_gradient(const translation *tr, const rooms *room, const phr
             for (size_t a = 0; a < known; a++)
                 for (size_t j = 0; j < dim; j++)
                     out[j] += p->move[a * k + b] *
-                              (p->known.state[a] * room->x[i * dim + j] + room->grad[(i * known + a) * dim + j]);
+                              (p->known.state[a] * m->x[i * dim + j] + m->grad[(i * known + a) * dim + j]);
         }
 }
 
 /* States of one time; `weight` NULL: eps alone. */
-static psld_status translate_time(const translation *tr, const rooms *room, const psld_states *states,
+static psld_status translate_time(const translated_source *tr, const translation_memory *m, const psld_states *states,
                                   const double *weight, double *eps, double *grad_z)
 {
-    phrase p;
+    translation_at_time p;
     size_t n = states->n, dim = states->dim;
-    psld_states known = psld_states_replace(states, room->z, room->t);
-    PSLD_TRY(plan_phrase(tr, states->t[0], &p));
-    move_states(tr, &p, n, dim, states->z, room->z);
-    for (size_t i = 0; i < n; i++) room->t[i] = p.t;
+    psld_states known = psld_states_replace(states, m->z, m->t);
+    PSLD_TRY(plan_translation(tr, states->t[0], &p));
+    known_states(tr, &p, n, dim, states->z, m->z);
+    for (size_t i = 0; i < n; i++) m->t[i] = p.t;
     if (weight) {
-        weigh(room, &p, n, dim, weight);
-        PSLD_TRY(psld_source_gradient(tr->base, &known, room->weight, room->eps, room->grad));
-        collect_gradient(tr, room, &p, n, dim, weight, grad_z);
+        weight_of_known_eps(m, &p, n, dim, weight);
+        PSLD_TRY(psld_source_gradient(tr->base, &known, m->weight, m->eps, m->grad));
+        collect_gradient(tr, m, &p, n, dim, weight, grad_z);
     } else {
-        PSLD_TRY(psld_source_predict(tr->base, &known, room->eps));
+        PSLD_TRY(psld_source_predict(tr->base, &known, m->eps));
     }
     if (!eps) return PSLD_OK;
-    psld_denoiser_apply(&p.known, n, dim, room->z, room->eps, room->x);
-    psld_denoiser_eps(&p.wanted, n, dim, states->z, room->x, eps);
+    psld_denoiser_apply(&p.known, n, dim, m->z, m->eps, m->x);
+    psld_denoiser_eps(&p.wanted, n, dim, states->z, m->x, eps);
     return PSLD_OK;
 }
 
-static psld_status translate_all(const translation *tr, psld_workspace *memory, const psld_states *states,
+static psld_status translate_all(const translated_source *tr, psld_workspace *memory, const psld_states *states,
                                  const double *weight, double *eps, double *grad_z)
 {
-    rooms room;
+    translation_memory m;
     size_t dim = states->dim, state = (size_t)tr->wanted.spec.k * dim, predicted = (size_t)tr->wanted.predicted * dim;
-    PSLD_TRY(make_rooms(tr, memory, states->n, dim, &room));
+    PSLD_TRY(translation_allocate(tr, memory, states->n, dim, &m));
     for (size_t begin = 0, end; begin < states->n; begin = end) {
         end = psld_states_same_time(states, begin);
         psld_states part = psld_states_part(states, begin, end, state);
-        PSLD_TRY(translate_time(tr, &room, &part, weight ? weight + begin * predicted : NULL,
+        PSLD_TRY(translate_time(tr, &m, &part, weight ? weight + begin * predicted : NULL,
                                 eps ? eps + begin * predicted : NULL, grad_z ? grad_z + begin * state : NULL));
     }
     return PSLD_OK;
@@ -194,7 +198,7 @@ static psld_status translate_all(const translation *tr, psld_workspace *memory, 
 static psld_status differentiate_translation(void *user, const psld_states *states, const double *weight, double *eps,
                                              double *grad_z)
 {
-    translation *tr = user;
+    translated_source *tr = user;
     psld_workspace *memory = psld_workspace_take(&tr->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
     psld_status status = translate_all(tr, memory, states, weight, eps, grad_z);
@@ -207,21 +211,22 @@ static psld_status predict_translation(void *user, const psld_states *states, do
     return differentiate_translation(user, states, NULL, eps, NULL);
 }
 
-/* What the base knows, whether the walk can begin there, and the earliest time it can be asked for. */
-static psld_status find_range(translation *tr, double *earliest)
+/* The range of sigma of the base, whether it covers the start of the reverse process, and the smallest time it covers. */
+static psld_status find_sigma_range(translated_source *tr, double *earliest)
 {
     double top, bottom;
-    PSLD_TRY(psld_recipe_sigma(&tr->known, 1, &tr->most));
-    PSLD_TRY(psld_recipe_sigma(&tr->known, EARLIEST_LEARNED, &tr->least));
+    PSLD_TRY(psld_recipe_sigma(&tr->known, 1, &tr->sigma_max));
+    PSLD_TRY(psld_recipe_sigma(&tr->known, TRAINING_T_MIN, &tr->sigma_min));
     PSLD_TRY(psld_recipe_sigma(&tr->wanted, 1, &top));
-    PSLD_TRY(psld_recipe_sigma(&tr->wanted, EARLIEST_LEARNED, &bottom));
-    if (top > tr->most * (1 + 1e-9))
-        return psld_fail(PSLD_BAD_ARGUMENT,
-                         "process: recipe %s begins with effective noise %.4g; the model, of recipe %s, knows %.4g to "
-                         "%.4g",
-                         tr->wanted.spec.name, top, tr->known.spec.name, tr->least, tr->most);
-    *earliest = EARLIEST_LEARNED;
-    if (bottom < tr->least) PSLD_TRY(psld_recipe_time(&tr->wanted, tr->least, earliest));
+    PSLD_TRY(psld_recipe_sigma(&tr->wanted, TRAINING_T_MIN, &bottom));
+    if (top > tr->sigma_max * (1 + 1e-9))
+        return psld_fail(
+            PSLD_BAD_ARGUMENT,
+            "process: recipe %s starts with effective noise %.4g; the model, of recipe %s, was trained for "
+            "%.4g to %.4g: choose a recipe with a smaller beta",
+            tr->wanted.spec.name, top, tr->known.spec.name, tr->sigma_min, tr->sigma_max);
+    *earliest = TRAINING_T_MIN;
+    if (bottom < tr->sigma_min) PSLD_TRY(psld_recipe_time(&tr->wanted, tr->sigma_min, earliest));
     return PSLD_OK;
 }
 
@@ -231,17 +236,17 @@ psld_status psld_source_translate(psld_source *base, const psld_recipe *known, c
     double earliest = 0;
     *source = NULL;
     PSLD_TRY(psld_source_check(base, known));
-    translation *tr = psld_alloc(1, sizeof *tr);
+    translated_source *tr = psld_alloc(1, sizeof *tr);
     if (!tr) return PSLD_NO_MEMORY;
-    *tr = (translation){.base = base, .known = *known, .wanted = *recipe};
-    psld_status status = find_range(tr, &earliest);
+    *tr = (translated_source){.base = base, .known = *known, .wanted = *recipe};
+    psld_status status = find_sigma_range(tr, &earliest);
     if (status != PSLD_OK) {
         release_translation(tr);
         return status;
     }
     PSLD_TRY(psld_source_create(recipe, predict_translation, release_translation, tr, source));
     if (psld_source_has_gradient(base)) (*source)->gradient = differentiate_translation;
-    (*source)->exact = 1; /* its eps is made of the kernel itself */
+    (*source)->exact = 1; /* its eps belongs to the kernel without the stabiliser */
     (*source)->earliest = earliest;
     return PSLD_OK;
 }
