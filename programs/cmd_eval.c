@@ -4,28 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "eval.h"
 #include "names.h"
-#include "sampling.h"
 
 enum { PAGE_IMAGES = 48, DEFAULT_SAMPLES = 10000 };
-
-typedef struct request {
-    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence, *fit, *resample;
-    sampling_request sampling;
-    psld_likelihood_options likelihood;
-    psld_compare_options compare;
-    long splits, neighbours, kid_subsets, kid_size, probes, size;
-} eval_request;
-
-/* What the words of the command line name. */
-typedef struct pair {
-    psld_model *model;            /* NULL: the first side is a set of its own */
-    psld_sample_options sampling; /* of the model */
-    psld_set *first, *second;
-    psld_data_options images; /* what those of sets are brought to */
-    psld_features *features;
-    const char *name[2];
-} eval_sides;
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -103,36 +85,6 @@ static psld_status open_sides(eval_request *r, const char *const *model_words, i
     return status;
 }
 
-static int was_resized(const psld_set *set)
-{
-    return set && psld_set_fitted(set);
-}
-
-static void report_resize_of(const char *name, const psld_data_options *images)
-{
-    if (images->image_size > 0)
-        cli_complain("%s: images were brought to %d x %d%s, %s", name, images->image_size, images->image_size,
-                     images->channels == 1 ? " in grey" : "",
-                     images->stretch ? "stretched" : "of each the largest square in the middle");
-    else
-        cli_complain("%s: images in colour were made grey, as most are", name);
-}
-
-/* Nothing is resized without a word: once the sets have been read it is known whether they were. */
-static void report_resize(const eval_sides *s)
-{
-    if (was_resized(s->first)) report_resize_of(s->name[0], &s->images);
-    if (was_resized(s->second)) report_resize_of(s->name[1], &s->images);
-}
-
-static void add_resize_json(json_t *object, const eval_sides *s)
-{
-    if (s->images.image_size <= 0 || (!was_resized(s->first) && !was_resized(s->second))) return;
-    json_object_set_new(object, "brought_to", json_integer(s->images.image_size));
-    json_object_set_new(object, "fit", json_string(s->images.stretch ? "stretch" : "crop"));
-    json_object_set_new(object, "resample", json_string(psld_resample_at(s->images.resample)->name));
-}
-
 static void close_sides(eval_sides *s)
 {
     psld_set_free(s->first);
@@ -142,86 +94,6 @@ static void close_sides(eval_sides *s)
 }
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
-
-static void eval_add_number(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, cli_json_number(value));
-}
-
-static const char *kind_of_features(const eval_sides *s)
-{
-    return s->features ? psld_features_name(s->features) : "as given";
-}
-
-static int is_fid(const eval_sides *s)
-{
-    return !s->features || psld_features_is_fid(s->features);
-}
-
-/* Of points, and of features of unknown make, the distance is no FID; published statistics and features of the FID network
- * have this width. */
-static const char *frechet_name(const eval_sides *s, size_t dim)
-{
-    enum { FID_WIDTH = 2048 };
-    if (s->features) return is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)";
-    return dim == FID_WIDTH ? "frechet distance (fid)" : "frechet distance";
-}
-
-static json_t *comparison_json(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds)
-{
-    unsigned metrics = r->compare.metrics;
-    json_t *object = json_object();
-    json_object_set_new(object, "a", json_string(s->name[0]));
-    if (s->name[1]) json_object_set_new(object, "b", json_string(s->name[1]));
-    json_object_set_new(object, "n_a", json_integer((json_int_t)c->count[0]));
-    if (s->name[1]) json_object_set_new(object, "n_b", json_integer((json_int_t)c->count[1]));
-    json_object_set_new(object, "features", json_string(kind_of_features(s)));
-    json_object_set_new(object, "dim", json_integer((json_int_t)c->dim));
-    if (s->model) {
-        json_object_set_new(object, "sampler", json_string(s->sampling.sampler));
-        json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
-    }
-    if ((metrics & PSLD_FRECHET) && is_fid(s)) eval_add_number(object, "fid", c->frechet);
-    if (metrics & PSLD_FRECHET) eval_add_number(object, "frechet_distance", c->frechet);
-    if (metrics & PSLD_INCEPTION_SCORE) {
-        eval_add_number(object, "is", c->score);
-        eval_add_number(object, "is_std", c->score_deviation);
-        eval_add_number(object, "is_in_order", c->score_in_order);
-        eval_add_number(object, "is_in_order_std", c->score_in_order_deviation);
-    }
-    if (metrics & PSLD_KID)
-        eval_add_number(object, "kid", c->kid), eval_add_number(object, "kid_std", c->kid_deviation);
-    if (metrics & PSLD_PRECISION_RECALL)
-        eval_add_number(object, "precision", c->precision), eval_add_number(object, "recall", c->recall);
-    if (metrics & PSLD_SLICED) eval_add_number(object, "swd", c->sliced);
-    add_resize_json(object, s);
-    eval_add_number(object, "seconds", seconds);
-    return object;
-}
-
-static void print_comparison(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds)
-{
-    unsigned metrics = r->compare.metrics;
-    char time[CLI_DURATION];
-    printf("%s: %llu", s->name[0], (unsigned long long)c->count[0]);
-    if (s->model)
-        printf(" samples by %s, %llu evaluations each", s->sampling.sampler,
-               (unsigned long long)psld_set_nfe(s->first));
-    if (s->name[1] && c->count[1])
-        printf("; %s: %llu", s->name[1], (unsigned long long)c->count[1]);
-    else if (s->name[1])
-        printf("; %s: statistics", s->name[1]);
-    printf("; features: %s, %zu numbers; %s\n", kind_of_features(s), c->dim, cli_duration(seconds, time));
-    if (metrics & PSLD_FRECHET) printf("%-28s %.6g\n", frechet_name(s, c->dim), c->frechet);
-    if (metrics & PSLD_INCEPTION_SCORE) {
-        printf("%-28s %.6g +- %.2g\n", "inception score, shuffled", c->score, c->score_deviation);
-        printf("%-28s %.6g +- %.2g\n", "inception score, in order", c->score_in_order, c->score_in_order_deviation);
-    }
-    if (metrics & PSLD_KID) printf("%-28s %.6g +- %.2g\n", "kernel distance (kid)", c->kid, c->kid_deviation);
-    if (metrics & PSLD_PRECISION_RECALL)
-        printf("%-28s %.4f\n%-28s %.4f\n", "precision", c->precision, "recall", c->recall);
-    if (metrics & PSLD_SLICED) printf("%-28s %.6g\n", "sliced wasserstein distance", c->sliced);
-}
 
 static psld_status eval_write_page(const eval_request *r, const eval_sides *s)
 {
@@ -246,9 +118,9 @@ static int eval_compare(eval_request *r, eval_sides *s)
     double seconds = cli_seconds() - progress.began;
     if (status == PSLD_OK) status = eval_write_page(r, s);
     if (status != PSLD_OK) return cli_failed(status);
-    report_resize(s);
-    if (r->sampling.json) return cli_json_print(comparison_json(r, s, &c, seconds));
-    print_comparison(r, s, &c, seconds);
+    eval_report_resize(s);
+    if (r->sampling.json) return cli_json_print(eval_comparison_json(r, s, &c, seconds));
+    eval_print_comparison(r, s, &c, seconds);
     if (r->page) printf("%s: rows of real images, generated ones, and the real images nearest to these\n", r->page);
     return EXIT_DONE;
 }
@@ -282,54 +154,22 @@ static int write_features(const eval_request *r, eval_sides *s)
     if (status == PSLD_OK && r->statistics_out) status = save_statistics(r, s, &progress);
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
-    report_resize(s);
+    eval_report_resize(s);
     uint64_t n = psld_set_count(s->first);
     if (r->sampling.json) {
         json_t *object = json_object();
         json_object_set_new(object, "n_a", json_integer((json_int_t)n));
-        json_object_set_new(object, "features", json_string(kind_of_features(s)));
-        add_resize_json(object, s);
+        json_object_set_new(object, "features", json_string(eval_feature_kind(s)));
+        eval_add_resize(object, s);
         eval_add_number(object, "seconds", cli_seconds() - progress.began);
         return cli_json_print(object);
     }
     printf("%s: %llu %s; features: %s\n", s->name[0], (unsigned long long)n,
-           psld_set_kind_of(s->first) == PSLD_SET_IMAGES ? "images" : "points", kind_of_features(s));
+           psld_set_kind_of(s->first) == PSLD_SET_IMAGES ? "images" : "points", eval_feature_kind(s));
     return EXIT_DONE;
 }
 
 /* ---- Likelihood -------------------------------------------------------------------------------------------------- */
-
-static int print_nll(const eval_request *r, const eval_sides *s, const psld_nll *nll, double seconds)
-{
-    char time[CLI_DURATION];
-    if (!r->sampling.json) {
-        printf("%s on %s: %llu samples of %zu dimensions, %s divergence, tolerance %g, from t = %g; %llu evaluations "
-               "each; %s\n",
-               s->name[0], s->name[1], (unsigned long long)nll->count, nll->dim,
-               nll->is_exact ? "exact" : "Hutchinson's", r->likelihood.tolerance, r->likelihood.eps,
-               (unsigned long long)nll->nfe, cli_duration(seconds, time));
-        printf("%-28s %.5f +- %.5f bits per dimension (%.6g nats per sample)\n",
-               nll->is_bound ? "negative log-likelihood <=" : "negative log-likelihood", nll->bits, nll->error,
-               nll->nats);
-        return EXIT_DONE;
-    }
-    json_t *object = json_object();
-    json_object_set_new(object, "model", json_string(s->name[0]));
-    json_object_set_new(object, "data", json_string(s->name[1]));
-    json_object_set_new(object, "n", json_integer((json_int_t)nll->count));
-    json_object_set_new(object, "dim", json_integer((json_int_t)nll->dim));
-    eval_add_number(object, "bits_per_dim", nll->bits);
-    eval_add_number(object, "bits_per_dim_error", nll->error);
-    eval_add_number(object, "nll", nll->nats);
-    json_object_set_new(object, "bound", json_boolean(nll->is_bound));
-    json_object_set_new(object, "divergence", json_string(nll->is_exact ? "exact" : "hutchinson"));
-    eval_add_number(object, "tolerance", r->likelihood.tolerance);
-    eval_add_number(object, "eps", r->likelihood.eps);
-    json_object_set_new(object, "nfe", json_integer((json_int_t)nll->nfe));
-    add_resize_json(object, s);
-    eval_add_number(object, "seconds", seconds);
-    return cli_json_print(object);
-}
 
 static int eval_likelihood(eval_request *r, eval_sides *s)
 {
@@ -341,8 +181,8 @@ static int eval_likelihood(eval_request *r, eval_sides *s)
     psld_status status = psld_model_nll(s->model, s->second, &r->likelihood, &nll);
     cli_progress_end(&progress);
     if (status != PSLD_OK) return cli_failed(status);
-    report_resize(s);
-    return print_nll(r, s, &nll, cli_seconds() - progress.began);
+    eval_report_resize(s);
+    return eval_print_nll(r, s, &nll, cli_seconds() - progress.began);
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */

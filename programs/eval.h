@@ -1,0 +1,38 @@
+/* psld eval: the request, the two sides, and printing of results (eval_print.c). */
+#ifndef PSLD_PROGRAMS_EVAL_H
+#define PSLD_PROGRAMS_EVAL_H
+
+#include "sampling.h"
+
+typedef struct eval_request {
+    const char *metric, *weights, *features_out, *statistics_out, *page, *divergence, *fit, *resample;
+    sampling_request sampling;
+    psld_likelihood_options likelihood;
+    psld_compare_options compare;
+    long splits, neighbours, kid_subsets, kid_size, probes, size;
+} eval_request;
+
+/* What the words of the command line name. */
+typedef struct eval_sides {
+    psld_model *model;            /* NULL: the first side is a set of its own */
+    psld_sample_options sampling; /* of the model */
+    psld_set *first, *second;
+    psld_data_options images; /* what those of sets are brought to */
+    psld_features *features;
+    const char *name[2];
+} eval_sides;
+
+/* The name of the features that are compared. */
+const char *eval_feature_kind(const eval_sides *s);
+/* Adds a number to a JSON object. */
+void eval_add_number(json_t *object, const char *key, double value);
+/* Adds to a JSON object to which size images were resized, if any were. */
+void eval_add_resize(json_t *object, const eval_sides *s);
+/* Says on stderr which sets were resized. Known only after they have been read. */
+void eval_report_resize(const eval_sides *s);
+json_t *eval_comparison_json(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds);
+void eval_print_comparison(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds);
+/* Prints a likelihood as text or as JSON. Returns what to exit with. */
+int eval_print_nll(const eval_request *r, const eval_sides *s, const psld_nll *nll, double seconds);
+
+#endif
