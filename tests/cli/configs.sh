@@ -123,14 +123,14 @@ sed 's/nu: 1, gamma: 2/nu: 4, gamma: 0/; s/out_ch: 3/out_ch: 6/' theirs.yaml >cl
 quietly info cld.yaml
 says "channels 2 in, 1 out"
 
-check "a published configuration trains as it is, and as the same keys of ours do; one line says what means nothing"
+check "a published configuration trains as it is, and as the same keys of ours do; one line names the ignored keys"
 trains theirs.yaml --data pictures -o theirs
-[ "$(grep -c 'mean nothing' "$logs/err")" -eq 1 ] || fail "not one notice: $(cat "$logs/err")"
+[ "$(grep -c 'ignored keys' "$logs/err")" -eq 1 ] || fail "not one notice: $(cat "$logs/err")"
 for key in 'diffusion.data.root (???)' diffusion.model.pl_module diffusion.model.score_fn.n_heads \
     diffusion.model.sde.n_timesteps diffusion.training.devices diffusion.training.workers diffusion.evaluation clf; do
-    grep 'mean nothing' "$logs/err" | grep -qF "$key" || fail "the notice lacks $key: $(cat "$logs/err")"
+    grep 'ignored keys' "$logs/err" | grep -qF "$key" || fail "the notice lacks $key: $(cat "$logs/err")"
 done
-! grep 'mean nothing' "$logs/err" | grep -q 'train_eps\|grad_clip\|in_ch' || fail "heeded keys: $(cat "$logs/err")"
+! grep 'ignored keys' "$logs/err" | grep -q 'train_eps\|grad_clip\|in_ch' || fail "heeded keys: $(cat "$logs/err")"
 cat >ours.yaml <<'EOF'
 process: psld gamma=2 nu=1
 data: {size: 8, channels: 1, flip: true, held_out: 0, fit: stretch, resample: bilinear}
