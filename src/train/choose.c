@@ -77,7 +77,7 @@ typedef struct network_candidate {
 } network_candidate;
 
 static const network_candidate score_networks[] = {
-    {32, "16", "1", "32", "2e-3", 0},     {32, "32", "1", "32", "1e-3", 2e5}, {32, "64", "1", "32", "5e-4", 6e5},
+    {32, "16", "1", "32", "2e-3", 0},     {32, "32", "1", "32", "1e-3", 1e5}, {32, "64", "1", "32", "5e-4", 6e5},
     {32, "64", "2", "32", "5e-4", 1.5e6}, {64, "64", "2", "32", "5e-4", 3e6}, {64, "128", "2", "64", "2e-4", 6e6},
 };
 
@@ -322,6 +322,8 @@ static psld_status choose_for_images(psld_yaml *yaml, psld_choice *choice)
     size_t count = choice->classes ? sizeof classifiers / sizeof *rows : sizeof score_networks / sizeof *rows;
     network_cost cost;
     if (choice->shape[0] == 3) PSLD_TRY(psld_settings_default(yaml, "data.flip", "true"));
+    /* Drawings are decided at more noise than photographs: docs/measurements/training.md. */
+    if (choice->shape[0] == 1 && !choice->classes) PSLD_TRY(psld_settings_default(yaml, "train.noise_middle", "2"));
     PSLD_TRY(choose_keys(yaml, choice->classes ? for_classifiers : for_images));
     if (choice->classes) PSLD_TRY(choose_number(yaml, "model.n_cls", (double)choice->classes));
     PSLD_TRY(find_largest_network(yaml, choice, rows, count, &best, &cost));

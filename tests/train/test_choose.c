@@ -95,6 +95,21 @@ static void what_was_said_stays(void **state)
     psld_yaml_free(yaml);
 }
 
+/* Grey images are learned about more noise than colour images. */
+static void noise_of_grey_images(void **state)
+{
+    (void)state;
+    for (size_t channels = 1; channels <= 3; channels += 2) {
+        size_t shape[3] = {channels, 8, 8};
+        psld_choice choice = {.rank = 3, .shape = shape, .items = 1000, .seconds = 1e-3, .ranks = 1};
+        psld_yaml *yaml;
+        assert_int_equal(psld_yaml_parse("{}", 2, "test", &yaml), PSLD_OK);
+        assert_int_equal(psld_choose(yaml, &choice), PSLD_OK);
+        assert_string_equal(text_at(yaml, "train", "noise_middle"), channels == 1 ? "2" : "");
+        psld_yaml_free(yaml);
+    }
+}
+
 /* Vectors need no more than twenty thousand steps, and a configuration gets the steps that the time has room for. */
 static void steps_of_vectors(void **state)
 {
@@ -120,9 +135,8 @@ static void steps_of_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size_has_a_network),
-        cmocka_unit_test(more_time_larger_networks),
-        cmocka_unit_test(what_was_said_stays),
+        cmocka_unit_test(every_size_has_a_network), cmocka_unit_test(more_time_larger_networks),
+        cmocka_unit_test(what_was_said_stays),      cmocka_unit_test(noise_of_grey_images),
         cmocka_unit_test(steps_of_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
