@@ -289,7 +289,7 @@ typedef struct psld_key {
 
 /* ---- Score sources ----------------------------------------------------------------------------------------------- */
 
-/* States, with a time each: what sources and classifiers are asked about. Later versions may add fields at the end. */
+/* States and their times, as given to sources and classifiers. Later versions may add fields at the end. */
 typedef struct psld_states {
     size_t size;            /* of this struct: PSLD_STATES sets it */
     size_t n, dim;          /* number of states; coordinates of the data */
@@ -300,11 +300,11 @@ typedef struct psld_states {
 
 #define PSLD_STATES(n, dim, z, t) ((psld_states){sizeof(psld_states), (n), (dim), (z), (t), NULL})
 
-/* Fills `out` with what a source predicts, see psld_predicts. Called only from the thread that samples. */
+/* Fills `out` with the prediction, see psld_predicts. Called only from the thread that samples. */
 typedef psld_status (*psld_score_fn)(void *user, const psld_states *states, double *out);
 
-/* The vector-Jacobian product: `grad_z` [n][k * dim] is the gradient by z of sum(weight * out), `weight` being shaped
- * as `out`. `out` is filled too unless it is NULL. */
+/* The vector-Jacobian product: `grad_z` [n][k * dim] is the gradient by z of sum(weight * out). `weight` has the shape of
+ * `out`. Fills `out`, too, unless it is NULL. */
 typedef psld_status (*psld_score_gradient_fn)(void *user, const psld_states *states, const double *weight, double *out,
                                               double *grad_z);
 
@@ -317,7 +317,7 @@ typedef enum psld_predicts {
     PSLD_PREDICTS_DATA,  /* [n][dim]: clean data, E[x_0 | z_t] */
 } psld_predicts;
 
-/* One's own score. A callback must return PSLD_OK, or another status, which ends the call that asked. */
+/* A user's own score. Any status but PSLD_OK ends the call that evaluates it. */
 typedef struct psld_callback {
     size_t size;                     /* of this struct: PSLD_CALLBACK_DEFAULTS sets it */
     psld_predicts predicts;          /* PSLD_PREDICTS_EPS by default */
@@ -332,7 +332,7 @@ typedef struct psld_callback {
         .size = sizeof(psld_callback) \
     }
 
-/* A score or clean data are taken as exact. An eps is taken as that of the stabilised kernel, as networks learn it. */
+/* A score or clean data count as exact. An eps counts as the noise of the stabilised kernel, as networks learn it. */
 PSLD_API psld_status psld_source_callback(const psld_callback *callback, psld_source **source);
 
 /* The exact score of data distributed as a mixture of isotropic Gaussians. */
@@ -351,15 +351,15 @@ PSLD_API psld_status psld_mixture_draw(const psld_mixture *mixture, const psld_r
 PSLD_API psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *recipe, psld_source **source);
 
 PSLD_API void psld_source_free(psld_source *source);
-/* Predicts eps [n][predicted * dim], whatever a callback inside predicts. */
+/* Predicts eps [n][predicted * dim], also if a callback predicts the score or clean data. */
 PSLD_API psld_status psld_source_predict(psld_source *source, const psld_states *states, double *eps);
 /* The gradient of sum(weight * eps), see psld_score_gradient_fn. Mixtures and networks have one. */
 PSLD_API int psld_source_has_gradient(const psld_source *source);
 PSLD_API psld_status psld_source_gradient(psld_source *source, const psld_states *states, const double *weight,
                                           double *eps, double *grad_z);
 
-/* The denoiser: the clean data E[x_0 | z_t] that a source's predictions stand for, x [n][dim]. States are those of
- * `recipe`, times in (0, 1]. Also when only some variables are predicted. */
+/* The denoiser: clean data x [n][dim] = E[x_0 | z_t] by the source's predictions. States are of `recipe`, times in (0, 1].
+ * Works also if only some variables are predicted. */
 PSLD_API psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, const psld_states *states,
                                          double *x);
 
@@ -372,10 +372,10 @@ typedef psld_status (*psld_classify_fn)(void *user, const psld_states *states, c
 
 typedef struct psld_classifier psld_classifier;
 
-/* One's own. */
+/* A user's own classifier. */
 PSLD_API psld_status psld_classifier_callback(psld_classify_fn classify, void *user, size_t classes,
                                               psld_classifier **classifier);
-/* The exact one whose classes are the components of a mixture. Copies what it needs of both. */
+/* The exact classifier of the components of a mixture. Copies what it needs of both. */
 PSLD_API psld_status psld_classifier_mixture(const psld_mixture *mixture, const psld_recipe *recipe,
                                              psld_classifier **classifier);
 PSLD_API void psld_classifier_free(psld_classifier *classifier);
@@ -384,14 +384,14 @@ PSLD_API size_t psld_classifier_classes(const psld_classifier *classifier);
 PSLD_API psld_status psld_classifier_evaluate(psld_classifier *classifier, const psld_states *states,
                                               const int32_t *label, double *log_p, double *grad_z);
 
-/* A source with the score of `base` plus scale times the gradient of log p(label | z_t, t): at scale 1 the score of the
- * class. Works with every sampler, and can be wrapped again. `base` and `classifier` are borrowed. */
+/* Classifier guidance: the score of `base` plus scale times the gradient of log p(label | z_t, t). Scale 1 is the score of
+ * the class. Works with every sampler, and can be wrapped again. `base` and `classifier` must outlive the source. */
 PSLD_API psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier,
                                        size_t label, double scale, psld_source **source);
 
 /* ---- Restoration: linear inverse problems ------------------------------------------------------------------------ */
 
-/* What can be undone, and which fields of psld_task it uses. */
+/* A kind of measurement operator, and the fields of psld_task that it uses. */
 typedef struct psld_task_info {
     const char *name, *summary;
     int uses_factor, uses_blur, uses_known, uses_matrix;
@@ -426,18 +426,18 @@ PSLD_API psld_status psld_operator_create(const psld_task *task, psld_operator *
 PSLD_API void psld_operator_free(psld_operator *op);
 /* Shape of a measurement: its rank, and its sizes in `shape`. */
 PSLD_API int psld_operator_shape(const psld_operator *op, size_t shape[PSLD_MAX_RANK]);
-/* y = A x + noise n, the normal numbers n being those of a seed for measurement `number`. */
+/* y = A x + noise n, with the standard normal numbers n of a seed for measurement `number`. */
 PSLD_API psld_status psld_operator_measure(const psld_operator *op, const double *x, double noise, uint64_t seed,
                                            uint64_t number, double *y);
 
-/* Something of the data's shape that shows a measurement y: small pictures enlarged, unknown pixels grey. */
+/* A picture of the measurement y in the shape of the data: small images enlarged, unknown pixels grey. */
 PSLD_API psld_status psld_operator_show(const psld_operator *op, const double *y, double *x);
 
-/* How a measurement is taken into account. All heed options.noise and options.scale. */
+/* A method: how p(y | z_t) is approximated. All methods use options.noise and options.scale. */
 typedef struct psld_restore_method_info {
     const char *name, *summary;
     int needs_gradient;  /* it differentiates the score: see psld_source_has_gradient */
-    int uses_iterations; /* heeds options.iterations and options.tolerance */
+    int uses_iterations; /* uses options.iterations and options.tolerance */
 } psld_restore_method_info;
 PSLD_API const psld_restore_method_info *psld_restore_method_at(int index);
 PSLD_API const psld_restore_method_info *psld_restore_method_find(const char *name);
@@ -463,25 +463,25 @@ typedef struct psld_restore_options {
 PSLD_API psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, const psld_operator *op,
                                          const double *y, const psld_restore_options *options, psld_source **source);
 
-/* A source of `recipe` made of one of `known`: what states of any recipe tell of the data is the same, at the same
- * effective noise. Within the noise that `known` has between t = 1e-5 and 1. The base must outlive it. */
+/* A source of `recipe` made from a source of the recipe `known`. States of all recipes carry the same information on the
+ * data at the same effective noise. Valid for the effective noise of `known` from t = 1e-5 to 1. `base` must outlive it. */
 PSLD_API psld_status psld_source_translate(psld_source *base, const psld_recipe *known, const psld_recipe *recipe,
                                            psld_source **source);
-/* A source whose clean data stay within [-limit, limit]: clipped, or with a quantile above 0 thresholded, a sample
- * being divided by that quantile of its absolute values where that is beyond the limit. The base must outlive it. */
+/* A source whose clean data stay within [-limit, limit]. They are clipped; or, with a quantile above 0, a sample is divided
+ * by that quantile of its absolute values where it is beyond the limit. `base` must outlive it. */
 PSLD_API psld_status psld_source_clip(psld_source *base, const psld_recipe *recipe, double limit, double quantile,
                                       psld_source **source);
 
-/* Guidance by a weaker model of the same data and recipe: eps = eps_weak + scale (eps_base - eps_weak). Both must outlive
- * it. It has a gradient if both have. */
+/* Autoguidance, by a weaker model of the same data and recipe: eps = eps_weak + scale (eps_base - eps_weak). Both must
+ * outlive it. It has a gradient if both have one. */
 PSLD_API psld_status psld_source_autoguide(psld_source *base, psld_source *weak, const psld_recipe *recipe,
                                            double scale, psld_source **source);
 
 /* ---- Sampling ---------------------------------------------------------------------------------------------------- */
 
-/* Supplies the normal numbers of a step instead of the generator: numbers first ... first + count - 1 of the k * dim
- * that belong to draw number `draw` of a sample (em: one draw a step, sscs: two). To compare implementations, or to
- * follow one path at several step sizes. Called from several threads at once. */
+/* Supplies the normal numbers of a step in place of the generator: numbers first ... first + count - 1 of the k * dim
+ * numbers of draw `draw` of a sample (em: one draw per step, sscs: two). For comparing implementations, or following one
+ * trajectory at several step sizes. Called from several threads at once. */
 typedef void (*psld_noise_fn)(void *user, uint64_t sample, uint64_t draw, size_t first, size_t count, double *noise);
 
 /* An evaluation of the source while sampling. Later versions may add fields at the end. */
@@ -491,16 +491,15 @@ typedef struct psld_evaluation {
     const double *eps;         /* [n][predicted * dim]: what the source predicts there */
 } psld_evaluation;
 
-/* Told of every evaluation, from the thread that samples. Times fall, except in the trial steps of adaptive samplers.
- * Anything but PSLD_OK ends sampling with that status. */
+/* Called after every evaluation, from the thread that samples. Times decrease, except in trial steps of adaptive samplers.
+ * Any status but PSLD_OK ends sampling with that status. */
 typedef psld_status (*psld_watch_fn)(void *user, const psld_evaluation *evaluation);
 
-/* What is known of the data: inpainting. Sample s belongs to image (s / each) % images. After each step the known
- * elements of all variables are replaced by a fresh draw of p(z_t | x), t being the time reached; so is the start, and
- * where the walk ends with a denoising step x itself comes back, to the bit. Adaptive samplers draw the noise of the
- * known part once for the whole reverse. With repeats > 1 (not for adaptive samplers) every stretch of `jump` steps is
- * walked so many times, the state being noised back to where the stretch began: options.nfe is then that of one pass,
- * and what is reported that of all. */
+/* Inpainting. Sample s belongs to image (s / each) % images. After each reverse step the known elements of all variables
+ * are replaced by a new draw of p(z_t | x) at the time t reached; the initial state is treated the same way. After the
+ * denoising step they are x itself, to the bit. Adaptive samplers draw the noise of the known part once per sample. With
+ * repeats > 1 (not for adaptive samplers) every `jump` steps are taken so many times; before each repetition the state is
+ * noised back to where they began. options.nfe is then the number for one pass; the number reported is for all. */
 typedef struct psld_inpainting {
     size_t size;
     int images, each;           /* unset: 1 and 1 */
@@ -516,7 +515,7 @@ typedef struct psld_inpainting {
         sizeof(psld_inpainting), PSLD_UNSET, PSLD_UNSET, NULL, NULL, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, 0 \
     }
 
-/* What is not said is left to the library: then samples are those of the quality "normal". */
+/* The library chooses what is unset. With everything unset, samples are those of the quality "normal". */
 typedef struct psld_sample_options {
     size_t size;
     const char *sampler; /* the name of a sampler: psld_sampler_at; NULL: that of the quality "normal" */
@@ -529,16 +528,16 @@ typedef struct psld_sample_options {
     double detail;       /* samplers that extrapolate clean data: noise far below this does not change them any more, in
                               the units of the data; 0: all of it does; unset: what suits */
     double tolerance;    /* adaptive samplers: relative and absolute; unset: 1e-5 */
-    double eps;          /* where the reverse process ends; the denoising step goes from here to 0. Unset: 1e-3, or
-                              what the sampler's end_sigma says */
-    double end_sigma;    /* end where the effective noise is this, whatever eps is; unset: at eps */
+    double eps;          /* t_min, the time where the reverse process ends; the denoising step goes from it to 0.
+                              Unset: 1e-3, or the time of the sampler's end_sigma if that is larger */
+    double end_sigma;    /* end at this effective noise instead of at eps; unset: at eps */
     double clip;         /* the largest absolute value of clean data, see psld_source_clip; unset: none */
     double threshold;    /* and its quantile; unset: plain clipping */
     int denoise;         /* 0: no last step; its evaluation goes to the steps before; unset: 1 */
     int corrector;       /* Langevin steps after each step; unset: 0 */
     double corrector_size; /* their size, in (0, 1]: 1 forgets the noise altogether; unset: 0.05 */
     int ode_group; /* adaptive samplers choose their step for this many consecutive samples at once; unset: 16 */
-    int batch;     /* states per call of the source; results do not depend on it; unset: what suits */
+    int batch;     /* samples at a time; adaptive: whole groups. Results do not depend on it; unset: chosen */
     uint64_t seed;
     psld_noise_fn noise; /* NULL: the generator */
     void *noise_user;
@@ -572,7 +571,7 @@ PSLD_API psld_status psld_sample_quality(const psld_recipe *recipe, const char *
  * what suits depends on the model. */
 PSLD_API psld_status psld_sample_complete(const psld_recipe *recipe, psld_sample_options *options);
 
-/* What a sampler is and can do. */
+/* The properties of a sampler. */
 typedef struct psld_sampler_info {
     const char *name, *summary;
     const char *grid;     /* the time grid that it takes when none is asked for; NULL: it chooses its own times */
@@ -585,7 +584,7 @@ typedef struct psld_sampler_info {
     int deterministic;  /* follows the probability flow, or the collapsed one: the start decides the sample */
     int reversible;     /* can also go from data to noise: psld_encode */
     int predicts_data;  /* its steps are made of predicted clean data */
-    int uses_eta;       /* heeds options.eta, */
+    int uses_eta;       /* uses options.eta, */
     int uses_detail;    /* options.detail, */
     int uses_tolerance; /* options.tolerance */
 } psld_sampler_info;
@@ -595,24 +594,24 @@ PSLD_API const psld_sampler_info *psld_sampler_find(const char *name);
 /* Time grids: where the steps lie. */
 typedef struct psld_grid_info {
     const char *name, *summary;
-    int in_sigma; /* it spaces the effective noise, not t */
-    int uses_rho; /* heeds options.rho */
+    int in_sigma; /* it is a grid in the effective noise, not in t */
+    int uses_rho; /* uses options.rho */
 } psld_grid_info;
 PSLD_API const psld_grid_info *psld_grid_at(int index);
 PSLD_API const psld_grid_info *psld_grid_find(const char *name);
 
-/* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. The source must be one
- * of this recipe: one of another with other variables is refused, here and wherever a call takes both. With `start` (same
- * shape) they begin there instead of at draws of N(0, P^-1). `nfe`, if not NULL, receives the evaluations per sample
- * (mean over groups, rounded up). Sample i of a seed has the same bits whatever batch, threads or other samples are;
- * for adaptive samplers: whatever batch and threads, for groups that begin at `first`. */
+/* Draws the samples first ... first + count - 1 of options->seed: states [count][k * dim] into `z`. The source must belong
+ * to this recipe: a source with other variables is refused, here and in every call that takes both. `start`, of the same
+ * shape, gives the initial states; NULL: draws of N(0, P^-1). `nfe`, if not NULL, receives the evaluations per sample
+ * (mean over groups, rounded up). Sample i of a seed has the same bits for every batch, number of threads and set of other
+ * samples. For adaptive samplers this holds for groups that begin at `first`. */
 PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                                  uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                  uint64_t *nfe);
 
-/* The way back: states [count][k * dim] at t = 1 from which a deterministic sampler (euler-ode, heun, dpm, collapsed,
- * collapsed-heun) returns to the data x [count][dim]; options->nfe evaluations, no denoising step. The auxiliary
- * variables that data have not are drawn for sample numbers first, first + 1, ... */
+/* Encoding: states [count][k * dim] at t = 1 from which a reversible sampler (euler-ode, heun, dpm, collapsed,
+ * collapsed-heun) returns to the data x [count][dim]. Takes options->nfe evaluations and no denoising step. Auxiliary
+ * variables are drawn for the sample numbers first, first + 1, ... */
 PSLD_API psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                                  uint64_t first, size_t count, size_t dim, const double *x, double *z, uint64_t *nfe);
 

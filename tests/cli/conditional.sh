@@ -191,7 +191,7 @@ check "restore refuses"
 refuses 2 "which --task?" restore m.yaml --image x.npy -o s2.npy
 refuses 2 "--task: expected" restore m.yaml --task polish --image x.npy -o s2.npy
 refuses 2 "3 channels" restore m.yaml --task colorize --image x.npy -o s2.npy
-refuses 2 "not divisible by a factor of 2" restore m.yaml --task super-resolution --factor 2 --image x.npy -o s2.npy
+refuses 2 "expected one that divides" restore m.yaml --task super-resolution --factor 2 --image x.npy -o s2.npy
 refuses 2 "needs --matrix" restore m.yaml --task linear --image x.npy -o s2.npy
 refuses 1 "expected a matrix [rows, 3]" restore m.yaml --task linear --matrix short.npy --image x.npy -o s2.npy
 refuses 1 "expected measurements of 1" restore m.yaml --task super-resolution --factor 3 --degraded --image x.npy -o s2.npy

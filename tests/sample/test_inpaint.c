@@ -129,7 +129,8 @@ static void bad_options(void **state)
     inpainting.repeats = 5;
     psld_sample_options options = options_for("ode", 20, &inpainting);
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);
-    assert_string_equal(psld_error_text(), "resampling: ode chooses its own steps and cannot repeat them");
+    assert_string_equal(psld_error_text(),
+                        "repeats: the sampler ode chooses its own steps and cannot repeat them: set 1");
     options.sampler = "em";
     options.nfe = 1;
     assert_int_equal(psld_sample(recipe, source, &options, 0, 1, 1, NULL, &z, NULL), PSLD_BAD_ARGUMENT);

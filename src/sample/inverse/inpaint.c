@@ -23,15 +23,19 @@ psld_status psld_inpaint_check(const psld_inpainting *inpainting, const psld_sam
 {
     if (!inpainting) return PSLD_OK;
     if (inpainting->images < 1 || inpainting->each < 1)
-        return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: expected at least one image and one sample of each");
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "inpainting: expected at least 1 image and 1 sample per image, found %d and %d",
+                         inpainting->images, inpainting->each);
     if (!inpainting->x || !inpainting->known)
-        return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: %s is not given", inpainting->x ? "what is known" : "x");
+        return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: %s: expected an array, found NULL",
+                         inpainting->x ? "known" : "x");
     if (inpainting->repeats < 1 || inpainting->repeats > 1000)
         return psld_fail(PSLD_BAD_ARGUMENT, "repeats: expected 1 to 1000, found %d", inpainting->repeats);
     if (inpainting->jump < 1)
         return psld_fail(PSLD_BAD_ARGUMENT, "jump: expected at least 1 step, found %d", inpainting->jump);
     if (inpainting->repeats > 1 && sampler->info.adaptive)
-        return psld_fail(PSLD_BAD_ARGUMENT, "resampling: %s chooses its own steps and cannot repeat them",
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "repeats: the sampler %s chooses its own steps and cannot repeat them: set 1",
                          sampler->info.name);
     return PSLD_OK;
 }
@@ -40,18 +44,18 @@ typedef struct inpaint_job {
     const psld_reverse *reverse;
     const psld_inpainting *known;
     psld_gaussian kernel;
-    size_t begin; /* state that z starts with */
+    size_t begin; /* index in the batch of the first state of z */
     uint64_t draw;
-    int noisy;
+    int with_noise;
     double *z;
 } inpaint_job;
 
-enum { WIDTH = 256 }; /* coordinates at a time */
+enum { WIDTH = 256 }; /* coordinates per block */
 
-static void draw_noise(const inpaint_job *job, uint64_t sample, size_t first, size_t width, double noise[][WIDTH])
+static void draw_known_noise(const inpaint_job *job, uint64_t sample, size_t first, size_t width, double noise[][WIDTH])
 {
     const psld_reverse *reverse = job->reverse;
-    for (size_t b = 0; job->noisy && b < reverse->k; b++)
+    for (size_t b = 0; job->with_noise && b < reverse->k; b++)
         psld_random_normal(reverse->options->seed, PSLD_FOR_KNOWN, sample, job->draw, b * reverse->dim + first, width,
                            noise[b]);
 }
@@ -67,7 +71,7 @@ static void inpaint_state(const inpaint_job *job, size_t i)
     double noise[PSLD_MAX_K][WIDTH] = {{0}}, *z = job->z + i * k * dim;
     for (size_t first = 0; first < dim; first += WIDTH) {
         size_t width = dim - first < WIDTH ? dim - first : WIDTH;
-        draw_noise(job, sample, first, width, noise);
+        draw_known_noise(job, sample, first, width, noise);
         for (size_t a = 0; a < k; a++)
             for (size_t j = 0; j < width; j++) {
                 if (!mask[first + j]) continue;
@@ -88,12 +92,12 @@ void psld_inpaint_apply(const psld_reverse *reverse, size_t begin, size_t count,
 {
     const psld_inpainting *known = reverse->options->inpainting;
     if (!known) return;
-    inpaint_job job = {.reverse = reverse, .known = known, .begin = begin, .draw = draw, .noisy = t > 0, .z = z};
+    inpaint_job job = {.reverse = reverse, .known = known, .begin = begin, .draw = draw, .with_noise = t > 0, .z = z};
     psld_source_kernel(reverse->recipe, reverse->source->exact, known->lagging ? from : t, &job.kernel);
     psld_parallel(count, 2048 / (reverse->k * reverse->dim) + 1, inpaint_range, &job);
 }
 
-/* In the frames of both times: y / sigma gets noise until it has that of time t, xi is drawn afresh. */
+/* In collapsed coordinates: noise is added to y / sigma until it has the noise of time t; xi is drawn anew. */
 psld_status psld_inpaint_diffuse(const psld_reverse *reverse, double u, double t, uint64_t jump)
 {
     psld_collapsed_frame from, to;

@@ -13,14 +13,14 @@ typedef void (*linear_fn)(const psld_operator *op, const double *in, double *wor
 
 struct psld_task_row {
     psld_task_info info;
-    psld_status (*prepare)(psld_operator *op, const psld_task *task);
+    psld_status (*plan)(psld_operator *op, const psld_task *task);
     linear_fn forward, adjoint;
-    void (*turn)(const psld_operator *op, int back, const double *y, double *work, double *out); /* NULL: 1 */
+    void (*rotate)(const psld_operator *op, int back, const double *y, double *work, double *out); /* NULL: U = 1 */
 };
 
 /* ---- Denoising: A = 1 -------------------------------------------------------------------------------------------- */
 
-static void set_size(psld_operator *op, size_t channels, size_t height, size_t width)
+static void set_measurement_shape(psld_operator *op, size_t channels, size_t height, size_t width)
 {
     size_t image[3] = {channels, height, width}, vector = height * width;
     int is_image = op->rank == 3;
@@ -36,64 +36,65 @@ static psld_status fill_squares(psld_operator *op, double square)
     return PSLD_OK;
 }
 
-static psld_status prepare_identity(psld_operator *op, const psld_task *task)
+static psld_status plan_identity(psld_operator *op, const psld_task *task)
 {
     (void)task;
-    set_size(op, op->channels, op->height, op->width);
+    set_measurement_shape(op, op->channels, op->height, op->width);
     return fill_squares(op, 1);
 }
 
-static void copy_forward(const psld_operator *op, const double *x, double *work, double *y)
+static void identity_forward(const psld_operator *op, const double *x, double *work, double *y)
 {
     (void)work;
     memcpy(y, x, op->dim * sizeof *x);
 }
 
-static void copy_back(const psld_operator *op, const double *y, double *work, double *x)
+static void identity_adjoint(const psld_operator *op, const double *y, double *work, double *x)
 {
     (void)work;
     memcpy(x, y, op->dim * sizeof *x);
 }
 
-/* ---- Inpainting: A picks what is known, A A' = 1 ----------------------------------------------------------------- */
+/* ---- Inpainting: A selects the known elements, A A' = 1 ----------------------------------------------------------------- */
 
-static psld_status prepare_places(psld_operator *op, const psld_task *task)
+static psld_status plan_known(psld_operator *op, const psld_task *task)
 {
-    if (!task->known) return psld_fail(PSLD_BAD_ARGUMENT, "inpaint: what is known is not given");
-    op->places = psld_alloc(op->dim, sizeof *op->places);
-    if (!op->places) return PSLD_NO_MEMORY;
+    if (!task->known) return psld_fail(PSLD_BAD_ARGUMENT, "inpaint: known: expected an array, found NULL");
+    op->known = psld_alloc(op->dim, sizeof *op->known);
+    if (!op->known) return PSLD_NO_MEMORY;
     for (size_t i = 0; i < op->dim; i++)
-        if (task->known[i]) op->places[op->size++] = i;
-    if (op->size == 0) return psld_fail(PSLD_BAD_ARGUMENT, "inpaint: nothing is known");
+        if (task->known[i]) op->known[op->size++] = i;
+    if (op->size == 0)
+        return psld_fail(PSLD_BAD_ARGUMENT, "inpaint: known: expected at least one known element, found none");
     op->rank = 1;
     op->shape[0] = op->size;
     return fill_squares(op, 1);
 }
 
-static void pick_places(const psld_operator *op, const double *x, double *work, double *y)
+static void known_forward(const psld_operator *op, const double *x, double *work, double *y)
 {
     (void)work;
-    for (size_t i = 0; i < op->size; i++) y[i] = x[op->places[i]];
+    for (size_t i = 0; i < op->size; i++) y[i] = x[op->known[i]];
 }
 
-static void put_places(const psld_operator *op, const double *y, double *work, double *x)
+static void known_adjoint(const psld_operator *op, const double *y, double *work, double *x)
 {
     (void)work;
     memset(x, 0, op->dim * sizeof *x);
-    for (size_t i = 0; i < op->size; i++) x[op->places[i]] = y[i];
+    for (size_t i = 0; i < op->size; i++) x[op->known[i]] = y[i];
 }
 
-/* ---- Super-resolution: A takes means of blocks, A A' = 1 / numbers in a block ------------------------------------ */
+/* ---- Super-resolution: A averages blocks, A A' = 1 / numbers in a block ------------------------------------ */
 
-static psld_status prepare_blocks(psld_operator *op, const psld_task *task)
+static psld_status plan_blocks(psld_operator *op, const psld_task *task)
 {
     if (task->factor < 1) return psld_fail(PSLD_BAD_ARGUMENT, "factor: expected at least 1, found %d", task->factor);
     op->factor[1] = (size_t)task->factor;
     op->factor[0] = op->height == 1 ? 1 : op->factor[1];
     if (op->height % op->factor[0] != 0 || op->width % op->factor[1] != 0)
-        return psld_fail(PSLD_BAD_ARGUMENT, "super-resolution: %zu x %zu is not divisible by a factor of %d",
+        return psld_fail(PSLD_BAD_ARGUMENT, "super-resolution: factor: expected one that divides %zu x %zu, found %d",
                          op->height, op->width, task->factor);
-    set_size(op, op->channels, op->height / op->factor[0], op->width / op->factor[1]);
+    set_measurement_shape(op, op->channels, op->height / op->factor[0], op->width / op->factor[1]);
     return fill_squares(op, 1.0 / (double)(op->factor[0] * op->factor[1]));
 }
 
@@ -102,7 +103,7 @@ static size_t block_of(const psld_operator *op, size_t row, size_t column)
     return row / op->factor[0] * (op->width / op->factor[1]) + column / op->factor[1];
 }
 
-static void average_blocks(const psld_operator *op, const double *x, double *work, double *y)
+static void blocks_forward(const psld_operator *op, const double *x, double *work, double *y)
 {
     (void)work;
     double share = 1.0 / (double)(op->factor[0] * op->factor[1]);
@@ -112,7 +113,7 @@ static void average_blocks(const psld_operator *op, const double *x, double *wor
             y[block_of(op, row, column)] += share * x[row * op->width + column];
 }
 
-static void spread_blocks(const psld_operator *op, const double *y, double *work, double *x)
+static void blocks_adjoint(const psld_operator *op, const double *y, double *work, double *x)
 {
     (void)work;
     double share = 1.0 / (double)(op->factor[0] * op->factor[1]);
@@ -123,7 +124,7 @@ static void spread_blocks(const psld_operator *op, const double *y, double *work
 
 /* ---- Colouring: A is the luma of a colour, A A' = sum of its squared weights ------------------------------------- */
 
-static psld_status prepare_grey(psld_operator *op, const psld_task *task)
+static psld_status plan_grey(psld_operator *op, const psld_task *task)
 {
     static const double luma[3] = {0.299, 0.587, 0.114};
     (void)task;
@@ -131,18 +132,18 @@ static psld_status prepare_grey(psld_operator *op, const psld_task *task)
         return psld_fail(PSLD_BAD_ARGUMENT, "colorize: expected a model of images with 3 channels, found %zu",
                          op->channels);
     memcpy(op->weight, luma, sizeof luma);
-    set_size(op, 1, op->height, op->width);
+    set_measurement_shape(op, 1, op->height, op->width);
     return fill_squares(op, luma[0] * luma[0] + luma[1] * luma[1] + luma[2] * luma[2]);
 }
 
-static void mix_channels(const psld_operator *op, const double *x, double *work, double *y)
+static void grey_forward(const psld_operator *op, const double *x, double *work, double *y)
 {
     (void)work;
     for (size_t i = 0; i < op->size; i++)
         y[i] = op->weight[0] * x[i] + op->weight[1] * x[op->size + i] + op->weight[2] * x[2 * op->size + i];
 }
 
-static void share_channels(const psld_operator *op, const double *y, double *work, double *x)
+static void grey_adjoint(const psld_operator *op, const double *y, double *work, double *x)
 {
     (void)work;
     for (size_t c = 0; c < 3; c++)
@@ -153,30 +154,30 @@ static void share_channels(const psld_operator *op, const double *y, double *wor
 
 static const double two_pi = 6.28318530717958647693;
 
-/* Weights by distance around a ring of n pixels: a Gaussian wound around it, cut where it is below 1e-12. */
-static void wind_gaussian(size_t n, double deviation, double *ring)
+/* Periodic convolution weights for n pixels: a Gaussian wrapped around, cut where it is below 1e-12. */
+static void periodic_gaussian(size_t n, double deviation, double *ring)
 {
     double sum = 0;
     long reach = (long)ceil(7.5 * deviation);
     memset(ring, 0, n * sizeof *ring);
     for (long i = -reach; i <= reach; i++) {
-        long place = i % (long)n;
-        double x = (double)i / deviation, value = exp(-x * x / 2); /* a square of the deviation could vanish */
-        ring[place < 0 ? place + (long)n : place] += value;
+        long index = i % (long)n;
+        double x = (double)i / deviation, value = exp(-x * x / 2); /* the square of a tiny deviation would underflow */
+        ring[index < 0 ? index + (long)n : index] += value;
         sum += value;
     }
     for (size_t i = 0; i < n; i++) ring[i] /= sum;
 }
 
-/* The matrices of one direction, and the eigenvalue of each frequency: the ring is symmetric. */
-static psld_status prepare_direction(size_t n, double deviation, double **blur, double **hartley, double **response)
+/* The matrices of one direction, and the eigenvalue of each frequency (real, since the weights are symmetric). */
+static psld_status plan_blur_direction(size_t n, double deviation, double **blur, double **hartley, double **response)
 {
     *blur = psld_alloc(n, n * sizeof(double));
     *hartley = *blur ? psld_alloc(n, n * sizeof(double)) : NULL;
     *response = *hartley ? psld_alloc(2 * n, sizeof(double)) : NULL;
     if (!*response) return PSLD_NO_MEMORY;
     double *ring = *response + n;
-    wind_gaussian(n, deviation, ring);
+    periodic_gaussian(n, deviation, ring);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {
             double angle = two_pi * (double)(i * j % n) / (double)n;
@@ -187,15 +188,15 @@ static psld_status prepare_direction(size_t n, double deviation, double **blur, 
     return PSLD_OK;
 }
 
-static psld_status prepare_blur(psld_operator *op, const psld_task *task)
+static psld_status plan_blur(psld_operator *op, const psld_task *task)
 {
     double *down = NULL, *across = NULL;
     if (!(task->blur > 0 && task->blur <= 100))
         return psld_fail(PSLD_BAD_ARGUMENT, "blur: expected a deviation in (0, 100] pixels, found %g", task->blur);
-    set_size(op, op->channels, op->height, op->width);
+    set_measurement_shape(op, op->channels, op->height, op->width);
     psld_status status = fill_squares(op, 1);
-    if (status == PSLD_OK) status = prepare_direction(op->height, task->blur, &op->blur[0], &op->hartley[0], &down);
-    if (status == PSLD_OK) status = prepare_direction(op->width, task->blur, &op->blur[1], &op->hartley[1], &across);
+    if (status == PSLD_OK) status = plan_blur_direction(op->height, task->blur, &op->blur[0], &op->hartley[0], &down);
+    if (status == PSLD_OK) status = plan_blur_direction(op->width, task->blur, &op->blur[1], &op->hartley[1], &across);
     for (size_t i = 0; status == PSLD_OK && i < op->size; i++) {
         double value = down[i / op->width % op->height] * across[i % op->width];
         op->squares[i] = value * value;
@@ -205,8 +206,9 @@ static psld_status prepare_blur(psld_operator *op, const psld_task *task)
     return status;
 }
 
-/* A symmetric matrix for the columns of an image and one for its rows. */
-static void multiply_both(const psld_operator *op, double *const matrix[2], const double *in, double *work, double *out)
+/* Applies one symmetric matrix along the columns of an image and one along its rows. */
+static void apply_separable(const psld_operator *op, double *const matrix[2], const double *in, double *work,
+                            double *out)
 {
     size_t width = op->width, height = op->height;
     memset(work, 0, op->dim * sizeof *work);
@@ -222,23 +224,23 @@ static void multiply_both(const psld_operator *op, double *const matrix[2], cons
         }
 }
 
-static void blur(const psld_operator *op, const double *in, double *work, double *out)
+static void blur_forward(const psld_operator *op, const double *in, double *work, double *out)
 {
-    multiply_both(op, op->blur, in, work, out);
+    apply_separable(op, op->blur, in, work, out);
 }
 
-static void turn_hartley(const psld_operator *op, int back, const double *y, double *work, double *out)
+static void rotate_hartley(const psld_operator *op, int back, const double *y, double *work, double *out)
 {
     (void)back; /* it is its own inverse */
-    multiply_both(op, op->hartley, y, work, out);
+    apply_separable(op, op->hartley, y, work, out);
 }
 
 /* ---- Any matrix -------------------------------------------------------------------------------------------------- */
 
-enum { LARGEST_MATRIX = 512 };
+enum { MAX_MATRIX_ROWS = 512 };
 
 /* Makes a diagonal; rows of `vectors` become its eigenvectors. */
-static void diagonalise(size_t n, double *a, double *vectors)
+static void jacobi_diagonalise(size_t n, double *a, double *vectors)
 {
     double size = 0;
     for (size_t i = 0; i < n; i++) vectors[i * n + i] = 1, size = fmax(size, a[i * n + i]);
@@ -253,10 +255,10 @@ static void diagonalise(size_t n, double *a, double *vectors)
     }
 }
 
-static psld_status prepare_matrix(psld_operator *op, const psld_task *task)
+static psld_status plan_matrix(psld_operator *op, const psld_task *task)
 {
-    if (!task->matrix || task->rows < 1 || task->rows > LARGEST_MATRIX)
-        return psld_fail(PSLD_BAD_ARGUMENT, "matrix: expected 1 to %d rows, found %d", LARGEST_MATRIX, task->rows);
+    if (!task->matrix || task->rows < 1 || task->rows > MAX_MATRIX_ROWS)
+        return psld_fail(PSLD_BAD_ARGUMENT, "matrix: expected 1 to %d rows, found %d", MAX_MATRIX_ROWS, task->rows);
     op->rank = 1;
     op->size = op->shape[0] = (size_t)task->rows;
     op->matrix = psld_copy_bytes(task->matrix, op->size * op->dim * sizeof(double));
@@ -270,14 +272,14 @@ static psld_status prepare_matrix(psld_operator *op, const psld_task *task)
         for (size_t j = 0; j < op->size; j++)
             for (size_t l = 0; l < op->dim; l++)
                 square[i * op->size + j] += op->matrix[i * op->dim + l] * op->matrix[j * op->dim + l];
-    diagonalise(op->size, square, op->vectors);
+    jacobi_diagonalise(op->size, square, op->vectors);
     for (size_t i = 0; i < op->size; i++) op->squares[i] = fmax(square[i * op->size + i], 0);
     psld_release(square);
     return PSLD_OK;
 }
 
 /* out [rows] = matrix in, or out [columns] = matrix' in. */
-static void multiply(size_t rows, size_t columns, const double *matrix, const double *in, double *out)
+static void multiply_vector(size_t rows, size_t columns, const double *matrix, const double *in, double *out)
 {
     for (size_t i = 0; i < rows; i++) {
         out[i] = 0;
@@ -292,56 +294,56 @@ static void multiply_transposed(size_t rows, size_t columns, const double *matri
         for (size_t j = 0; j < columns; j++) out[j] += matrix[i * columns + j] * in[i];
 }
 
-static void apply_matrix(const psld_operator *op, const double *x, double *work, double *y)
+static void matrix_forward(const psld_operator *op, const double *x, double *work, double *y)
 {
     (void)work;
-    multiply(op->size, op->dim, op->matrix, x, y);
+    multiply_vector(op->size, op->dim, op->matrix, x, y);
 }
 
-static void apply_transposed(const psld_operator *op, const double *y, double *work, double *x)
+static void matrix_adjoint(const psld_operator *op, const double *y, double *work, double *x)
 {
     (void)work;
     multiply_transposed(op->size, op->dim, op->matrix, y, x);
 }
 
-static void turn_matrix(const psld_operator *op, int back, const double *y, double *work, double *out)
+static void rotate_matrix(const psld_operator *op, int back, const double *y, double *work, double *out)
 {
     (void)work;
     if (back)
         multiply_transposed(op->size, op->size, op->vectors, y, out);
     else
-        multiply(op->size, op->size, op->vectors, y, out);
+        multiply_vector(op->size, op->size, op->vectors, y, out);
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
 static const psld_task_row tasks[] = {
     {{.name = "super-resolution", .summary = "means of blocks", .uses_factor = 1},
-     prepare_blocks,
-     average_blocks,
-     spread_blocks,
+     plan_blocks,
+     blocks_forward,
+     blocks_adjoint,
      NULL},
     {{.name = "deblur", .summary = "a Gaussian blur, periodic at the edges", .uses_blur = 1},
-     prepare_blur,
-     blur,
-     blur,
-     turn_hartley},
+     plan_blur,
+     blur_forward,
+     blur_forward,
+     rotate_hartley},
     {{.name = "colorize", .summary = "the luma of colours", .needs_colour = 1},
-     prepare_grey,
-     mix_channels,
-     share_channels,
+     plan_grey,
+     grey_forward,
+     grey_adjoint,
      NULL},
-    {{.name = "denoise", .summary = "the data themselves"}, prepare_identity, copy_forward, copy_back, NULL},
+    {{.name = "denoise", .summary = "the data themselves"}, plan_identity, identity_forward, identity_adjoint, NULL},
     {{.name = "inpaint", .summary = "some of the data", .uses_known = 1},
-     prepare_places,
-     pick_places,
-     put_places,
+     plan_known,
+     known_forward,
+     known_adjoint,
      NULL},
     {{.name = "linear", .summary = "any matrix of at most 512 rows", .uses_matrix = 1},
-     prepare_matrix,
-     apply_matrix,
-     apply_transposed,
-     turn_matrix},
+     plan_matrix,
+     matrix_forward,
+     matrix_adjoint,
+     rotate_matrix},
 };
 
 const psld_task_info *psld_task_at(int index)
@@ -364,7 +366,7 @@ static psld_status read_task(const psld_task *task, psld_task *own)
     return PSLD_OK;
 }
 
-static psld_status read_shape(const psld_task *task, psld_operator *op)
+static psld_status read_data_shape(const psld_task *task, psld_operator *op)
 {
     if (task->rank != 1 && task->rank != 3)
         return psld_fail(PSLD_BAD_ARGUMENT, "restore: expected vectors or images, found data of rank %d", task->rank);
@@ -387,8 +389,8 @@ psld_status psld_operator_create(const psld_task *task, psld_operator **op)
     psld_operator *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
     made->task = row;
-    psld_status status = read_shape(&own, made);
-    if (status == PSLD_OK) status = row->prepare(made, &own);
+    psld_status status = read_data_shape(&own, made);
+    if (status == PSLD_OK) status = row->plan(made, &own);
     if (status != PSLD_OK) {
         psld_operator_free(made);
         return status;
@@ -401,7 +403,7 @@ void psld_operator_free(psld_operator *op)
 {
     if (!op) return;
     psld_release(op->squares);
-    psld_release(op->places);
+    psld_release(op->known);
     for (int i = 0; i < 2; i++) {
         psld_release(op->blur[i]);
         psld_release(op->hartley[i]);
@@ -429,13 +431,13 @@ void psld_operator_adjoint(const psld_operator *op, const double *y, double *wor
 
 void psld_operator_rotate(const psld_operator *op, int back, const double *y, double *work, double *out)
 {
-    if (op->task->turn)
-        op->task->turn(op, back, y, work, out);
+    if (op->task->rotate)
+        op->task->rotate(op, back, y, work, out);
     else
         memcpy(out, y, op->size * sizeof *out);
 }
 
-/* As it is where it has the data's shape, one grey for all channels, else A' (A A')^-1 y, whose A A' is one number. */
+/* y itself if it has the shape of the data; grey for all channels; else A' (A A')^-1 y, where A A' is one number. */
 psld_status psld_operator_show(const psld_operator *op, const double *y, double *x)
 {
     double *work = psld_alloc(op->dim, sizeof *work);

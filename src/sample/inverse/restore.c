@@ -1,23 +1,23 @@
-/* Restoration: a source whose score is that of another plus grad log p(y | z_t), y = A x_0 + noise.
+/* Restoration: the score of a base source plus grad log p(y | z_t), for a measurement y = A x_0 + noise.
  *
- * p(y | z_t) is the integral of p(y | x_0) over p(x_0 | z_t), which is not known; the methods differ in what they take
- * for it. With X = E[x_0 | z_t] (the denoiser view), V its covariance, s^2 the noise of y, and z_t = mu x_0 + L n:
+ * p(y | z_t) is the integral of p(y | x_0) p(x_0 | z_t) over x_0, which is not known. The methods differ in how they
+ * approximate it. Let X = E[x_0 | z_t] (the denoiser), V the covariance of x_0 given z_t, s^2 the noise variance of y, and
+ * z_t = mu x_0 + L n.
  *
- *   diffused        The general form of the paper: y is diffused like the data, y_t = mu y + noise, and p(y_t | z_t) is
+ *   diffused        The general form of the paper. y is diffused like the data, y_t = mu y + noise, and p(y_t | z_t) is
  *                   N(A z_t, s^2 mu mu' + Sigma_t (x) A A'), as if A z_t were mu A x_0 itself. Its gradient is linear in
- *                   y_t, so its mean over all y_t is had by putting mu y there, without drawing. Needs no derivatives.
- *   reconstruction  N(A X, s^2 + v): pulls along the gradient of |y - A X|^2; v = S^2 / (1 + S^2), S being the effective
- *                   noise of z_t, is the posterior variance of data with variance 1.
- *   isotropic       N(A X, s^2 + v A A'), the same with the shape of A.
- *   posterior       N(A X, s^2 + A V A'). V comes from the denoiser: z_t is an observation of x_0 with noise of
- *                   deviation S, so V = S^2 dX/dy for that observation (Tweedie's formula differentiated). X depends on
- *                   z through y = gain z alone and gain mu = 1, so V w = S^2 sum_a mu_a (dX/dz_a)' w: one
- *                   vector-Jacobian product. Systems with this matrix are solved by conjugate gradients, with the
- *                   isotropic one as preconditioner. For a Gaussian prior all of this is exact: p(y | z_t) is that
- *                   Gaussian, and V does not depend on z.
+ *                   y_t, so its mean over y_t is obtained with mu y in place of y_t. Needs no derivatives.
+ *   reconstruction  N(A X, s^2 + v): along the gradient of |y - A X|^2. v = S^2 / (1 + S^2), with S the effective noise of
+ *                   z_t, is the posterior variance of data with variance 1.
+ *   isotropic       N(A X, s^2 + v A A').
+ *   posterior       N(A X, s^2 + A V A'). z_t is an observation of x_0 with noise of deviation S, so V = S^2 dX/dy for that
+ *                   observation (the derivative of Tweedie's formula). X depends on z only through y = gain z, and
+ *                   gain mu = 1. So V w = S^2 sum_a mu_a (dX/dz_a)' w, which is one vector-Jacobian product. Systems with
+ *                   this matrix are solved by conjugate gradients, preconditioned with the isotropic one. For a Gaussian
+ *                   prior this is exact: p(y | z_t) is that Gaussian, and V does not depend on z.
  *
- * The last three have the gradient (dX/dz)' A' C^-1 (y - A X), C being the covariance, held back where a network's
- * derivatives make it too long (part_of_pull). */
+ * The last three have the gradient (dX/dz)' A' C^-1 (y - A X), with C the covariance. It is shortened where a network's
+ * derivatives make it too long (safe_fraction). */
 #include <math.h>
 #include <string.h>
 
@@ -32,23 +32,24 @@
 #include "sample/sources/source.h"
 
 /* Constants of one time. */
-typedef struct moment {
+typedef struct restore_constants {
     double t;
     double mu[PSLD_MAX_K], cov[PSLD_MATRIX_SIZE];
     double sigma2;    /* of the effective observation of x_0 */
     double isotropic; /* v */
     psld_denoiser denoiser;
-} moment;
+} restore_constants;
 
-struct restored;
-typedef psld_status (*restore_fn)(struct restored *r, const moment *at, const psld_states *states, const double *eps);
+struct restore_call;
+typedef psld_status (*restore_fn)(struct restore_call *r, const restore_constants *at, const psld_states *states,
+                                  const double *eps);
 
 typedef struct method_row {
     psld_restore_method_info info;
     restore_fn restore;
 } method_row;
 
-/* What is the same in all calls. */
+/* The source: what is the same in all calls. */
 typedef struct restoration {
     psld_source *base;
     psld_recipe recipe; /* a copy of its own */
@@ -59,8 +60,8 @@ typedef struct restoration {
     psld_workspaces workspaces;
 } restoration;
 
-/* A call. */
-typedef struct restored {
+/* One call. */
+typedef struct restore_call {
     psld_source *base;
     const psld_recipe *recipe;
     const psld_operator *op;
@@ -68,21 +69,21 @@ typedef struct restored {
     psld_restore_options options;
     const double *y;
     double *gradient; /* [n][k * dim]: the result */
-    double *clean;    /* [n][dim]: X, then what is pulled back */
+    double *clean;    /* [n][dim]: X, then A' p */
     double *weight;   /* [n][predicted * dim] */
-    double *product;  /* [n][k * dim]: of a vector with the Jacobian */
+    double *product;  /* [n][k * dim]: a vector-Jacobian product */
     double *residual; /* [n][size]: y - A X */
     double *solved;   /* [n][size]: C^-1 (y - A X) */
     double *cg[5];    /* [n][size] each: residual, residual divided, direction, product with it, solution */
-    double *least;    /* [n]: square of the least residual so far */
-    double *goals;    /* [n]: what it has to fall to; below 0 when the state is done */
-    double *work;     /* [n][room] */
-    size_t room;
-} restored;
+    double *least;    /* [n]: smallest squared residual so far */
+    double *goals;    /* [n]: squared residual to reach; below 0 when the state is finished */
+    double *work;     /* [n][work_size] */
+    size_t work_size;
+} restore_call;
 
 /* ---- Constants and memory ---------------------------------------------------------------------------------------- */
 
-static psld_status plan_moment(const restored *r, double t, moment *at)
+static psld_status plan_restore_constants(const restore_call *r, double t, restore_constants *at)
 {
     psld_gaussian kernel;
     double inverse[PSLD_MATRIX_SIZE], strength = 0;
@@ -103,33 +104,34 @@ static psld_status plan_moment(const restored *r, double t, moment *at)
     return psld_denoiser_plan(r->recipe, r->base->exact, t, &at->denoiser);
 }
 
-static psld_status make_rooms(restored *r, psld_workspace *memory, size_t n)
+static psld_status allocate_restore_call(restore_call *r, psld_workspace *memory, size_t n)
 {
     size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
-    r->room = dim + (k + 1) * size;
+    r->work_size = dim + (k + 1) * size;
     struct {
-        double **room;
+        double **array;
         size_t width;
-    } const rooms[] = {{&r->gradient, k * dim}, {&r->clean, dim},     {&r->weight, (size_t)r->recipe->predicted * dim},
-                       {&r->product, k * dim},  {&r->residual, size}, {&r->solved, size},
-                       {&r->cg[0], size},       {&r->cg[1], size},    {&r->cg[2], size},
-                       {&r->cg[3], size},       {&r->cg[4], size},    {&r->least, 1},
-                       {&r->goals, 1},          {&r->work, r->room}};
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
-        PSLD_TRY(psld_workspace_room(memory, (int)i, n, rooms[i].width, sizeof(double), (void **)rooms[i].room));
+    } const arrays[] = {
+        {&r->gradient, k * dim}, {&r->clean, dim},        {&r->weight, (size_t)r->recipe->predicted * dim},
+        {&r->product, k * dim},  {&r->residual, size},    {&r->solved, size},
+        {&r->cg[0], size},       {&r->cg[1], size},       {&r->cg[2], size},
+        {&r->cg[3], size},       {&r->cg[4], size},       {&r->least, 1},
+        {&r->goals, 1},          {&r->work, r->work_size}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        PSLD_TRY(psld_workspace_room(memory, (int)i, n, arrays[i].width, sizeof(double), (void **)arrays[i].array));
     return PSLD_OK;
 }
 
 /* ---- The diffused measurement ------------------------------------------------------------------------------------ */
 
 typedef struct diffused_job {
-    const restored *r;
-    const moment *at;
+    const restore_call *r;
+    const restore_constants *at;
     const double *z;
     double *precision; /* [size][k x k]: inverses of s^2 mu mu' + square cov; 0 where nothing is measured */
 } diffused_job;
 
-static void invert_mixed(const restored *r, const moment *at, double square, double *out)
+static void diffused_precision(const restore_call *r, const restore_constants *at, double square, double *out)
 {
     double cov[PSLD_MATRIX_SIZE], lower[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], transposed[PSLD_MATRIX_SIZE];
     int k = r->recipe->spec.k;
@@ -137,7 +139,7 @@ static void invert_mixed(const restored *r, const moment *at, double square, dou
     if (square < 1e-14) return;
     for (int i = 0; i < k * k; i++)
         cov[i] = r->options.noise * r->options.noise * at->mu[i / k] * at->mu[i % k] + square * at->cov[i];
-    if (psld_matrix_cholesky(k, cov, lower)) return; /* singular to working precision: says nothing */
+    if (psld_matrix_cholesky(k, cov, lower)) return; /* singular in double precision: carries no information */
     psld_matrix_invert_lower(k, lower, inverse);
     psld_matrix_transpose(k, inverse, transposed);
     psld_matrix_multiply(k, transposed, inverse, out);
@@ -145,10 +147,10 @@ static void invert_mixed(const restored *r, const moment *at, double square, dou
 
 static void diffused_state(const diffused_job *job, size_t i)
 {
-    const restored *r = job->r;
+    const restore_call *r = job->r;
     const psld_operator *op = r->op;
     size_t k = (size_t)r->recipe->spec.k, dim = op->dim, size = op->size;
-    double *work = r->work + i * r->room, *rest = work + dim, *spare = rest + k * size;
+    double *work = r->work + i * r->work_size, *rest = work + dim, *spare = rest + k * size;
     double *gradient = r->gradient + i * k * dim;
     for (size_t a = 0; a < k; a++) {
         psld_operator_forward(op, job->z + (i * k + a) * dim, work, spare);
@@ -171,7 +173,8 @@ static void diffused_range(void *context, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) diffused_state(context, i);
 }
 
-static psld_status restore_diffused(restored *r, const moment *at, const psld_states *states, const double *eps)
+static psld_status restore_diffused(restore_call *r, const restore_constants *at, const psld_states *states,
+                                    const double *eps)
 {
     size_t k = (size_t)r->recipe->spec.k, size = r->op->size;
     (void)eps;
@@ -183,7 +186,7 @@ static psld_status restore_diffused(restored *r, const moment *at, const psld_st
         if (as_before)
             memcpy(out, out - k * k, k * k * sizeof *out);
         else
-            invert_mixed(r, at, r->op->squares[l], out);
+            diffused_precision(r, at, r->op->squares[l], out);
     }
     psld_parallel(states->n, 1, diffused_range, &job);
     psld_release(job.precision);
@@ -193,7 +196,8 @@ static psld_status restore_diffused(restored *r, const moment *at, const psld_st
 /* ---- Through the denoiser ---------------------------------------------------------------------------------------- */
 
 /* product = (dX/dz)' v, v [n][dim]. */
-static psld_status pull_back(restored *r, const moment *at, const psld_states *states, const double *v)
+static psld_status jacobian_product(restore_call *r, const restore_constants *at, const psld_states *states,
+                                    const double *v)
 {
     const psld_denoiser *d = &at->denoiser;
     size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = r->op->dim, n = states->n;
@@ -208,7 +212,7 @@ static psld_status pull_back(restored *r, const moment *at, const psld_states *s
 }
 
 /* residual = y - A X. */
-static void find_residuals(restored *r, const moment *at, const psld_states *states, const double *eps)
+static void find_residuals(restore_call *r, const restore_constants *at, const psld_states *states, const double *eps)
 {
     size_t dim = r->op->dim, size = r->op->size;
     psld_denoiser_apply(&at->denoiser, states->n, dim, states->z, eps, r->clean);
@@ -219,80 +223,85 @@ static void find_residuals(restored *r, const moment *at, const psld_states *sta
     }
 }
 
-static double dot(size_t n, const double *a, const double *b)
+static double dot_product(size_t n, const double *a, const double *b)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
 
-/* A pull p moves A X by A V A' p, and exact Bayes has A V A' p + s^2 p = y - A X, so that it never goes beyond y. A
- * network's derivatives, and with them V, may be far larger than any covariance of data or not even be one, most of all
- * near t = 1; a p made for another V, or by iterations that did not converge, then goes beyond, and farther at each
- * evaluation. So it is cut to where its own direction has the exact length, which needs nothing but the product with
- * the Jacobian that is there already. The exact p is not cut, nor is one for a V that is larger than the network's. */
-static double part_of_pull(const restored *r, const moment *at, size_t i)
+/* The fraction of p = C^-1 (y - A X) that is used. p changes A X by A V A' p. The exact p satisfies
+ * A V A' p + s^2 p = y - A X, so A X never passes y. A network's derivatives, and so its V, may be far larger than any
+ * covariance of data, or not be a covariance at all, most of all near t = 1. A p computed for another V, or by iterations
+ * that did not converge, then passes y, and further at each evaluation. So p is shortened to the exact length along its
+ * own direction, which needs only the vector-Jacobian product that is known already. The exact p is not shortened, nor is
+ * a p for a V larger than the network's. */
+static double safe_fraction(const restore_call *r, const restore_constants *at, size_t i)
 {
     size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size;
     const double *p = r->solved + i * size, *spread = r->clean + i * dim; /* A' p */
-    double wanted = dot(size, p, r->residual + i * size), found = r->options.noise * r->options.noise * dot(size, p, p);
-    for (size_t a = 0; a < k; a++) found += at->sigma2 * at->mu[a] * dot(dim, spread, r->product + (i * k + a) * dim);
+    double wanted = dot_product(size, p, r->residual + i * size),
+           found = r->options.noise * r->options.noise * dot_product(size, p, p);
+    for (size_t a = 0; a < k; a++)
+        found += at->sigma2 * at->mu[a] * dot_product(dim, spread, r->product + (i * k + a) * dim);
     return found > 0 ? fmax(0, fmin(1, wanted / found)) : 0;
 }
 
-/* gradient = (dX/dz)' A' solved, or as much of it as is good. */
-static psld_status finish_gradient(restored *r, const moment *at, const psld_states *states)
+/* gradient = (dX/dz)' A' solved, times its safe fraction. */
+static psld_status gradient_through_denoiser(restore_call *r, const restore_constants *at, const psld_states *states)
 {
     size_t n = states->n, dim = r->op->dim, state = (size_t)r->recipe->spec.k * dim;
     for (size_t i = 0; i < n; i++)
         psld_operator_adjoint(r->op, r->solved + i * r->op->size, r->work, r->clean + i * dim);
-    PSLD_TRY(pull_back(r, at, states, r->clean));
+    PSLD_TRY(jacobian_product(r, at, states, r->clean));
     for (size_t i = 0; i < n; i++) {
-        double part = part_of_pull(r, at, i);
+        double part = safe_fraction(r, at, i);
         for (size_t j = 0; j < state; j++) r->gradient[i * state + j] = part * r->product[i * state + j];
     }
     return PSLD_OK;
 }
 
-static psld_status restore_reconstruction(restored *r, const moment *at, const psld_states *states, const double *eps)
+static psld_status restore_reconstruction(restore_call *r, const restore_constants *at, const psld_states *states,
+                                          const double *eps)
 {
     double variance = r->options.noise * r->options.noise + at->isotropic;
     find_residuals(r, at, states, eps);
     for (size_t i = 0; i < states->n * r->op->size; i++) r->solved[i] = r->residual[i] / variance;
-    return finish_gradient(r, at, states);
+    return gradient_through_denoiser(r, at, states);
 }
 
-/* out = (s^2 + v A A')^-1 in, for one state; what is not measured at all is left out. May be in place. */
-static void divide_isotropic(const restored *r, const moment *at, const double *in, double *out)
+/* out = (s^2 + v A A')^-1 in, for one state. Directions that are not measured give 0. May be in place. */
+static void solve_isotropic(const restore_call *r, const restore_constants *at, const double *in, double *out)
 {
     size_t size = r->op->size;
-    double noise2 = r->options.noise * r->options.noise, *turned = r->work + r->op->dim, *work = turned + size;
-    psld_operator_rotate(r->op, 0, in, work, turned);
+    double noise2 = r->options.noise * r->options.noise, *rotated = r->work + r->op->dim, *work = rotated + size;
+    psld_operator_rotate(r->op, 0, in, work, rotated);
     for (size_t l = 0; l < size; l++) {
         double variance = noise2 + at->isotropic * r->op->squares[l];
-        turned[l] = variance > 1e-14 * at->isotropic ? turned[l] / variance : 0;
+        rotated[l] = variance > 1e-14 * at->isotropic ? rotated[l] / variance : 0;
     }
-    psld_operator_rotate(r->op, 1, turned, work, out);
+    psld_operator_rotate(r->op, 1, rotated, work, out);
 }
 
-static psld_status restore_isotropic(restored *r, const moment *at, const psld_states *states, const double *eps)
+static psld_status restore_isotropic(restore_call *r, const restore_constants *at, const psld_states *states,
+                                     const double *eps)
 {
     size_t size = r->op->size;
     find_residuals(r, at, states, eps);
-    for (size_t i = 0; i < states->n; i++) divide_isotropic(r, at, r->residual + i * size, r->solved + i * size);
-    return finish_gradient(r, at, states);
+    for (size_t i = 0; i < states->n; i++) solve_isotropic(r, at, r->residual + i * size, r->solved + i * size);
+    return gradient_through_denoiser(r, at, states);
 }
 
 /* ---- With the posterior covariance ------------------------------------------------------------------------------- */
 
 /* out = (s^2 + A V A') in, for all states. */
-static psld_status multiply_covariance(restored *r, const moment *at, const psld_states *states, const double *in,
-                                       double *out)
+static psld_status multiply_covariance(restore_call *r, const restore_constants *at, const psld_states *states,
+                                       const double *in, double *out)
 {
     size_t k = (size_t)r->recipe->spec.k, dim = r->op->dim, size = r->op->size, n = states->n;
     double noise2 = r->options.noise * r->options.noise;
     for (size_t i = 0; i < n; i++) psld_operator_adjoint(r->op, in + i * size, r->work, r->clean + i * dim);
-    PSLD_TRY(pull_back(r, at, states, r->clean));
+    PSLD_TRY(jacobian_product(r, at, states, r->clean));
     for (size_t i = 0; i < n; i++) {
         double *v = r->clean + i * dim;
         memset(v, 0, dim * sizeof *v);
@@ -304,15 +313,15 @@ static psld_status multiply_covariance(restored *r, const moment *at, const psld
     return PSLD_OK;
 }
 
-/* One state's part of an iteration of conjugate gradients: x += step p, rest -= step C p. A network's V is not quite
- * symmetric and may not even be a covariance, and the iterations then lead astray: `solved` keeps the x with the least
- * residual. Ends where the residual is small enough, and where the curvature is not positive. */
-static void iterate_state(const restored *r, const moment *at, size_t i)
+/* One iteration of conjugate gradients for one state: x += step p, rest -= step C p. A network's V is not exactly symmetric
+ * and may not be a covariance; then the iterations may diverge. So `solved` keeps the x with the smallest residual. A
+ * state is finished when its residual is small enough, or when the curvature is not positive. */
+static void conjugate_gradient_step(const restore_call *r, const restore_constants *at, size_t i)
 {
     size_t size = r->op->size;
     double *rest = r->cg[0] + i * size, *divided = r->cg[1] + i * size, *p = r->cg[2] + i * size;
     double *cp = r->cg[3] + i * size, *x = r->cg[4] + i * size, *goal = &r->goals[i];
-    double before = dot(size, rest, divided), curvature = dot(size, p, cp);
+    double before = dot_product(size, rest, divided), curvature = dot_product(size, p, cp);
     if (!(before > *goal && curvature > 0)) {
         *goal = -1;
         return;
@@ -321,8 +330,8 @@ static void iterate_state(const restored *r, const moment *at, size_t i)
         x[l] += before / curvature * p[l];
         rest[l] -= before / curvature * cp[l];
     }
-    divide_isotropic(r, at, rest, divided);
-    double after = dot(size, rest, divided);
+    solve_isotropic(r, at, rest, divided);
+    double after = dot_product(size, rest, divided);
     for (size_t l = 0; l < size; l++) p[l] = divided[l] + after / before * p[l];
     if (after < r->least[i]) {
         r->least[i] = after;
@@ -331,16 +340,16 @@ static void iterate_state(const restored *r, const moment *at, size_t i)
     if (after <= *goal) *goal = -1;
 }
 
-/* solved = (s^2 + A V A')^-1 residual, each state for itself: how many are solved at once leaves no mark. */
-static psld_status solve_by_conjugate_gradients(restored *r, const moment *at, const psld_states *states)
+/* solved = (s^2 + A V A')^-1 residual, for each state by itself, so that results do not depend on the batch. */
+static psld_status solve_by_conjugate_gradients(restore_call *r, const restore_constants *at, const psld_states *states)
 {
     size_t size = r->op->size, n = states->n;
     memcpy(r->cg[0], r->residual, n * size * sizeof(double));
     memset(r->solved, 0, n * size * sizeof(double));
     memset(r->cg[4], 0, n * size * sizeof(double));
     for (size_t i = 0; i < n; i++) {
-        divide_isotropic(r, at, r->cg[0] + i * size, r->cg[1] + i * size);
-        r->least[i] = dot(size, r->cg[0] + i * size, r->cg[1] + i * size);
+        solve_isotropic(r, at, r->cg[0] + i * size, r->cg[1] + i * size);
+        r->least[i] = dot_product(size, r->cg[0] + i * size, r->cg[1] + i * size);
         r->goals[i] = r->options.tolerance * r->options.tolerance * r->least[i];
     }
     memcpy(r->cg[2], r->cg[1], n * size * sizeof(double));
@@ -349,7 +358,7 @@ static psld_status solve_by_conjugate_gradients(restored *r, const moment *at, c
         PSLD_TRY(multiply_covariance(r, at, states, r->cg[2], r->cg[3]));
         for (size_t i = 0; i < n; i++)
             if (r->goals[i] >= 0) {
-                iterate_state(r, at, i);
+                conjugate_gradient_step(r, at, i);
                 open += r->goals[i] >= 0;
             }
         if (!open) break;
@@ -357,11 +366,12 @@ static psld_status solve_by_conjugate_gradients(restored *r, const moment *at, c
     return PSLD_OK;
 }
 
-static psld_status restore_posterior(restored *r, const moment *at, const psld_states *states, const double *eps)
+static psld_status restore_posterior(restore_call *r, const restore_constants *at, const psld_states *states,
+                                     const double *eps)
 {
     find_residuals(r, at, states, eps);
     PSLD_TRY(solve_by_conjugate_gradients(r, at, states));
-    return finish_gradient(r, at, states);
+    return gradient_through_denoiser(r, at, states);
 }
 
 /* ---- The source -------------------------------------------------------------------------------------------------- */
@@ -390,16 +400,17 @@ const psld_restore_method_info *psld_restore_method_find(const char *name)
     return PSLD_TABLE_FIND(methods, "method", name);
 }
 
-static psld_status restore_all(restored *r, psld_workspace *memory, const psld_states *states, double *eps)
+static psld_status predict_with_restoration(restore_call *r, psld_workspace *memory, const psld_states *states,
+                                            double *eps)
 {
     size_t dim = states->dim, state = (size_t)r->recipe->spec.k * dim, predicted = (size_t)r->recipe->predicted * dim;
-    PSLD_TRY(make_rooms(r, memory, states->n));
+    PSLD_TRY(allocate_restore_call(r, memory, states->n));
     PSLD_TRY(psld_source_predict(r->base, states, eps));
     for (size_t begin = 0, end; begin < states->n; begin = end) {
-        moment at;
+        restore_constants at;
         end = psld_states_same_time(states, begin);
         psld_states part = psld_states_part(states, begin, end, state);
-        PSLD_TRY(plan_moment(r, part.t[0], &at));
+        PSLD_TRY(plan_restore_constants(r, part.t[0], &at));
         PSLD_TRY(r->method->restore(r, &at, &part, eps + begin * predicted));
         PSLD_TRY(psld_eps_add_gradient(r->recipe, &part, r->options.scale, r->gradient, eps + begin * predicted));
     }
@@ -410,17 +421,18 @@ static psld_status predict_restored(void *user, const psld_states *states, doubl
 {
     restoration *all = user;
     if (states->dim != all->op->dim)
-        return psld_fail(PSLD_BAD_ARGUMENT, "restore: states have %zu numbers per variable, the task %zu", states->dim,
-                         all->op->dim);
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "restore: expected states with %zu numbers per variable as the task has, found %zu",
+                         all->op->dim, states->dim);
     psld_workspace *memory = psld_workspace_take(&all->workspaces);
     if (!memory) return PSLD_NO_MEMORY;
-    restored call = {.base = all->base,
-                     .recipe = &all->recipe,
-                     .op = all->op,
-                     .method = all->method,
-                     .options = all->options,
-                     .y = all->y};
-    psld_status status = restore_all(&call, memory, states, eps);
+    restore_call call = {.base = all->base,
+                         .recipe = &all->recipe,
+                         .op = all->op,
+                         .method = all->method,
+                         .options = all->options,
+                         .y = all->y};
+    psld_status status = predict_with_restoration(&call, memory, states, eps);
     psld_workspace_give(&all->workspaces, memory);
     return status;
 }
@@ -433,8 +445,8 @@ static void release_restored(void *user)
     psld_release(all);
 }
 
-static psld_status check_restoring(const psld_source *base, const method_row *method,
-                                   const psld_restore_options *options)
+static psld_status check_restore_options(const psld_source *base, const method_row *method,
+                                         const psld_restore_options *options)
 {
     if (!(options->noise >= 0) || !isfinite(options->noise))
         return psld_fail(PSLD_BAD_ARGUMENT, "noise: expected a number of at least 0, found %g", options->noise);
@@ -446,8 +458,8 @@ static psld_status check_restoring(const psld_source *base, const method_row *me
         return psld_fail(PSLD_BAD_ARGUMENT, "tolerance: expected a number in [0, 1), found %g", options->tolerance);
     if (method->info.needs_gradient && !base->gradient)
         return psld_fail(PSLD_BAD_ARGUMENT,
-                         "restore: method %s differentiates the score, which this source cannot; wrap it the other way "
-                         "round, or take diffused",
+                         "restore: method %s needs the gradient of the score, which this source has not: apply "
+                         "guidance after restoration, or use the method diffused",
                          method->info.name);
     return PSLD_OK;
 }
@@ -469,7 +481,7 @@ psld_status psld_source_restore(psld_source *base, const psld_recipe *recipe, co
     PSLD_TRY(read_options(options, &own));
     const method_row *method = PSLD_TABLE_FIND(methods, "method", own.method);
     if (!method) return PSLD_BAD_ARGUMENT;
-    PSLD_TRY(check_restoring(base, method, &own));
+    PSLD_TRY(check_restore_options(base, method, &own));
     restoration *r = psld_alloc(1, sizeof *r);
     if (!r) return PSLD_NO_MEMORY;
     *r = (restoration){.base = base, .recipe = *recipe, .op = op, .method = method, .options = own};
