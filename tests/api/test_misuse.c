@@ -406,7 +406,7 @@ static void inpainting_without_data(void **state)
     inpainting.known = NULL;
     inpainting.x = x;
     check_refused(psld_sample(recipe, source, &options, 0, 1, 2, NULL, z, NULL), PSLD_BAD_ARGUMENT,
-                  "inpainting: what is known");
+                  "inpainting: known");
     psld_source_free(source);
     psld_recipe_free(recipe);
 }
