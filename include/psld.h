@@ -249,7 +249,7 @@ typedef struct psld_analysis {
     double sigma_max; /* psld_recipe_sigma at t = 1 */
 } psld_analysis;
 
-#define PSLD_ANALYSIS_DEFAULTS                                       \
+#define PSLD_ANALYSIS_EMPTY                                          \
     {                                                                \
         sizeof(psld_analysis), {0}, {0}, PSLD_OVERDAMPED, 0, 0, 0, 0 \
     }
@@ -282,7 +282,7 @@ typedef struct psld_key {
     const char *help;
 } psld_key;
 
-#define PSLD_KEY_DEFAULTS                                       \
+#define PSLD_KEY_EMPTY                                          \
     {                                                           \
         sizeof(psld_key), NULL, NULL, NULL, NULL, 0, 0, 0, NULL \
     }
@@ -631,10 +631,10 @@ typedef struct psld_model_options {
                                      psld_source_translate), or NULL */
     const char *config;           /* YAML for weights that carry no configuration of their own, or NULL */
     const char *const *overrides; /* "key.key=value" each, applied to the configuration */
-    size_t override_count;
-    int raw;       /* 1: the raw weights where a file has EMA weights too */
-    int reference; /* 1: compute with the reference kernels */
-    int blank;     /* psld_model_create: 1 leaves all weights 0, to look at a network */
+    int override_count;           /* of `overrides`; unset: none */
+    int raw;                      /* 1: the raw weights where a file has EMA weights too */
+    int reference;                /* 1: compute with the reference kernels */
+    int blank;                    /* psld_model_create: 1 leaves all weights 0, to look at a network */
     /* A model to be guided by (psld_source_autoguide); "": none; NULL: the one that the file brings along, if any. */
     const char *weak;
     double weak_scale; /* of that guidance; unset: what the file says, or 1.5 */

@@ -16,7 +16,7 @@ psld_status cli_model_open(cli_model *m, const char *const *words, int count, ps
     const char *name = cli_find_config(words[0], "", found);
     cli_model_settle(m);
     m->options.overrides = words + 1;
-    m->options.override_count = (size_t)(count - 1);
+    m->options.override_count = count - 1;
     for (int i = 1; i < count; i++)
         if (!strchr(words[i], '=')) return cli_bad_input("%s: expected an override, key=value", words[i]);
     if (!cli_ends_in(name, ".yaml|.yml")) return psld_model_open(name, &m->options, model);

@@ -111,7 +111,7 @@ enum { MAX_OPTIONS = 128 };
 /* The key that an option of psld train was perhaps meant to be: --steps is train.steps=. */
 static int suggest_training_key(const char *word, char text[CLI_MEANT])
 {
-    psld_key key = PSLD_KEY_DEFAULTS;
+    psld_key key = PSLD_KEY_EMPTY;
     for (int i = 0; psld_training_key_info(i, &key); i++) {
         const char *dot = strchr(key.name, '.'), *last = dot && strncmp(key.name, "process.", 8) ? dot + 1 : key.name;
         if (strcmp(word, key.name) != 0 && strcmp(word, last) != 0) continue;

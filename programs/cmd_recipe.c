@@ -127,7 +127,7 @@ static psld_status recipe_print_table(const psld_recipe *recipe, const request *
 static psld_status recipe_print_text(const request *r)
 {
     for (int i = 0; i < r->count; i++) {
-        psld_analysis analysis = PSLD_ANALYSIS_DEFAULTS;
+        psld_analysis analysis = PSLD_ANALYSIS_EMPTY;
         psld_status status = psld_recipe_analyse(r->recipes[i], &analysis);
         if (status != PSLD_OK) return status;
         if (i) printf("\n");
@@ -205,7 +205,7 @@ static psld_status json_kernel(const psld_recipe *recipe, double t, psld_mode mo
 
 static psld_status json_recipe(const request *r, int index, json_t **object)
 {
-    psld_analysis analysis = PSLD_ANALYSIS_DEFAULTS;
+    psld_analysis analysis = PSLD_ANALYSIS_EMPTY;
     const psld_recipe *recipe = r->recipes[index];
     psld_status status = psld_recipe_analyse(recipe, &analysis);
     if (status != PSLD_OK) return status;

@@ -46,7 +46,7 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     cli_model model = s->model;
     cli_model_settle(&model);
     model.options.overrides = words + 1;
-    model.options.override_count = (size_t)(count - 1);
+    model.options.override_count = count - 1;
     psld_status status = psld_model_open(words[0], &model.options, &job->model);
     if (status != PSLD_OK) return status;
     if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", words[0]);

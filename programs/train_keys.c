@@ -8,7 +8,7 @@
 static int keys_print_json(void)
 {
     json_t *object = json_object(), *list = json_array();
-    psld_key key = PSLD_KEY_DEFAULTS;
+    psld_key key = PSLD_KEY_EMPTY;
     for (int i = 0; psld_training_key_info(i, &key); i++) {
         json_t *row = json_object();
         json_object_set_new(row, "name", json_string(key.name));
@@ -29,7 +29,7 @@ static int keys_print_json(void)
 
 int train_print_keys(int json)
 {
-    psld_key key = PSLD_KEY_DEFAULTS;
+    psld_key key = PSLD_KEY_EMPTY;
     if (json) return keys_print_json();
     printf("%-26s  %-21s  %-12s  %s\n", "KEY", "TYPE", "DEFAULT", "MEANING (* may change when a run goes on)");
     for (int i = 0; psld_training_key_info(i, &key); i++) {
@@ -52,7 +52,7 @@ static void key_print_name(void *user, const char *name, const char *path)
 /* Names of keys with '=', or, once the word has that, what the key may be; toys and configurations. */
 void train_complete(const char *word)
 {
-    psld_key key = PSLD_KEY_DEFAULTS;
+    psld_key key = PSLD_KEY_EMPTY;
     const char *equals = strchr(word, '=');
     for (int i = 0; psld_training_key_info(i, &key); i++) {
         if (!equals) printf("%s=\n", key.name);

@@ -157,8 +157,8 @@ static psld_status analyse(const psld_recipe *recipe, psld_analysis *analysis)
 
 psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis)
 {
-    psld_analysis own = PSLD_ANALYSIS_DEFAULTS;
-    PSLD_TRY(psld_sized_check(analysis, sizeof own, "PSLD_ANALYSIS_DEFAULTS"));
+    psld_analysis own = PSLD_ANALYSIS_EMPTY;
+    PSLD_TRY(psld_sized_check(analysis, sizeof own, "PSLD_ANALYSIS_EMPTY"));
     PSLD_TRY(analyse(recipe, &own));
     psld_sized_write(analysis, &own);
     return PSLD_OK;

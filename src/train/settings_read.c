@@ -94,7 +94,7 @@ static psld_status check_top_keys(const psld_node *root)
     static const char *const top[] = {"process", "data", "model", "train", "seed", NULL};
     for (size_t i = 0; psld_node_kind_of(root) == PSLD_NODE_MAP && i < psld_node_size(root); i++) {
         const char *name = psld_node_key_at(root, i);
-        psld_key key = PSLD_KEY_DEFAULTS;
+        psld_key key = PSLD_KEY_EMPTY;
         size_t j = 0;
         while (top[j] && strcmp(top[j], name) != 0) j++;
         for (int k = 0; !top[j] && psld_training_key_info(k, &key); k++) {

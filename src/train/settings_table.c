@@ -185,8 +185,8 @@ static int find_key(int index, psld_key *key)
 
 int psld_training_key_info(int index, psld_key *key)
 {
-    psld_key own = PSLD_KEY_DEFAULTS;
-    if (index < 0 || psld_sized_check(key, sizeof own, "PSLD_KEY_DEFAULTS") != PSLD_OK) return 0;
+    psld_key own = PSLD_KEY_EMPTY;
+    if (index < 0 || psld_sized_check(key, sizeof own, "PSLD_KEY_EMPTY") != PSLD_OK) return 0;
     if (!find_key(index, &own)) return 0;
     psld_sized_write(key, &own);
     return 1;

@@ -134,7 +134,7 @@ static void ask(void) {}
 
 static void analyse(void)
 {
-    psld_analysis *analysis = FENCED(psld_analysis, PSLD_ANALYSIS_DEFAULTS);
+    psld_analysis *analysis = FENCED(psld_analysis, PSLD_ANALYSIS_EMPTY);
     must("analyse", psld_recipe_analyse(recipe, analysis));
     tell("eigenvalues", K, analysis->eigenvalue_re);
     tell("rate and distance", 2, (double[]){analysis->rate, analysis->distance});
@@ -178,7 +178,7 @@ static void open_model(const char *path)
 /* The library believes the size that it is told, and writes so far. */
 static void lie(void)
 {
-    psld_analysis *analysis = FENCED(psld_analysis, PSLD_ANALYSIS_DEFAULTS);
+    psld_analysis *analysis = FENCED(psld_analysis, PSLD_ANALYSIS_EMPTY);
     analysis->size = FULL_SIZE;
     must("lie", psld_recipe_analyse(recipe, analysis));
 }

@@ -426,6 +426,9 @@ static void overrides_that_are_missing(void **state)
     options.override_count = 1;
     check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "overrides|NULL at index 0");
     assert_null(model);
+    options.override_count = -2;
+    check_refused(psld_model_create("net.yaml", &options, 0, &model), PSLD_BAD_ARGUMENT, "override_count|-2");
+    assert_null(model);
     training_options.data = "toy:moons";
     training_options.overrides = holes;
     training_options.override_count = 2;

@@ -221,7 +221,7 @@ static psld_status use_likelihood(double *out)
 
 static psld_status use_recipe(double *out)
 {
-    psld_analysis analysis = PSLD_ANALYSIS_DEFAULTS;
+    psld_analysis analysis = PSLD_ANALYSIS_EMPTY;
     psld_status status = psld_recipe_kernel(shared.recipe, 0.4, PSLD_HSM, out, out + 4, out + 8);
     if (status == PSLD_OK) status = psld_recipe_factor(shared.recipe, 0.4, PSLD_DSM, out + 12, out + 16);
     if (status == PSLD_OK) status = psld_recipe_analyse(shared.recipe, &analysis);

@@ -63,7 +63,7 @@ json '(.configs | INDEX(.name)) as $c | $c.digits.kind == "network" and $c.digit
 quietly configs digits
 says "name: ncsnpp"
 refuses 1 "no such configuration" configs nonsense
-PSLD_CONFIGS=$PWD/nowhere refuses 1 "there are no configurations" configs
+PSLD_CONFIGS=$PWD/nowhere refuses 1 "no configurations found" configs
 quietly train --help
 says "Configurations: "
 says "Documentation: "

@@ -267,7 +267,7 @@ static void predicted_variables(void **state)
 
 static psld_analysis analyse(const char *line)
 {
-    psld_analysis analysis = PSLD_ANALYSIS_DEFAULTS;
+    psld_analysis analysis = PSLD_ANALYSIS_EMPTY;
     psld_recipe *recipe = open_recipe(line);
     assert_int_equal(psld_recipe_analyse(recipe, &analysis), PSLD_OK);
     psld_recipe_free(recipe);
@@ -299,7 +299,7 @@ static void damping(void **state)
         assert_true(fabs(told.eigenvalue_re[i] + sqrt(3.0) / 2) < 1e-12 && told.eigenvalue_im[i] == 0);
     psld_recipe *plain; /* equal eigenvalues, but diagonal: not critical */
     assert_int_equal(psld_recipe_parse("{D: [[0.5, 0], [0, 0.5]], Q: [[0, 0], [0, 0]]}", "text", &plain), PSLD_OK);
-    psld_analysis a = PSLD_ANALYSIS_DEFAULTS;
+    psld_analysis a = PSLD_ANALYSIS_EMPTY;
     assert_int_equal(psld_recipe_analyse(plain, &a), PSLD_OK);
     assert_int_equal(a.damping, PSLD_OVERDAMPED);
     psld_recipe_free(plain);

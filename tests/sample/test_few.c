@@ -581,7 +581,7 @@ static void options_are_checked(void **state)
     (o = em_options(), o.sampler = (name), o.field = (value), expect_refused(&o, word))
     REFUSED("dpm", order, 4, "1 to 3");
     REFUSED("dpm", order, -2, "order");
-    REFUSED("em", order, 2, "no choice");
+    REFUSED("em", order, 2, "only one order");
     REFUSED("ancestral", eta, 1.5, "eta");
     REFUSED("dpm", detail, NAN, "detail");
     REFUSED("dpm", detail, 1e-200, "from 1e-06 to 1e+06");
@@ -590,11 +590,11 @@ static void options_are_checked(void **state)
     REFUSED("dpm", rho, -2, "rho");
     REFUSED("dpm", end_sigma, -2, "end_sigma");
     REFUSED("dpm", end_sigma, 1e6, "effective noise from");
-    REFUSED("em", grid, "1,0.3,0.5,0.1", "fall");
+    REFUSED("em", grid, "1,0.3,0.5,0.1", "decreasing");
     REFUSED("em", grid, "0.9,0.3,0.1", "begin with 1");
     REFUSED("em", grid, "1,0.3,x,0.1", "commas");
-    REFUSED("em", grid, "1,0.5,0", "above 0");
-    REFUSED("em", grid, "1", "above 0");
+    REFUSED("em", grid, "1,0.5,0", "positive");
+    REFUSED("em", grid, "1", "positive");
     o = em_options();
     o.grid = "1,0.5,0.1";
     o.nfe = 7;

@@ -14,12 +14,14 @@
 static psld_status read_options(const psld_model_options *options, psld_model_options *own)
 {
     PSLD_TRY(PSLD_SIZED_READ(psld_model_options, options, own, PSLD_MODEL_DEFAULTS));
+    PSLD_FILL_UNSET(own->override_count, 0);
     PSLD_FILL_UNSET(own->raw, 0);
     PSLD_FILL_UNSET(own->reference, 0);
     PSLD_FILL_UNSET(own->blank, 0);
     PSLD_FILL_UNSET(own->weak_scale, 0);
     PSLD_FILL_UNSET(own->ema, 0);
-    return PSLD_OK;
+    if (own->override_count >= 0) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "override_count: expected at least 0, found %d", own->override_count);
 }
 
 static psld_status read_exact_file(const char *path, const char *process, psld_model *model)

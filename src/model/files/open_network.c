@@ -20,7 +20,7 @@ enum { AVERAGE_PREFIX = 64 };
 static psld_status read_config(const char *path, const psld_model_options *options, const psld_tensors *tensors,
                                psld_yaml **yaml)
 {
-    PSLD_TRY(psld_text_list_check("overrides", options->overrides, options->override_count));
+    PSLD_TRY(psld_text_list_check("overrides", options->overrides, (size_t)options->override_count));
     const char *own = tensors ? psld_tensors_note(tensors, PSLD_CONFIG_NOTE) : NULL;
     if (options->config)
         PSLD_TRY(psld_yaml_load(options->config, yaml));
@@ -29,7 +29,7 @@ static psld_status read_config(const char *path, const psld_model_options *optio
     else
         return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration of its own; give one with --config", path);
     psld_status status = PSLD_OK;
-    for (size_t i = 0; status == PSLD_OK && i < options->override_count; i++)
+    for (int i = 0; status == PSLD_OK && i < options->override_count; i++)
         status = psld_yaml_override(*yaml, options->overrides[i]);
     if (status == PSLD_OK && options->config) status = psld_network_config_check(psld_yaml_root(*yaml));
     if (status != PSLD_OK) {
