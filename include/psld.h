@@ -162,9 +162,9 @@ typedef struct psld_recipe_spec {
     double beta_min, beta_max;         /* beta(t) = beta_min + (beta_max - beta_min) t */
     double stabiliser;                 /* added to the diagonal of the kernel covariance before factorising */
     int upper;                         /* 1: factor U U' instead of L L' (some published checkpoints) */
-    int natural;                       /* 1: L is lower in the order x, m_1, ...; 0: with quiet variables first */
-    psld_mode mode;                    /* the kernel that eps belongs to: what the loss of training was */
-    int reserved;                      /* 0 */
+    int natural;    /* 1: L is lower in the order x, m_1, ...; 0: variables without noise come first */
+    psld_mode mode; /* the kernel that eps belongs to: what the loss of training was */
+    int reserved;   /* 0 */
 } psld_recipe_spec;
 
 #define PSLD_RECIPE_SPEC_DEFAULTS                                                                \
@@ -177,7 +177,7 @@ typedef struct psld_recipe psld_recipe;
 /* Any recipe as a user writes it: the name of a preset or the path of a YAML file, then overrides
  * ("psld gamma=0.02", "my-process.yaml beta=[0.1, 20]"). docs/reference/recipe.md has both forms. */
 PSLD_API psld_status psld_recipe_open(const char *text, psld_recipe **recipe);
-/* From matrices. Checks all that a member of the family must fulfil; the message says what fails and by how much. */
+/* From matrices. All conditions of the family are checked; the message says which one fails and by how much. */
 PSLD_API psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recipe **recipe);
 /* From YAML text; `origin` names it in messages. */
 PSLD_API psld_status psld_recipe_parse(const char *yaml, const char *origin, psld_recipe **recipe);
@@ -187,10 +187,11 @@ PSLD_API void psld_recipe_free(psld_recipe *recipe);
  * psld_recipe_spec spec = *psld_recipe_get(recipe); spec.size = sizeof spec; */
 PSLD_API const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe);
 
-/* Whether two recipes are the same process, whatever their names and factors: a network knows no other than its own. */
+/* Whether two recipes are the same process; names and factors may differ. A network is trained for one process: for
+ * another one use psld_source_translate. */
 PSLD_API int psld_recipe_same(const psld_recipe *a, const psld_recipe *b);
-/* The first parameter in which they differ, as "gamma is 0.01, not 0.02" (that of a first), or what their eps differ in (stabiliser,
- * factor, kernel); "" when both are the same. */
+/* The first parameter in which they differ, as "gamma is 0.01, not 0.02" (0.01 is that of `a`). Where the processes are
+ * the same, in what their eps differ: stabiliser, factor or kernel. "" when both are the same. */
 PSLD_API void psld_recipe_difference(const psld_recipe *a, const psld_recipe *b, char *text, size_t size);
 
 /* What there is of each kind is in a table: presets here; samplers, time grids, qualities, tasks and methods of restoration
@@ -218,19 +219,19 @@ PSLD_API const psld_preset_info *psld_preset_find(const char *name);
 PSLD_API psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mode, double *mean, double *cov,
                                         double *chol);
 
-/* What a network's eps means at time t > 0: the stabilised covariance is factor factor', noise is factor eps, and
- * the score is -inverse' eps, inverse = factor^-1. Triangular in the order of psld_recipe_order; rows and columns are
- * in the natural order. `mode` is that of the recipe, or another. k x k each. */
+/* What a network's eps means at time t > 0. The stabilised covariance is factor factor', the noise is factor eps, and
+ * the score is -inverse' eps with inverse = factor^-1. The factor is triangular in the order of psld_recipe_order; its
+ * rows and columns are in the order x, m_1, ... Usually `mode` is that of the recipe. k x k each. */
 PSLD_API psld_status psld_recipe_factor(const psld_recipe *recipe, double t, psld_mode mode, double *factor,
                                         double *inverse);
 
-/* Order of the variables in which the factor is lower triangular, and how many at its end have their eps predicted: all
- * from the first noisy one on, since their scores need no other eps. With a lower factor quiet variables come first,
- * each kind in its natural order, so that the predicted ones are the noisy ones; spec.natural takes the natural order
- * instead, spec.upper that reversed. */
+/* The order of the variables in which the factor is lower triangular. Returns how many of them, counted from the end,
+ * have their eps predicted: all from the first one with noise (a row of D that is not 0) on, because their scores need
+ * no other eps. By default variables without noise come first, so that exactly those with noise are predicted.
+ * spec.natural takes the order x, m_1, ... instead, and spec.upper the reverse of that. */
 PSLD_API int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K]);
-/* The predicted variables as eps has them, a channel for each: in the natural order x, m_1, ..., whatever the factor.
- * Returns how many there are. */
+/* The predicted variables, one channel of eps each: in the order x, m_1, ..., for every kind of factor. Returns how many
+ * there are. */
 PSLD_API int psld_recipe_predicted(const psld_recipe *recipe, int variables[PSLD_MAX_K]);
 
 typedef enum psld_damping { PSLD_OVERDAMPED = 0, PSLD_CRITICAL = 1, PSLD_UNDERDAMPED = 2 } psld_damping;
@@ -254,7 +255,7 @@ typedef struct psld_analysis {
         sizeof(psld_analysis), {0}, {0}, PSLD_OVERDAMPED, 0, 0, 0, 0 \
     }
 
-/* Nats a coordinate below which the start of the reverse process is taken as N(0, P^-1) without a word. */
+/* Nats per coordinate. Below this distance, starting the reverse process from N(0, P^-1) needs no warning. */
 #define PSLD_DISTANCE_LIMIT 5e-3
 
 PSLD_API psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analysis);

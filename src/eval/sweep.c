@@ -14,7 +14,7 @@
  *     grids: [uniform, quadratic]               # without it each sampler takes its own
  *     nfe: [50, 100]                            # of samplers with a fixed number of steps
  *     tolerances: [1e-3, 1e-5]                  # of adaptive ones
- *     number: 10000                             # samples a cell
+ *     number: 10000                             # samples per cell
  *     seeds: [0]
  *     quantize: round                           # or floor
  *     inpaint: {images: afhq/test, hide: right} # continue images instead of drawing freely; or hide what is white in
