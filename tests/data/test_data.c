@@ -1,7 +1,5 @@
 /* Data sets: every kind gives the pixels and labels that were put into it; what is broken is skipped, counted and named;
  * the loader's order is a permutation that nothing but the sample's number decides. Files are made on the fly. */
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -15,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "archives.h"
 #include "base/alloc.h"
 #include "data/data.h"
 #include "data/loader.h"
@@ -114,30 +113,12 @@ static void make_folder(void)
 }
 
 /* An archive of the pictures, last ones first, and of one more entry under any name. */
-static void make_archive(const char *path, const char *filter, const char *other)
+static void make_archive(const char *path, const char *format, const char *other)
 {
-    struct archive *a = archive_write_new();
-    struct archive_entry *entry = archive_entry_new();
-    if (strcmp(filter, "gzip") == 0) archive_write_add_filter_gzip(a);
-    if (strcmp(filter, "zip") == 0)
-        archive_write_set_format_zip(a);
-    else
-        archive_write_set_format_ustar(a);
-    assert_int_equal(archive_write_open_filename(a, path), ARCHIVE_OK);
-    for (unsigned i = 0; i < NAMES + (other ? 1 : 0); i++) {
-        bytes file = picture(NAMES - 1 - i, SIDE);
-        archive_entry_clear(entry);
-        archive_entry_set_pathname(entry, i < NAMES ? names[NAMES - 1 - i] : other);
-        archive_entry_set_filetype(entry, AE_IFREG);
-        archive_entry_set_perm(entry, 0644);
-        archive_entry_set_size(entry, (la_int64_t)file.size);
-        assert_int_equal(archive_write_header(a, entry), ARCHIVE_OK);
-        assert_int_equal(archive_write_data(a, file.data, file.size), (la_ssize_t)file.size);
-        bytes_free(&file);
-    }
-    archive_entry_free(entry);
-    assert_int_equal(archive_write_close(a), ARCHIVE_OK);
-    archive_write_free(a);
+    struct archive *a = archive_begin(path, format);
+    for (unsigned i = 0; i < NAMES + (other ? 1 : 0); i++)
+        archive_add(a, i < NAMES ? names[NAMES - 1 - i] : other, picture(NAMES - 1 - i, SIDE));
+    archive_end(a);
 }
 
 static void check_set(psld_data *data, const char *kind)
