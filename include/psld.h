@@ -297,9 +297,10 @@ typedef struct psld_states {
     const double *z;        /* [n][k * dim] */
     const double *t;        /* [n]: times of the forward process, in which t = 0 is clean data */
     const uint64_t *sample; /* [n]: the number of the sample that each state belongs to; NULL: not known */
+    const int32_t *label;   /* [n]: the class that each sample is to have; -1: no label; NULL: no labels at all */
 } psld_states;
 
-#define PSLD_STATES(n, dim, z, t) ((psld_states){sizeof(psld_states), (n), (dim), (z), (t), NULL})
+#define PSLD_STATES(n, dim, z, t) ((psld_states){sizeof(psld_states), (n), (dim), (z), (t), NULL, NULL})
 
 /* Fills `out` with the prediction, see psld_predicts. Called only from the thread that samples. */
 typedef psld_status (*psld_score_fn)(void *user, const psld_states *states, double *out);
@@ -326,6 +327,8 @@ typedef struct psld_callback {
     psld_score_fn predict;           /* required */
     psld_score_gradient_fn gradient; /* NULL: none. Likelihood and most methods of restoration need it */
     void *user;                      /* given to both */
+    int classes;                     /* of the labels in psld_states that it uses; unset: it uses none */
+    int needs_label;                 /* 1: it cannot predict without a label */
 } psld_callback;
 
 #define PSLD_CALLBACK_DEFAULTS        \
@@ -340,6 +343,11 @@ PSLD_API psld_status psld_source_callback(const psld_callback *callback, psld_so
 typedef struct psld_mixture psld_mixture;
 PSLD_API psld_status psld_mixture_create(size_t components, size_t dim, const double *weights, const double *means,
                                          const double *scales, psld_mixture **mixture);
+/* The same mixture with a class for each component: label [components], 0 to classes - 1, each class at least once. Its
+ * score takes labels: given a label, it is the score of the components of that class. */
+PSLD_API psld_status psld_mixture_label(const psld_mixture *mixture, const int32_t *label, psld_mixture **labelled);
+/* Classes of its labels; 0: it has none. */
+PSLD_API size_t psld_mixture_classes(const psld_mixture *mixture);
 PSLD_API void psld_mixture_free(psld_mixture *mixture);
 PSLD_API size_t psld_mixture_dim(const psld_mixture *mixture);
 /* Density of x_0 at a point, and mean [dim] and covariance [dim][dim] of x_0. */
@@ -376,7 +384,8 @@ typedef struct psld_classifier psld_classifier;
 /* A user's own classifier. */
 PSLD_API psld_status psld_classifier_callback(psld_classify_fn classify, void *user, size_t classes,
                                               psld_classifier **classifier);
-/* The exact classifier of the components of a mixture. Copies what it needs of both. */
+/* The exact classifier of the classes of a mixture, or of its components where it has no labels. Copies what it needs of
+ * both. */
 PSLD_API psld_status psld_classifier_mixture(const psld_mixture *mixture, const psld_recipe *recipe,
                                              psld_classifier **classifier);
 PSLD_API void psld_classifier_free(psld_classifier *classifier);
@@ -389,6 +398,33 @@ PSLD_API psld_status psld_classifier_evaluate(psld_classifier *classifier, const
  * the class. Works with every sampler, and can be wrapped again. `base` and `classifier` must outlive the source. */
 PSLD_API psld_status psld_source_guide(psld_source *base, const psld_recipe *recipe, psld_classifier *classifier,
                                        size_t label, double scale, psld_source **source);
+
+/* The classes that samples are to have, for class-conditional sources. Classifier-free guidance by `cfg` is
+ *     eps = eps_none + cfg (eps_label - eps_none),
+ * where eps_none is predicted without a label: 1 is the prediction for the label itself, 0 the one without. */
+typedef struct psld_labels {
+    size_t size;
+    const int32_t *label; /* [count]: sample number s gets label[(s - first) % count]; -1: no label */
+    size_t count;
+    uint64_t first;
+    double cfg;       /* unset: that of the model (psld_model_cfg), or 1 */
+    double sigma_min; /* guidance acts where the effective noise is from sigma_min to sigma_max, elsewhere cfg is 1 */
+    double sigma_max; /* unset: no limit, for each of both */
+} psld_labels;
+
+#define PSLD_LABELS_DEFAULTS                                                \
+    {                                                                       \
+        sizeof(psld_labels), NULL, 0, 0, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET \
+    }
+
+/* A source that predicts for these labels. States without sample numbers count as samples first, first + 1, ... Both
+ * predictions are evaluated as one batch. Copies the labels; `base` must outlive it. It has a gradient if `base` has. */
+PSLD_API psld_status psld_source_label(psld_source *base, const psld_recipe *recipe, const psld_labels *labels,
+                                       psld_source **source);
+/* Classes of the labels that a source takes; 0: none. */
+PSLD_API size_t psld_source_classes(const psld_source *source);
+/* Whether it predicts only with a label: then there is no classifier-free guidance. */
+PSLD_API int psld_source_needs_label(const psld_source *source);
 
 /* ---- Restoration: linear inverse problems ------------------------------------------------------------------------ */
 
@@ -547,13 +583,15 @@ typedef struct psld_sample_options {
     psld_watch_fn watch; /* NULL: nobody */
     void *watch_user;
     const psld_inpainting *inpainting; /* NULL: nothing is known */
+    const psld_labels *labels;         /* the classes of the samples. NULL: no labels; psld_model_sample and
+                                          psld_model_draw without `start` draw them: psld_model_draw_labels */
 } psld_sample_options;
 
 /* clang-format off */
 #define PSLD_SAMPLE_DEFAULTS { \
     sizeof(psld_sample_options), NULL, NULL, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, \
     PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, 0, \
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 /* clang-format on */
 
 /* Budgets, and what each stands for. */
@@ -641,11 +679,12 @@ typedef struct psld_model_options {
     double weak_scale; /* of that guidance; unset: what the file says, or 1.5 */
     double ema;        /* of a run or checkpoint with several averages of weights: the decay of the one to take; unset:
                           the first */
+    double cfg;        /* classifier-free guidance by default, see psld_labels; unset: what the file says, or 1 */
 } psld_model_options;
 
-#define PSLD_MODEL_DEFAULTS                                                  \
-    {                                                                        \
-        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0 \
+#define PSLD_MODEL_DEFAULTS                                                              \
+    {                                                                                    \
+        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, PSLD_UNSET \
     }
 
 #define PSLD_WEAK_SCALE 1.5
@@ -682,10 +721,16 @@ PSLD_API size_t psld_model_parameters(const psld_model *model);
 /* Channels that its network takes and gives; 0 for an exact model. */
 PSLD_API void psld_model_channels(const psld_model *model, size_t *in, size_t *out);
 PSLD_API double psld_model_flops(psld_model *model);
-/* Classes of a classifier; 0 for others. */
+/* Classes of a classifier, or of the labels that a score model takes; 0: none. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
-/* The name of a class of a classifier as its configuration lists it (data.classes), or else its number. */
+/* The name of a class as the configuration lists it (data.classes), or else its number. */
 PSLD_API psld_status psld_model_class(const psld_model *model, size_t index, char *name, size_t size);
+/* Labels for samples first, first + 1, ... of a seed, with the frequencies of the classes in the model's data; uniform
+ * where the file does not say them. Sample i of a seed always gets the same. */
+PSLD_API psld_status psld_model_draw_labels(const psld_model *model, uint64_t seed, uint64_t first, size_t count,
+                                            int32_t *label);
+/* Classifier-free guidance that the model uses by default. */
+PSLD_API double psld_model_cfg(const psld_model *model);
 /* What the network puts out: "eps", "data" (clean data), "classes" (a classifier); "score" of an exact model. */
 PSLD_API const char *psld_model_predicts(const psld_model *model);
 /* Steps that its weights were trained for, and those that its configuration asks for (train.steps); 0: not known. */
@@ -727,6 +772,23 @@ PSLD_API uint64_t psld_model_fingerprint(const psld_model *model);
 PSLD_API psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const psld_array *t,
                                          const psld_array *grad_out, const psld_array *label, psld_array **out,
                                          psld_array **grad_z);
+
+/* The clean data that a model sees in x = x_0 + sigma n, E[x_0 | x], for images x [n, channels, ...] and sigma [n]; float32,
+ * of the shape of x. label [n] for a model that takes labels: classes, or -1 for none; NULL: none. */
+PSLD_API psld_status psld_model_denoise(psld_model *model, const psld_array *x, const psld_array *sigma,
+                                        const psld_array *label, psld_array **clean);
+/* What a network of discrete timesteps says of states x [n, channels, ...] of its own, at timesteps [n]; float32. */
+PSLD_API psld_status psld_model_output(psld_model *model, const psld_array *x, const psld_array *timestep,
+                                       const psld_array *label, psld_array **out);
+/* The noise that a network was trained for. PSLD_BAD_ARGUMENT for models that do not say it: ours, and exact ones. */
+PSLD_API psld_status psld_model_sigma_range(const psld_model *model, double *sigma_min, double *sigma_max);
+/* Timesteps of a network of discrete ones; 0 for others. */
+PSLD_API size_t psld_model_timesteps(const psld_model *model);
+/* The time at which the model's process has the noise of a timestep. States there are those of the network if the process
+ * is vp; the call fails for others. */
+PSLD_API psld_status psld_model_timestep_time(const psld_model *model, double timestep, double *t);
+/* The project that a network's architecture is of: "psld", "EDM" or "diffusers"; "" for an exact model. */
+PSLD_API const char *psld_model_family(const psld_model *model);
 
 /* Writes the weights with their configuration: .safetensors, or .pt/.pth/.ckpt for PyTorch. */
 PSLD_API psld_status psld_model_save(const psld_model *model, const char *path);

@@ -77,6 +77,8 @@ static int encode_run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count < 2) return cli_wrong_usage(command, "expected a model and at least one picture or array");
     if (!r.out || !cli_ends_in(r.out, ".npy")) return cli_wrong_usage(command, "no output given; add -o Z.npy");
+    exit_code = labels_check(command, &r.latent.labels);
+    if (exit_code != EXIT_DONE) return exit_code;
     return cli_output_possible(r.out) ? encode_model(&r, words, count) : EXIT_FAILED;
 }
 

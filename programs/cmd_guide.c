@@ -13,13 +13,12 @@ typedef struct guide_job {
 } guide_job;
 
 /* Sample i of a class of a seed is always the same, whichever classes are drawn beside it. */
-static psld_status guide_draw_class(guide_job *g, size_t row, size_t number)
+static psld_status guide_draw_class(guide_job *g, size_t number)
 {
     sampling_job *job = &g->sampling;
     psld_source *guided = NULL;
     psld_status status = sampling_guide_class(job, psld_model_source(job->model), number, &guided);
-    if (status == PSLD_OK)
-        status = sampling_draw(job, guided, (uint64_t)number << 32, g->n, (float *)g->x->data + row * g->n * job->kept);
+    if (status == PSLD_OK) status = sampling_draw(job, guided, (uint64_t)number << 32, g->n, g->x);
     psld_source_free(guided);
     return status;
 }
@@ -28,12 +27,11 @@ static psld_status guide_draw_classes(guide_job *g)
 {
     psld_status status = PSLD_OK;
     size_t number = 0;
-    g->sampling.parts = g->labels;
     if (strcmp(g->label, "all") != 0) {
         status = psld_model_label(g->sampling.classifier, g->label, &number);
-        return status == PSLD_OK ? guide_draw_class(g, 0, number) : status;
+        return status == PSLD_OK ? guide_draw_class(g, number) : status;
     }
-    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) status = guide_draw_class(g, c, c);
+    for (size_t c = 0; status == PSLD_OK && c < g->labels; c++) status = guide_draw_class(g, c);
     return status;
 }
 
@@ -72,19 +70,20 @@ static psld_status check_folders(const guide_job *g)
     return status;
 }
 
-/* One folder a class. */
+/* One folder per class. After an interruption the last one has fewer pictures. */
 static psld_status write_folders(const guide_job *g, const psld_array *pixels)
 {
     const char *out = g->sampling.request->out;
     char path[CLI_PATH], number[32];
+    size_t each = pixels->count / pixels->shape[0];
     psld_array part = *pixels;
     psld_status status = psld_folder_make(out);
-    part.shape[0] = g->n;
-    part.count = pixels->count / g->labels;
-    for (size_t row = 0; status == PSLD_OK && row < g->labels; row++) {
+    for (size_t row = 0, first = 0; status == PSLD_OK && first < pixels->shape[0]; row++, first += g->n) {
         if (snprintf(path, sizeof path, "%s/%s", out, name_of(g, row, number)) >= (int)sizeof path)
             return cli_bad_input("%s: the name is too long", out);
-        part.data = (unsigned char *)pixels->data + row * part.count;
+        part.shape[0] = pixels->shape[0] - first < g->n ? pixels->shape[0] - first : g->n;
+        part.count = part.shape[0] * each;
+        part.data = (unsigned char *)pixels->data + first * each;
         status = sampling_write_folder(&part, path);
     }
     return status;
@@ -118,10 +117,24 @@ static int guide_check_model(const cli_command *command, const sampling_job *job
                                                   : "a picture needs a 2-D model; write .npy");
 }
 
+static psld_status guide_draw_and_write(guide_job *g)
+{
+    psld_status drawn = guide_draw_classes(g);
+    psld_status written = sampling_keep(&g->sampling, drawn, g->x) ? guide_write_samples(g) : PSLD_OK;
+    return written == PSLD_OK ? drawn : written;
+}
+
+static int guide_report(const guide_job *g)
+{
+    char what[200];
+    snprintf(what, sizeof what, "of %s %s at scale %g", g->labels > 1 ? "classes" : "class", g->label,
+             g->sampling.scale);
+    return sampling_report(&g->sampling, g->sampling.drawn, what);
+}
+
 static int guide_model(const cli_command *command, const char *const *words, int count, const sampling_request *s)
 {
     guide_job g = {.label = s->label};
-    char what[200];
     int exit_code = EXIT_DONE;
     psld_status status = sampling_open(words, count, s, 1, &g.sampling);
     if (status == PSLD_OK) exit_code = guide_check_model(command, &g.sampling);
@@ -130,15 +143,14 @@ static int guide_model(const cli_command *command, const char *const *words, int
         g.n = s->n ? (size_t)s->n : sampling_is_image(&g.sampling) ? 8 : 1000;
         status = check_folders(&g);
         if (status == PSLD_OK) status = sampling_array(&g.sampling, g.labels * g.n, &g.x);
-        if (status == PSLD_OK) status = guide_draw_classes(&g);
-        if (status == PSLD_OK) status = guide_write_samples(&g);
-        snprintf(what, sizeof what, "of %s %s at scale %g", g.labels > 1 ? "classes" : "class", g.label,
-                 g.sampling.scale);
-        if (status == PSLD_OK) exit_code = sampling_report(&g.sampling, g.labels * g.n, what);
+        if (status == PSLD_OK) status = guide_draw_and_write(&g);
+        if (status == PSLD_OK) exit_code = guide_report(&g);
     }
+    if (status == PSLD_CANCELLED)
+        exit_code = sampling_report_interrupted(&g.sampling, g.sampling.drawn, g.sampling.planned, "");
     psld_array_free(g.x);
     sampling_close(&g.sampling);
-    return status == PSLD_OK ? exit_code : cli_failed(status);
+    return status == PSLD_OK || status == PSLD_CANCELLED ? exit_code : cli_failed(status);
 }
 
 static int guide_run(const cli_command *command, int argc, char **argv)
@@ -151,7 +163,7 @@ static int guide_run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"label", 0, CLI_TEXT, "L|all", "class by number or by name, or all of them in turn", &s.label, NULL},
         {"number", 'n', CLI_COUNT, "N", "samples of each class (default 8 pictures, 1000 points)", &s.n, NULL},
-        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (one row a class), or a folder with one for each class", &s.out,
+        {"out", 'o', CLI_FILE, "OUT", ".npy, .png (one row per class), or a folder with one folder per class", &s.out,
          NULL},
         SAMPLING_GUIDANCE(s),
         SAMPLING_OPTIONS(s),

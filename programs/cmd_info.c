@@ -8,10 +8,14 @@
 static int show_exact_model(const char *path, const psld_model *model, int json)
 {
     const psld_recipe_spec *spec = psld_recipe_get(psld_model_recipe(model));
-    size_t dim = psld_mixture_dim(psld_model_mixture(model));
+    size_t dim = psld_mixture_dim(psld_model_mixture(model)), classes = psld_model_classes(model);
+    const char *family = psld_model_family(model);
     if (!json) {
-        printf("%s: exact model, a mixture in %zu dimensions under the recipe %s (k = %d)\n", path, dim, spec->name,
+        printf("%s: exact model, a mixture in %zu dimensions under the recipe %s (k = %d)", path, dim, spec->name,
                spec->k);
+        if (classes) printf(", %zu classes", classes);
+        if (*family) printf(", posed as a network: %s", family);
+        printf("\n");
         return EXIT_DONE;
     }
     json_t *object = json_object();
@@ -19,6 +23,8 @@ static int show_exact_model(const char *path, const psld_model *model, int json)
     json_object_set_new(object, "dimensions", json_integer((json_int_t)dim));
     json_object_set_new(object, "process", json_string(spec->name));
     json_object_set_new(object, "k", json_integer(spec->k));
+    if (classes) json_object_set_new(object, "classes", json_integer((json_int_t)classes));
+    if (*family) json_object_set_new(object, "as", json_string(family));
     return cli_json_print(object);
 }
 
@@ -106,6 +112,7 @@ static int info_show(const char *path, const request *r)
     if (cli_ends_in(path, ".npy") || info_begins_with(path, "\x93NUMPY", 6)) return info_show_array(path, r->json);
     if (cli_ends_in(path, ".yaml|.yml")) return show_yaml(path, r->json);
     if (info_is_image(path)) return info_show_image(path, r->json);
+    if (info_is_pipeline(path)) return info_show_pipeline(path, r->json);
     if (info_is_data(path) || opens_as_data_alone(path)) return info_show_data(path, r->quick, r->json);
     return info_show_tensors(path, r->tensors, r->json);
 }

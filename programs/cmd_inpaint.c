@@ -14,6 +14,7 @@ typedef struct inpaint_request {
 typedef struct inpaint_job {
     sampling_job sampling;
     psld_array *x, *known, *corrupted, *samples; /* [images][dim] but for samples */
+    size_t each;                                 /* samples per image */
     psld_inpainting inpainting;
 } inpaint_job;
 
@@ -26,12 +27,12 @@ static psld_status hide_unknown_pixels(inpaint_job *job)
     return status;
 }
 
-static void inpaint_describe(const inpaint_request *r, inpaint_job *job, size_t each)
+static void inpaint_describe(const inpaint_request *r, inpaint_job *job)
 {
     psld_inpainting *p = &job->inpainting;
     *p = (psld_inpainting)PSLD_INPAINTING_DEFAULTS;
     p->images = (int)job->x->shape[0];
-    p->each = (int)each;
+    p->each = (int)job->each;
     p->x = job->x->data;
     p->known = job->known->data;
     p->lagging = strcmp(r->method, "authors") == 0;
@@ -43,20 +44,23 @@ static void inpaint_describe(const inpaint_request *r, inpaint_job *job, size_t 
 static psld_status fill_in(const inpaint_request *r, inpaint_job *job)
 {
     sampling_job *s = &job->sampling;
-    size_t each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
-    psld_source *guided = NULL, *source = psld_model_source(s->model);
+    psld_source *guided = NULL, *labelled = NULL, *source = psld_model_source(s->model);
     psld_status status = sampling_read(s, r->image, &job->x);
+    job->each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
     if (status == PSLD_OK) status = sampling_masks(s, r->mask, r->rectangle, job->x->shape[0], &job->known);
     if (status == PSLD_OK) status = hide_unknown_pixels(job);
-    if (status == PSLD_OK) status = sampling_check_strips(s, job->x->shape[0], job->x->shape[0] * each);
-    if (status == PSLD_OK) status = sampling_array(s, job->x->shape[0] * each, &job->samples);
-    if (status == PSLD_OK && r->sampling.label) status = sampling_guide(s, source, r->sampling.label, &guided);
+    if (status == PSLD_OK) status = sampling_check_strips(s, job->x->shape[0], job->x->shape[0] * job->each);
+    if (status == PSLD_OK) status = sampling_array(s, job->x->shape[0] * job->each, &job->samples);
+    if (status == PSLD_OK) status = sampling_label(s, &labelled);
+    if (labelled) source = labelled;
+    if (status == PSLD_OK && s->classifier) status = sampling_guide(s, source, r->sampling.label, &guided);
     if (status == PSLD_OK) {
-        inpaint_describe(r, job, each);
+        inpaint_describe(r, job);
         s->options.inpainting = &job->inpainting;
-        status = sampling_draw(s, guided ? guided : source, 0, job->samples->shape[0], job->samples->data);
+        status = sampling_draw(s, guided ? guided : source, 0, job->samples->shape[0], job->samples);
     }
     psld_source_free(guided);
+    psld_source_free(labelled);
     return status;
 }
 
@@ -75,8 +79,8 @@ static int inpaint_images(const cli_command *command, const char *const *words, 
     int exit_code = sampling_open_restoration(command, words, count, &r->sampling, &job.sampling);
     if (exit_code == EXIT_DONE) {
         psld_status status = fill_in(r, &job);
-        if (status == PSLD_OK) status = sampling_write_strips(&job.sampling, job.x, job.corrupted, job.samples);
-        exit_code = status == PSLD_OK ? inpaint_report(&job) : cli_failed(status);
+        exit_code = sampling_finish(&job.sampling, status, job.x, job.corrupted, job.samples, job.each);
+        if (exit_code == EXIT_DONE) exit_code = inpaint_report(&job);
     }
     psld_array_free(job.x);
     psld_array_free(job.known);

@@ -51,6 +51,8 @@ static int interpolate_model(request *r, const char *const *words)
     psld_status status = latent_open(&r->latent, words[0], words + 1, 2, &job);
     if (status == PSLD_OK && job.x->shape[0] != 2)
         status = cli_bad_input("expected one picture or point in each of %s and %s", words[1], words[2]);
+    if (status == PSLD_OK && job.labels.labels.count > 1)
+        status = cli_bad_input("--label: expected one class for all pictures, found %zu", job.labels.labels.count);
     if (status == PSLD_OK) status = latent_encode(&job);
     if (status == PSLD_OK) {
         size_t shape[PSLD_MAX_RANK], width = job.z->count / 2;
@@ -91,6 +93,7 @@ static int interpolate_run(const cli_command *command, int argc, char **argv)
     if (!r.out || !cli_ends_in(r.out, ".npy|.png"))
         return cli_wrong_usage(command, "no output given; add -o OUT (.png, .npy)");
     exit_code = sheet_check_zoom(command, r.zoom, cli_ends_in(r.out, ".png"));
+    if (exit_code == EXIT_DONE) exit_code = labels_check(command, &r.latent.labels);
     if (exit_code != EXIT_DONE) return exit_code;
     return cli_output_possible(r.out) ? interpolate_model(&r, words) : EXIT_FAILED;
 }

@@ -22,8 +22,8 @@ typedef struct restore_job {
     psld_array *y, *shown;      /* [images][size], [images][dim] */
     psld_array *known, *matrix; /* of the task */
     psld_array *samples;
-    psld_operator *op; /* of the image under way: masks may differ */
-    size_t images;
+    psld_operator *op;   /* of the image under way: masks may differ */
+    size_t images, each; /* each: samples per image */
 } restore_job;
 
 /* ---- The task ---------------------------------------------------------------------------------------------------- */
@@ -103,38 +103,38 @@ static psld_status restore_measure(const restore_request *r, const restore_job *
 
 /* ---- Restoring --------------------------------------------------------------------------------------------------- */
 
-static psld_status restore_image(const restore_request *r, restore_job *job, size_t i, size_t each, double *y)
+static psld_status restore_image(const restore_request *r, restore_job *job, size_t i, double *y)
 {
     sampling_job *s = &job->sampling;
-    psld_source *restored = NULL, *guided = NULL;
+    psld_source *restored = NULL, *guided = NULL, *labelled = NULL;
     psld_status status = make_operator(r, job, i);
     if (status == PSLD_OK) status = restore_measure(r, job, i, y);
     if (status == PSLD_OK) status = psld_operator_show(job->op, y, (double *)job->shown->data + i * s->dim);
+    if (status == PSLD_OK) status = sampling_label(s, &labelled);
     if (status == PSLD_OK)
-        status = psld_source_restore(psld_model_source(s->model), psld_model_recipe(s->model), job->op, y, &r->options,
-                                     &restored);
-    if (status == PSLD_OK && r->sampling.label) status = sampling_guide(s, restored, r->sampling.label, &guided);
+        status = psld_source_restore(labelled ? labelled : psld_model_source(s->model), psld_model_recipe(s->model),
+                                     job->op, y, &r->options, &restored);
+    if (status == PSLD_OK && s->classifier) status = sampling_guide(s, restored, r->sampling.label, &guided);
     if (status == PSLD_OK)
-        status = sampling_draw(s, guided ? guided : restored, i * each, each,
-                               (float *)job->samples->data + i * each * s->kept);
+        status = sampling_draw(s, guided ? guided : restored, i * job->each, job->each, job->samples);
     psld_source_free(guided);
     psld_source_free(restored);
+    psld_source_free(labelled);
     return status;
 }
 
 static psld_status restore_images(const restore_request *r, restore_job *job)
 {
     sampling_job *s = &job->sampling;
-    size_t each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
     psld_status status = read_input(r, job);
     size_t shape[2] = {job->images, s->dim}, room = s->dim + (job->matrix ? job->matrix->shape[0] : 0);
     double *y = malloc(room * sizeof *y);
+    job->each = r->sampling.n ? (size_t)r->sampling.n : sampling_is_image(s) ? 4 : 1000;
     if (status == PSLD_OK && !y) status = cli_bad_input("out of memory");
     if (status == PSLD_OK) status = psld_array_create(PSLD_F64, 2, shape, &job->shown);
-    if (status == PSLD_OK) status = sampling_check_strips(s, job->images, job->images * each);
-    if (status == PSLD_OK) status = sampling_array(s, job->images * each, &job->samples);
-    s->parts = job->images;
-    for (size_t i = 0; status == PSLD_OK && i < job->images; i++) status = restore_image(r, job, i, each, y);
+    if (status == PSLD_OK) status = sampling_check_strips(s, job->images, job->images * job->each);
+    if (status == PSLD_OK) status = sampling_array(s, job->images * job->each, &job->samples);
+    for (size_t i = 0; status == PSLD_OK && i < job->images; i++) status = restore_image(r, job, i, y);
     free(y);
     return status;
 }
@@ -165,9 +165,9 @@ static int restore_model(const cli_command *command, const char *const *words, i
     int exit_code = sampling_open_restoration(command, words, count, &r->sampling, &job.sampling);
     if (exit_code == EXIT_DONE) {
         psld_status status = restore_images(r, &job);
-        if (status == PSLD_OK)
-            status = sampling_write_strips(&job.sampling, r->degraded ? NULL : job.x, job.shown, job.samples);
-        exit_code = status == PSLD_OK ? restore_report(r, &job) : cli_failed(status);
+        exit_code =
+            sampling_finish(&job.sampling, status, r->degraded ? NULL : job.x, job.shown, job.samples, job.each);
+        if (exit_code == EXIT_DONE) exit_code = restore_report(r, &job);
     }
     restore_release(&job);
     return exit_code;

@@ -93,6 +93,7 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
         given = &start;
     }
     cli_progress_begin(&part.progress, "sampling");
+    if (s->labels.is_set) options.labels = &s->labels.labels;
     options.progress = sample_report_share;
     options.progress_user = &part;
     psld_status status =
@@ -140,12 +141,18 @@ static psld_status draw_and_write(sample_job *job)
 static int sample_report(const sample_job *job)
 {
     const sampling_job *s = &job->sampling;
-    char what[128];
+    const sampling_request *r = s->request;
+    char what[256];
     if (psld_rank() != 0) return EXIT_DONE;
     if (s->rank == 3)
         snprintf(what, sizeof what, "of %zu x %zu x %zu", s->shape[0], s->shape[1], s->shape[2]);
     else
         snprintf(what, sizeof what, "of %zu dimensions", s->dim);
+    if (r->labels.label) {
+        size_t used = strlen(what);
+        char names[64];
+        snprintf(what + used, sizeof what - used, ", %s", labels_text(&r->labels, &s->labels, names, sizeof names));
+    }
     if (job->request->z0) { /* which sampler, since the default is another then */
         size_t used = strlen(what);
         snprintf(what + used, sizeof what - used, ", from the given states by %s", s->options.sampler);
@@ -156,12 +163,7 @@ static int sample_report(const sample_job *job)
 static int report_interrupted(const sample_job *job)
 {
     int is_file = cli_ends_in(job->sampling.request->out, ENDINGS);
-    if (job->made == 0 && is_file)
-        cli_complain("interrupted before the first batch of samples was done");
-    else
-        cli_complain("interrupted: %s has %zu of %zu samples%s", job->sampling.request->out, job->made, job->n,
-                     is_file ? "" : "; the same command goes on");
-    return EXIT_FAILED;
+    return sampling_report_interrupted(&job->sampling, job->made, job->n, is_file ? "" : "; the same command goes on");
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
@@ -170,9 +172,16 @@ static int report_interrupted(const sample_job *job)
 static int sample_check_request(const cli_command *command, sample_request *r)
 {
     int exit_code = sampling_check(command, &r->sampling);
+    if (exit_code == EXIT_DONE) exit_code = labels_check(command, &r->sampling.labels);
     if (exit_code != EXIT_DONE) return exit_code;
+    if (strcmp(r->start, "exact") == 0 && (r->sampling.labels.label || r->sampling.labels.file))
+        return cli_wrong_usage(command, "--start exact draws from the whole mixture; give no label with it");
     if (r->z0 && strcmp(r->start, "exact") == 0)
         return cli_wrong_usage(command, "--start and --z0 both choose the initial states; give one of them");
+    if (r->timesteps && (!r->z0 || r->sampling.options.grid || r->sampling.options.end_sigma > 0))
+        return cli_wrong_usage(command, "--timesteps needs --z0, the states at the first of them, and no other times");
+    if (r->timesteps && sampling_is_adaptive(r->sampling.sampler))
+        return cli_wrong_usage(command, "--timesteps: the sampler %s chooses its own times", r->sampling.sampler);
     if (r->trajectory_path && !cli_ends_in(r->trajectory_path, ".png"))
         return cli_wrong_usage(command, "--trajectory: expected a name that ends in .png, found \"%s\"",
                                r->trajectory_path);
@@ -213,15 +222,19 @@ static int sample_model(const cli_command *command, const char *const *words, in
     sample_job job = {.request = r};
     int exit_code = EXIT_DONE;
     psld_status status = sampling_open(words, count, &r->sampling, 0, &job.sampling);
+    size_t listed = r->sampling.labels.file ? job.sampling.labels.labels.count : 0;
     job.n = r->sampling.n ? (size_t)r->sampling.n : r->z0 ? 0 : sampling_is_image(&job.sampling) ? 64 : 1000;
+    if (!r->sampling.n && listed) job.n = listed;
     if (status == PSLD_OK) exit_code = sample_check_model(command, &job);
     if (status == PSLD_OK && exit_code == EXIT_DONE) {
-        status = find_start(&job);
+        status = r->timesteps ? sample_follow_timesteps(&job) : PSLD_OK;
+        if (status == PSLD_OK) status = find_start(&job);
         if (status == PSLD_OK) status = r->estimate ? sample_estimate(&job) : draw_and_write(&job);
         if (status == PSLD_OK && !r->estimate) exit_code = sample_report(&job);
         if (status == PSLD_CANCELLED) exit_code = report_interrupted(&job);
     }
     psld_array_free(job.start);
+    free(job.grid);
     sampling_close(&job.sampling);
     return status == PSLD_OK || status == PSLD_CANCELLED ? exit_code : cli_failed(status);
 }
@@ -254,9 +267,13 @@ static int sample_run(const cli_command *command, int argc, char **argv)
          "start from the states in a .npy file, [n, k * channels, ...]; the default is then " LATENT_SAMPLER
          ", which follows the flow",
          &r.z0, NULL},
+        {"timesteps", 0, CLI_FILE, "FILE",
+         "networks of discrete timesteps: take exactly those of a .npy file, from --z0 at the first of them",
+         &r.timesteps, NULL},
         {"trajectory", 0, CLI_FILE, "FILE.png",
          "strips of the predicted clean image along the trajectories of the first samples", &r.trajectory_path, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
+        LABEL_OPTIONS(s->labels),
         SAMPLING_OPTIONS(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };

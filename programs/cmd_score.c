@@ -4,7 +4,7 @@
 #include "cli.h"
 
 typedef struct request {
-    const char *z, *t, *out, *grad_out, *grad_z, *label;
+    const char *z, *t, *x, *sigma, *timestep, *out, *grad_out, *grad_z, *label;
     cli_model model;
 } request;
 
@@ -43,6 +43,17 @@ static psld_status score_evaluate(const request *r, psld_model *model, arrays *a
     return status;
 }
 
+/* Clean data in noisy ones, or what a network of timesteps says. */
+static psld_status score_noisy(const request *r, psld_model *model, arrays *a)
+{
+    psld_status status = psld_array_load(r->x, &a->z);
+    if (status == PSLD_OK) status = psld_array_load(r->sigma ? r->sigma : r->timestep, &a->t);
+    if (status == PSLD_OK && r->label) status = read_label(r->label, a->z->rank ? a->z->shape[0] : 0, &a->given);
+    if (status == PSLD_OK)
+        status = (r->sigma ? psld_model_denoise : psld_model_output)(model, a->z, a->t, a->given, &a->out);
+    return status == PSLD_OK ? psld_array_save(a->out, r->out) : status;
+}
+
 static int score_run(const cli_command *command, int argc, char **argv)
 {
     request r = {0};
@@ -53,7 +64,11 @@ static int score_run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"z", 0, CLI_FILE, "FILE", "states, .npy [n, channels, height, width]", &r.z, NULL},
         {"t", 0, CLI_FILE, "FILE", "times, .npy [n]", &r.t, NULL},
-        {"out", 'o', CLI_FILE, "FILE", "where eps, or logits, go: .npy", &r.out, NULL},
+        {"x", 0, CLI_FILE, "FILE", "noisy images x_0 + sigma n, .npy [n, channels, height, width]", &r.x, NULL},
+        {"sigma", 0, CLI_FILE, "FILE", "their noise, .npy [n]: E[x_0 | x] is written", &r.sigma, NULL},
+        {"timestep", 0, CLI_FILE, "FILE",
+         "instead, timesteps of a network that has them, .npy [n]: what it says of --x is written", &r.timestep, NULL},
+        {"out", 'o', CLI_FILE, "FILE", "where eps, logits or clean data go: .npy", &r.out, NULL},
         {"grad-out", 0, CLI_FILE, "FILE", "weights of eps in the sum that --grad-z differentiates", &r.grad_out, NULL},
         {"label", 0, CLI_TEXT, "L|FILE", "classifiers: the label whose log-probability --grad-z differentiates",
          &r.label, NULL},
@@ -64,12 +79,14 @@ static int score_run(const cli_command *command, int argc, char **argv)
     if (argc > 64) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count < 1) return cli_wrong_usage(command, "which model?");
-    if (!r.z || !r.t || !r.out) return cli_wrong_usage(command, "--z, --t and -o are needed");
+    if (r.x && (!r.out || r.z || r.t || r.grad_z || !r.sigma == !r.timestep))
+        return cli_wrong_usage(command, "--x goes with -o and one of --sigma and --timestep");
+    if (!r.x && (!r.z || !r.t || !r.out)) return cli_wrong_usage(command, "--z, --t and -o are needed");
     if (!cli_output_possible(r.out) || (r.grad_z && !cli_output_possible(r.grad_z))) return EXIT_FAILED;
     psld_model *model = NULL;
     arrays a = {0};
     psld_status status = cli_model_open(&r.model, words, count, &model);
-    if (status == PSLD_OK) status = score_evaluate(&r, model, &a);
+    if (status == PSLD_OK) status = r.x ? score_noisy(&r, model, &a) : score_evaluate(&r, model, &a);
     psld_array_free(a.z);
     psld_array_free(a.t);
     psld_array_free(a.given);

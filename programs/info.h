@@ -22,6 +22,9 @@ int info_run(const char *path, int json);
 json_t *info_describe_network(psld_model *model);
 void info_print_network(const char *path, const json_t *network);
 void info_print_classes(const json_t *names);
+/* A folder of a pipeline of another project, whether its network can be read or not. */
+int info_is_pipeline(const char *path);
+int info_show_pipeline(const char *path, int json);
 /* A file of weights; with `tensors` each of them is listed. */
 int info_show_tensors(const char *path, int tensors, int json);
 

@@ -18,6 +18,17 @@ static json_t *describe_classes(const psld_model *model)
     return names;
 }
 
+/* Of networks of other projects: which, and the noise that they know. */
+static void describe_origin(const psld_model *model, json_t *object)
+{
+    double least, most;
+    json_object_set_new(object, "family", json_string(psld_model_family(model)));
+    if (psld_model_sigma_range(model, &least, &most) == PSLD_OK)
+        json_object_set_new(object, "sigma_range", json_pack("[o, o]", cli_json_number(least), cli_json_number(most)));
+    if (psld_model_timesteps(model))
+        json_object_set_new(object, "timesteps", json_integer((json_int_t)psld_model_timesteps(model)));
+}
+
 json_t *info_describe_network(psld_model *model)
 {
     size_t shape[PSLD_MAX_RANK], in, out;
@@ -34,7 +45,8 @@ json_t *info_describe_network(psld_model *model)
     psld_model_channels(model, &in, &out);
     json_object_set_new(object, "channels", json_pack("[I, I]", (json_int_t)in, (json_int_t)out));
     json_object_set_new(object, "predicts", json_string(psld_model_predicts(model)));
-    if (classifier) json_object_set_new(object, "classes", describe_classes(model));
+    describe_origin(model, object);
+    if (psld_model_classes(model)) json_object_set_new(object, "classes", describe_classes(model));
     if (psld_model_trained(model, &steps, &planned) == PSLD_OK && (steps || planned)) {
         json_object_set_new(object, "steps", steps ? json_integer((json_int_t)steps) : json_null());
         json_object_set_new(object, "planned_steps", planned ? json_integer((json_int_t)planned) : json_null());
@@ -70,6 +82,28 @@ void info_print_classes(const json_t *names)
     printf("%s\n", count > SHOWN ? ", ..." : "");
 }
 
+static const char *words_for(const char *predicts)
+{
+    return strcmp(predicts, "data") == 0 || strcmp(predicts, "sample") == 0 ? "clean data"
+           : strcmp(predicts, "v_prediction") == 0                          ? "v, of noise and clean data"
+                                                                            : "the noise, eps";
+}
+
+static void print_origin(const json_t *network)
+{
+    const json_t *range = json_object_get(network, "sigma_range"), *most = json_array_get(range, 1);
+    long long timesteps = json_integer_value(json_object_get(network, "timesteps"));
+    if (!range) return;
+    printf("  network of    %s\n", json_string_value(json_object_get(network, "family")));
+    printf("  noise         sigma %.4g to ", json_number_value(json_array_get(range, 0)));
+    if (json_is_number(most))
+        printf("%.4g", json_number_value(most));
+    else
+        printf("any");
+    if (timesteps) printf(", %lld timesteps", timesteps);
+    printf("\n");
+}
+
 /* The lines below that of info_print_network. */
 static void print_details(const json_t *network)
 {
@@ -77,10 +111,9 @@ static void print_details(const json_t *network)
     const json_t *classes = json_object_get(network, "classes"), *weak = json_object_get(network, "weak_scale");
     long long steps = json_integer_value(json_object_get(network, "steps"));
     long long planned = json_integer_value(json_object_get(network, "planned_steps"));
-    if (classes)
-        info_print_classes(classes);
-    else
-        printf("  predicts      %s\n", strcmp(predicts, "data") == 0 ? "clean data" : "the noise, eps");
+    print_origin(network);
+    if (classes) info_print_classes(classes);
+    if (strcmp(predicts, "classes") != 0) printf("  predicts      %s\n", words_for(predicts));
     if (steps && planned)
         printf("  trained       %lld of %lld steps\n", steps, planned);
     else if (steps)
@@ -88,6 +121,32 @@ static void print_details(const json_t *network)
     else if (planned)
         printf("  trained       steps were not recorded; its configuration asks for %lld\n", planned);
     if (weak) printf("  guided        by a weaker network in the same file, scale %g\n", json_number_value(weak));
+}
+
+int info_is_pipeline(const char *path)
+{
+    static const char *const names[] = {"model_index.json", "config.json", "unet/config.json"};
+    struct stat about;
+    for (int i = 0; i < 3; i++) {
+        char file[CLI_PATH];
+        if (snprintf(file, sizeof file, "%s/%s", path, names[i]) < (int)sizeof file && stat(file, &about) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int info_show_pipeline(const char *path, int json)
+{
+    psld_model *model = NULL;
+    psld_status status = psld_model_open(path, NULL, &model);
+    if (status != PSLD_OK) return cli_failed(status);
+    json_t *network = info_describe_network(model);
+    psld_model_free(model);
+    if (json) return cli_json_print(network);
+    info_print_network(path, network);
+    print_details(network);
+    json_decref(network);
+    return EXIT_DONE;
 }
 
 /* ---- Files of tensors -------------------------------------------------------------------------------------------- */
@@ -166,6 +225,10 @@ int info_show_tensors(const char *path, int tensors, int json)
         return cli_failed(status);
     }
     json_t *network = network_of(path);
+    if (!network && info_begins_with(path, "\x80", 1) && !strstr(psld_error_text(), "no configuration of its own")) {
+        json_decref(l.tensors); /* a network that was pickled as an object, and is none that is known */
+        return cli_failed(PSLD_BAD_INPUT);
+    }
     if (!json) {
         l.shown = tensors;
         int exit_code = print_tensors(&l, network);

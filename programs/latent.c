@@ -65,11 +65,17 @@ psld_status latent_open(latent_request *request, const char *model, const char *
         return cli_bad_input("%s: a classifier has no samples", model);
     job->request = request;
     job->options = request->options;
+    status = labels_choose(&request->labels, job->model, model, &job->labels);
+    if (status != PSLD_OK) return status;
+    if (job->labels.is_set && job->labels.labels.count == 0)
+        return cli_bad_input("--cfg: give --label, too: data are encoded without label by default");
+    if (job->labels.is_set) job->options.labels = &job->labels.labels;
     return load_data(files, count, job);
 }
 
 void latent_close(latent_job *job)
 {
+    labels_free(&job->labels);
     psld_array_free(job->x);
     psld_array_free(job->z);
     psld_model_free(job->model);

@@ -3,6 +3,7 @@
 #define PSLD_PROGRAMS_LATENT_H
 
 #include "cli.h"
+#include "labels.h"
 
 enum { LATENT_WORDS = 4096, LATENT_NFE = 200 };
 #define LATENT_SAMPLER "collapsed"
@@ -10,6 +11,7 @@ enum { LATENT_WORDS = 4096, LATENT_NFE = 200 };
 typedef struct latent_request {
     cli_model model;
     psld_sample_options options;
+    label_request labels;
     long nfe, order;
     int fit;
 } latent_request;
@@ -28,6 +30,7 @@ typedef struct latent_request {
         {"eps", 0, CLI_NUMBER, "T", "where the data stand (default 1e-3)", &(l).options.eps, NULL},                   \
         {"end-sigma", 0, CLI_NUMBER, "S", "where the effective noise is S, instead of --eps", &(l).options.end_sigma, \
          NULL},                                                                                                       \
+        LABEL_OPTIONS((l).labels),                                                                                    \
         {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &(l).fit, NULL},                  \
         {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &(l).model.options.process, NULL},  \
     {                                                                                                                 \
@@ -39,6 +42,7 @@ typedef struct latent_job {
     const latent_request *request;
     psld_sample_options options;
     psld_model *model;
+    label_choice labels;
     psld_array *x; /* data, float32 [n, channels, ...] */
     psld_array *z; /* states, float32 [n, k * channels, ...] */
     uint64_t nfe;

@@ -7,7 +7,7 @@
 
 typedef struct sample_request {
     sampling_request sampling;
-    const char *z0, *start, *trajectory_path;
+    const char *z0, *start, *trajectory_path, *timesteps;
     int estimate;
 } sample_request;
 
@@ -18,6 +18,7 @@ typedef struct sample_job {
     psld_array *start; /* states to begin with, float64 [n][k * dim], or NULL */
     size_t n;
     size_t made; /* samples that are in the output */
+    char *grid;  /* the times of --timesteps, or NULL */
 } sample_job;
 
 /* psld_model_draw for samples first ... first + count - 1 of the job, with progress: `before` of the job's samples are
@@ -27,6 +28,9 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
 /* Each draws all samples and writes them. When interrupted, what was drawn is written, and PSLD_CANCELLED returned. */
 psld_status sample_to_file(sample_job *job);
 psld_status sample_to_folder(sample_job *job);
+
+/* Makes the timesteps that are asked for the times of the walk. */
+psld_status sample_follow_timesteps(sample_job *job);
 
 /* Measures a few evaluations and prints what the whole would take. */
 psld_status sample_estimate(sample_job *job);

@@ -1,5 +1,6 @@
 /* Samples into one file: arrays, a grid of pictures, or a plot of points, written when all are there. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sample.h"
@@ -33,11 +34,27 @@ static psld_status samples_channels_last(const psld_array *in, psld_array **out)
     return PSLD_OK;
 }
 
-/* Pictures as published tools for evaluation read them, unsigned bytes [n, h, w, c]; anything else as it is. */
+/* The class of each sample; *labels is NULL for a model without classes. */
+static psld_status labels_of_samples(const sample_job *job, size_t n, psld_array **labels)
+{
+    const sampling_job *s = &job->sampling;
+    const psld_labels *l = &s->labels.labels;
+    *labels = NULL;
+    if (psld_model_classes(s->model) == 0) return PSLD_OK;
+    psld_status status = psld_array_create(PSLD_I32, 1, &n, labels);
+    if (status != PSLD_OK) return status;
+    int32_t *label = (*labels)->data;
+    if (!l->label && !job->request->z0) return psld_model_draw_labels(s->model, s->options.seed, 0, n, label);
+    for (size_t i = 0; i < n; i++) label[i] = l->label ? l->label[i % l->count] : -1;
+    return PSLD_OK;
+}
+
+/* Pictures as published tools for evaluation read them, unsigned bytes [n, h, w, c]; anything else as it is. With their
+ * classes, it is a data set that psld train and psld eval read. */
 static psld_status write_npz(const sample_job *job, const psld_array *x)
 {
-    static const char *const name = "arr_0";
-    psld_array *pixels = NULL, *last = NULL;
+    static const char *const names[] = {"arr_0", "labels"};
+    psld_array *pixels = NULL, *last = NULL, *labels = NULL;
     const psld_array *written = x;
     psld_status status = PSLD_OK;
     if (sampling_is_image(&job->sampling) && !job->sampling.request->state) {
@@ -45,17 +62,37 @@ static psld_status write_npz(const sample_job *job, const psld_array *x)
         if (status == PSLD_OK) status = samples_channels_last(pixels, &last);
         written = last;
     }
-    if (status == PSLD_OK) status = psld_npz_save(job->sampling.request->out, 1, &name, &written);
+    if (status == PSLD_OK) status = labels_of_samples(job, x->shape[0], &labels);
+    const psld_array *const arrays[] = {written, labels};
+    if (status == PSLD_OK) status = psld_npz_save(job->sampling.request->out, labels ? 2 : 1, names, arrays);
+    psld_array_free(labels);
     psld_array_free(pixels);
     psld_array_free(last);
     return status;
 }
 
+/* Samples have the classes in turn; in the grid each class is a row. */
+static psld_status order_by_class(size_t classes, psld_array *pixels)
+{
+    size_t n = pixels->shape[0], size = pixels->count / n, each = n / classes;
+    unsigned char *ordered = malloc(pixels->count), *data = pixels->data;
+    if (!ordered) return cli_bad_input("out of memory for %zu pictures", n);
+    for (size_t i = 0; i < n; i++) memcpy(ordered + (i % classes * each + i / classes) * size, data + i * size, size);
+    memcpy(data, ordered, pixels->count);
+    free(ordered);
+    return PSLD_OK;
+}
+
 static psld_status write_grid(const sample_job *job, const psld_array *x)
 {
     psld_array *pixels = NULL;
+    size_t listed = job->sampling.request->labels.label ? job->sampling.labels.labels.count : 0;
+    int by_class = listed > 1 && x->shape[0] % listed == 0;
     psld_status status = sampling_pixels(&job->sampling, x, &pixels);
-    if (status == PSLD_OK) status = sheet_write(pixels, 0, job->sampling.request->zoom, job->sampling.request->out);
+    if (status == PSLD_OK && by_class) status = order_by_class(listed, pixels);
+    if (status == PSLD_OK)
+        status = sheet_write(pixels, by_class ? x->shape[0] / listed : 0, job->sampling.request->zoom,
+                             job->sampling.request->out);
     psld_array_free(pixels);
     return status;
 }

@@ -26,6 +26,18 @@ static json_t *fingerprint_of(const psld_array *array)
     return json_string(text);
 }
 
+/* Labels, where they are not those that the library draws for the model. */
+static void describe_labels(const sampling_job *s, json_t *d)
+{
+    const psld_labels *l = &s->labels.labels;
+    if (!s->labels.is_set) return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->count; i++) json_array_append_new(list, json_integer(l->label[i]));
+    json_object_set_new(d, "labels", list);
+    json_object_set_new(d, "cfg", json_real(l->cfg == PSLD_UNSET ? psld_model_cfg(s->model) : l->cfg));
+    json_object_set_new(d, "cfg-range", json_pack("[ff]", l->sigma_min, l->sigma_max));
+}
+
 /* Everything that the bits of a picture depend on. */
 static json_t *describe_request(const sample_job *job)
 {
@@ -56,6 +68,7 @@ static json_t *describe_request(const sample_job *job)
     json_object_set_new(d, "corrector", json_integer(o->corrector));
     if (o->corrector) json_object_set_new(d, "corrector-size", json_real(o->corrector_size));
     json_object_set_new(d, "quantize", json_string(job->sampling.request->quantize));
+    describe_labels(&job->sampling, d);
     json_object_set_new(d, "z0", job->start ? fingerprint_of(job->start) : json_null());
     return d;
 }

@@ -41,7 +41,8 @@ psld_status sampling_choose(const sampling_request *s, const psld_model *model, 
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }
 
-psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels, sampling_job *job)
+psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
+                          sampling_job *job)
 {
     cli_model model = s->model;
     cli_model_settle(&model);
@@ -56,24 +57,39 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     job->dim = 1;
     for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
     job->kept = job->dim * (s->state ? job->k : 1);
-    job->parts = 1;
     /* With scale 1 a network follows the class in part only: docs/measurements/conditional.md has it. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
     if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", words[0]);
     status = sampling_choose(s, job->model, &job->options);
     if (status != PSLD_OK) return status;
+    status = labels_choose(&s->labels, job->model, words[0], &job->labels);
+    if (status != PSLD_OK) return status;
     if (s->classifier) return open_classifier(s, job);
-    if (!labels) return PSLD_OK;
+    if (!classifier) return PSLD_OK;
     if (!psld_model_classifier(job->model))
         return cli_bad_input("%s: has no classes of its own; give --classifier", words[0]);
     job->classifier = job->model;
     return PSLD_OK;
 }
 
+/* The label of a restoration without a classifier: the model's own, or that of an exact model's components. */
+static psld_status label_restoration(const char *origin, const sampling_request *s, sampling_job *job)
+{
+    label_request labels = s->labels;
+    labels.label = s->label;
+    if (psld_model_classes(job->model) == 0 && psld_model_classifier(job->model)) {
+        job->classifier = job->model;
+        return PSLD_OK;
+    }
+    labels_free(&job->labels);
+    return labels_choose(&labels, job->model, origin, &job->labels);
+}
+
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
                               const sampling_request *s, sampling_job *job)
 {
-    psld_status status = sampling_open(words, count, s, s->label != NULL, job);
+    psld_status status = sampling_open(words, count, s, 0, job);
+    if (status == PSLD_OK && s->label && !s->classifier) status = label_restoration(words[0], s, job);
     if (status != PSLD_OK) return cli_failed(status);
     if (!sampling_is_image(job) && !cli_ends_in(s->out, ".npy"))
         return cli_wrong_usage(command, "-o %s: vectors are written as .npy", s->out);
@@ -82,6 +98,7 @@ int sampling_open_restoration(const cli_command *command, const char *const *wor
 
 void sampling_close(sampling_job *job)
 {
+    labels_free(&job->labels);
     if (job->classifier != job->model) psld_model_free(job->classifier);
     psld_model_free(job->model);
 }
@@ -103,6 +120,15 @@ psld_status sampling_guide_class(sampling_job *job, psld_source *base, size_t nu
                              job->scale, owned);
 }
 
+psld_status sampling_label(sampling_job *job, psld_source **owned)
+{
+    psld_labels labels = job->labels.labels;
+    *owned = NULL;
+    if (!job->labels.is_set) return PSLD_OK;
+    if (labels.cfg == PSLD_UNSET) labels.cfg = psld_model_cfg(job->model);
+    return psld_source_label(psld_model_source(job->model), psld_model_recipe(job->model), &labels, owned);
+}
+
 psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned)
 {
     size_t number = 0;
@@ -120,29 +146,69 @@ psld_status sampling_array(const sampling_job *job, size_t n, psld_array **x)
     return psld_array_create(PSLD_F32, job->rank + 1, shape, x);
 }
 
-/* Progress of a part as that of the whole. */
-static int report_part(void *user, uint64_t done, uint64_t total)
+typedef struct sampling_batch {
+    sampling_job *job;
+    size_t count;
+} sampling_batch;
+
+/* Progress of a batch as that of the whole. */
+static int report_batch(void *user, uint64_t done, uint64_t total)
 {
-    sampling_job *job = user;
-    return cli_progress_report(&job->progress, job->part * total + done, job->parts * total);
+    const sampling_batch *batch = user;
+    uint64_t unit = total / batch->count; /* per sample */
+    return cli_progress_report(&batch->job->progress, batch->job->drawn * unit + done, batch->job->planned * unit);
 }
 
-psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, float *out)
+/* Draws one batch; z has room for its states. */
+static psld_status draw_batch(sampling_job *job, psld_source *source, uint64_t first, size_t count, double *z, float *x)
 {
+    sampling_batch batch = {job, count};
     size_t state = job->k * job->dim;
-    double *z = malloc(count * state * sizeof *z), began = cli_seconds();
-    if (!z) return cli_bad_input("out of memory for %zu samples", count);
-    if (job->part == 0) cli_progress_begin(&job->progress, "sampling");
-    job->options.progress = report_part;
-    job->options.progress_user = job;
+    uint64_t nfe = 0;
+    job->options.progress = report_batch;
+    job->options.progress_user = &batch;
     psld_status status =
-        psld_sample(psld_model_recipe(job->model), source, &job->options, first, count, job->dim, NULL, z, &job->nfe);
-    for (size_t i = 0; status == PSLD_OK && i < count; i++)
-        for (size_t j = 0; j < job->kept; j++) out[i * job->kept + j] = (float)z[i * state + j];
+        psld_sample(psld_model_recipe(job->model), source, &job->options, first, count, job->dim, NULL, z, &nfe);
+    if (status != PSLD_OK) return status;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < job->kept; j++) x[i * job->kept + j] = (float)z[i * state + j];
+    job->drawn += count;
+    job->evaluations += nfe * count;
+    job->nfe = (job->evaluations + job->drawn - 1) / job->drawn;
+    return PSLD_OK;
+}
+
+/* Whole groups of samples that share their steps: otherwise a sample would depend on the batch. */
+static size_t batch_size(const sampling_job *job, size_t count)
+{
+    size_t batch = (size_t)job->options.batch, group = (size_t)job->options.ode_group;
+    if (sampling_is_adaptive(job->options.sampler)) batch = (batch + group - 1) / group * group;
+    return batch < count ? batch : count;
+}
+
+psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, psld_array *x)
+{
+    size_t batch = batch_size(job, count);
+    double *z = malloc(batch * job->k * job->dim * sizeof *z), began = cli_seconds();
+    psld_status status = PSLD_OK;
+    if (!z) return cli_bad_input("out of memory for %zu samples", batch);
+    job->planned = x->shape[0];
+    if (job->drawn == 0) cli_progress_begin(&job->progress, "sampling");
+    for (size_t i = 0; status == PSLD_OK && i < count; i += batch)
+        status = draw_batch(job, source, first + i, count - i < batch ? count - i : batch, z,
+                            (float *)x->data + job->drawn * job->kept);
     free(z);
-    if (++job->part == job->parts || status != PSLD_OK) cli_progress_end(&job->progress);
+    if (job->drawn == job->planned || status != PSLD_OK) cli_progress_end(&job->progress);
     job->seconds += cli_seconds() - began;
     return status;
+}
+
+int sampling_keep(const sampling_job *job, psld_status status, psld_array *x)
+{
+    if (status != PSLD_OK && (status != PSLD_CANCELLED || job->drawn == 0)) return 0;
+    x->shape[0] = job->drawn;
+    x->count = job->drawn * job->kept;
+    return 1;
 }
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
@@ -200,4 +266,13 @@ int sampling_report(const sampling_job *job, size_t n, const char *what)
         json_object_set_new(object, "weak_scale", cli_json_number(psld_model_weak_scale(job->model)));
     json_object_set_new(object, "out", json_string(s->out));
     return cli_json_print(object);
+}
+
+int sampling_report_interrupted(const sampling_job *job, size_t made, size_t n, const char *rest)
+{
+    if (made == 0 && !*rest)
+        cli_complain("interrupted before the first batch of samples was done");
+    else
+        cli_complain("interrupted: %s has %zu of %zu samples%s", job->request->out, made, n, rest);
+    return EXIT_FAILED;
 }

@@ -4,6 +4,7 @@
 #define PSLD_PROGRAMS_SAMPLING_H
 
 #include "cli.h"
+#include "labels.h"
 #include "sheet.h"
 
 typedef struct sampling_request {
@@ -13,6 +14,7 @@ typedef struct sampling_request {
     long n, nfe, order, batch, corrector, ode_group, zoom;
     double tolerance, eps;
     int state, json, fit;
+    label_request labels; /* for models with classes of their own */
     /* guidance */
     const char *classifier, *classifier_config, *label;
     double scale; /* 0: what suits the classifier */
@@ -85,7 +87,8 @@ const char *sampling_qualities(void);
     {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &(s).n, NULL}, \
     {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | degraded | samples), or a folder of all", &(s).out, NULL}, \
     {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &(s).fit, NULL}, \
-    {"label", 0, CLI_TEXT, "L", "of this class: guidance as of psld guide", &(s).label, NULL}, \
+    {"label", 0, CLI_TEXT, "L", "of this class: the model's own label, or guidance by --classifier", &(s).label, NULL}, \
+    LABEL_CFG_OPTIONS((s).labels), \
     SAMPLING_GUIDANCE(s), \
     SAMPLING_OPTIONS(s)
 /* clang-format on */
@@ -113,18 +116,20 @@ typedef struct sampling_job {
     psld_sample_options options;
     psld_model *model, *classifier; /* classifier: the model itself when that is exact */
     double scale;                   /* of guidance */
+    label_choice labels;            /* for the model's own labels */
     size_t k, dim, kept;            /* kept: numbers of a state that are written */
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of one sample */
     cli_progress progress;
-    size_t parts, part; /* calls of sampling_draw, in all and before */
-    uint64_t nfe;
+    size_t planned, drawn; /* samples: of the whole command, and finished */
+    uint64_t evaluations;  /* of all samples together */
+    uint64_t nfe;          /* per sample */
     double seconds;
 } sampling_job;
 
-/* Opens the model words[0], the other words being overrides, and the classifier if one is asked for; `labels`: one is
+/* Opens the model words[0], the other words being overrides, and the classifier if one is asked for; `classifier`: one is
  * needed. Checks that they fit each other. */
-psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int labels,
+psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
                           sampling_job *job);
 /* The same for commands with SAMPLING_RESTORATION, with a word where it fails: EXIT_DONE when it does not. */
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
@@ -133,14 +138,20 @@ void sampling_close(sampling_job *job);
 int sampling_is_image(const sampling_job *job);
 size_t sampling_classes(const sampling_job *job);
 
+/* The model's source for the labels that were asked for; *owned, which has to be freed, is NULL if none were. */
+psld_status sampling_label(sampling_job *job, psld_source **owned);
 /* A source guided to a class, by its number or by what the user calls it; *owned has to be freed. */
 psld_status sampling_guide_class(sampling_job *job, psld_source *base, size_t number, psld_source **owned);
 psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned);
 
 /* An array for n samples, [n, channels, ...]. */
 psld_status sampling_array(const sampling_job *job, size_t n, psld_array **x);
-/* Draws samples first ... first + count - 1 from a source into `out` [count][kept]. */
-psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, float *out);
+/* Draws samples first ... first + count - 1 from a source, batch after batch, into `x` behind the samples that it has.
+ * When interrupted, job->drawn counts those of finished batches. */
+psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, psld_array *x);
+/* Whether the samples in the array are to be written: all are drawn, or it was interrupted after some. Shortens the
+ * array to the samples that were drawn. */
+int sampling_keep(const sampling_job *job, psld_status status, psld_array *x);
 
 /* Pixels of pictures [n, c, h, w]. */
 psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels);
@@ -151,6 +162,9 @@ psld_status sampling_write_folder(const psld_array *pixels, const char *path);
 
 /* The line, or JSON object, about what was made. */
 int sampling_report(const sampling_job *job, size_t n, const char *what);
+/* The line after an interruption: how many of n samples the output has, and how to get the rest ("": by drawing
+ * again). Returns what to exit with. */
+int sampling_report_interrupted(const sampling_job *job, size_t made, size_t n, const char *rest);
 
 /* ---- What comes in ----------------------------------------------------------------------------------------------- */
 
@@ -166,9 +180,12 @@ psld_status sampling_read_shape(const char *path, const char *what, int rank, co
 psld_status sampling_masks(const sampling_job *job, const char *path, const char *rectangle, size_t images,
                            psld_array **known);
 
-/* Strips original | corrupted | samples, one row an image (originals may be NULL), or the folder of all. */
+/* For commands with SAMPLING_RESTORATION: whether the folder may be written to. */
 psld_status sampling_check_strips(const sampling_job *job, size_t images, size_t samples);
-psld_status sampling_write_strips(const sampling_job *job, const psld_array *originals, const psld_array *corrupted,
-                                  const psld_array *samples);
+/* Writes strips original | corrupted | samples, one row per image (originals may be NULL), or the folder of all. `drawn` is
+ * the status of drawing. After an interruption the samples of finished batches are written; images without samples are
+ * left out. Returns EXIT_DONE, or reports what was wrong and returns what to exit with. */
+int sampling_finish(const sampling_job *job, psld_status drawn, const psld_array *originals,
+                    const psld_array *corrupted, psld_array *samples, size_t each);
 
 #endif

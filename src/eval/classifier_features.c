@@ -28,9 +28,10 @@ static psld_status make_feature_plan(psld_classifier_features *f)
     psld_id encoded;
     config.dropout = 0;
     PSLD_TRY(psld_graph_create(&f->graph));
-    f->z = psld_graph_input(f->graph, config.in_ch, config.image_size, config.image_size);
-    f->t = psld_graph_input(f->graph, 1, 1, 1);
-    PSLD_TRY(psld_classifier_parts(&config, f->graph, f->z, f->t, &encoded, &f->logits));
+    psld_network_inputs inputs = psld_network_add_inputs(&config, f->graph);
+    f->z = inputs.z;
+    f->t = inputs.t;
+    PSLD_TRY(psld_classifier_parts(&config, f->graph, &inputs, &encoded, &f->logits));
     psld_shape s = psld_graph_shape(f->graph, encoded);
     f->mean = psld_nn_scale(f->graph, psld_nn_channel_sum(f->graph, encoded, 0), 1.0 / ((double)s.h * s.w));
     PSLD_TRY(psld_graph_status(f->graph));

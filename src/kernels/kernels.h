@@ -30,6 +30,8 @@ typedef enum psld_op {
     PSLD_OP_CONV_DX,        /* (dy, w): its adjoint in x; also the transposed convolution */
     PSLD_OP_CONV_DW,        /* (x, dy): its adjoint in w */
     PSLD_OP_PRODUCT,        /* (a, b): the product of two dense matrices, each as it is or transposed */
+    PSLD_OP_PICK,           /* (w): some rows of a dense matrix, or numbers of a dense vector */
+    PSLD_OP_PICK_DX,        /* (dy): zeros but for these */
     PSLD_OP_BIAS,           /* (x, b): x + b, b dense [c] or one [c] a sample */
     PSLD_OP_CHANNEL_SUM,    /* (x): sum over pixels; dense result: over samples, too */
     PSLD_OP_BROADCAST,      /* (b): b [n][c] at every pixel */
@@ -37,6 +39,9 @@ typedef enum psld_op {
     PSLD_OP_NORMALISE,      /* (x, moments, weight, bias): activation(group normalisation) */
     PSLD_OP_NORMALISE_SUMS, /* (x, moments, weight, bias, dy): [n][2c], gradient by weight then by bias, of a sample */
     PSLD_OP_NORMALISE_DX,   /* (x, moments, weight, bias, dy, sums) */
+    PSLD_OP_MODULATE,       /* (x, v): x (1 + scale) + shift, v [n][2c] being a scale, then a shift, for each channel */
+    PSLD_OP_MODULATE_DX,    /* (dy, v): dy (1 + scale) */
+    PSLD_OP_MODULATE_SUMS,  /* (x, dy): [n][2c], gradient by the scale then by the shift */
     PSLD_OP_ACTIVATE,       /* (x) */
     PSLD_OP_ACTIVATE_DX,    /* (x, dy) */
     PSLD_OP_SUM,            /* (a, b): scale.by (a + b) */
@@ -55,7 +60,7 @@ typedef enum psld_op {
     PSLD_OP_APPLY_T,    /* (p, y): o_j = by sum_i p[i][j] y_i */
     PSLD_OP_DROPOUT,    /* (x): x / (1 - rate) or 0; its own adjoint */
     PSLD_OP_POSITIONAL, /* (t): sin and cos of t at frequencies 1 ... 1e-4 */
-    PSLD_OP_FOURIER,    /* (t, w): sin and cos of 2 pi w log t */
+    PSLD_OP_FOURIER,    /* (t, w): sin and cos of 2 pi w log t, or of 2 pi w t */
     PSLD_OP_LOSS,       /* (a, b[, metric]): [n][1], mean of |a - b|^p over a sample */
     PSLD_OP_LOSS_DX,    /* (a, b, dy[, metric]): by a */
     PSLD_OP_ENTROPY,    /* (logits, label): [n][1], -log softmax(logits)[label] */
@@ -110,6 +115,14 @@ typedef union psld_attributes {
     struct {
         int first;
     } slice;
+    struct {
+        int first, step; /* rows first, first + step, ... */
+    } pick;
+    struct {
+        double shift;  /* positional: frequency i of half is 10000^(-i / (half - shift)) */
+        int cos_first; /* cosines before sines */
+        int plain;     /* Fourier: t itself, not its logarithm */
+    } embedding;
     struct {
         /* y[j] = sum_k tap[k] X[j down + k - pad] along each axis, X[i up] = x[i] and 0 elsewhere */
         int up, down, pad, taps;

@@ -18,11 +18,14 @@ void psld_model_free(psld_model *model)
     psld_recipe_free(model->recipe);
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
     psld_network_free(model->network);
+    psld_conditioning_clear(&model->conditioning);
     psld_tensors_free(model->file);
     psld_release(model->config);
+    psld_release(model->class_counts);
     psld_release(model->rows.z);
     psld_release(model->rows.t);
     psld_release(model->rows.eps);
+    psld_release(model->rows.one_hot);
     psld_release(model->rows.weight);
     psld_release(model->rows.grad_z);
     psld_release(model->rows.plans);
@@ -90,5 +93,6 @@ size_t psld_model_parameters(const psld_model *model)
 
 size_t psld_model_classes(const psld_model *model)
 {
-    return model->kind == PSLD_CLASSIFIER ? (size_t)model->network->config.out_ch : 0;
+    if (model->kind == PSLD_CLASSIFIER) return (size_t)model->network->config.out_ch;
+    return psld_source_classes(model->source);
 }

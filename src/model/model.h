@@ -12,6 +12,7 @@
 typedef struct psld_eval_buffers {
     size_t capacity, weight_capacity; /* states that there is room for; the latter for the last two */
     float *z, *t, *eps;
+    float *one_hot; /* networks with labels */
     float *weight, *grad_z;
     psld_precondition *plans; /* networks of clean data */
 } psld_eval_buffers;
@@ -30,10 +31,13 @@ struct psld_model {
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of the data */
     char *config;                /* YAML, overrides included */
+    double *class_counts;        /* [psld_model_classes]: items of the data in each class, or NULL: not known */
+    double cfg;                  /* classifier-free guidance by default */
     /* networks */
     uint64_t steps; /* of training; 0: not known */
     psld_network *network;
-    psld_tensors *file; /* that its weights came from, and lie in as far as they can; NULL: from none */
+    psld_conditioning conditioning; /* of a network of clean data, or of what is posed as one */
+    psld_tensors *file;             /* that its weights came from, and lie in as far as they can; NULL: from none */
     const psld_backend *backend;
     psld_runner *runners[2]; /* without and with gradients; made when first used, */
     size_t runner_batch[2];  /* for batches up to this */
@@ -41,9 +45,11 @@ struct psld_model {
 };
 
 enum { PSLD_LARGEST_BATCH = 4096 };
-#define PSLD_CONFIG_NOTE     "psld.config" /* where model files carry their configuration, */
-#define PSLD_STEP_NOTE       "psld.step"   /* the steps of training, */
-#define PSLD_WEAK_NOTE       "psld.weak"   /* the configuration of a weak model, */
+#define PSLD_CONFIG_NOTE     "psld.config"       /* where model files carry their configuration, */
+#define PSLD_STEP_NOTE       "psld.step"         /* the steps of training, */
+#define PSLD_COUNTS_NOTE     "psld.class_counts" /* how many items of its data each class has, */
+#define PSLD_CFG_NOTE        "psld.cfg"          /* classifier-free guidance by default, */
+#define PSLD_WEAK_NOTE       "psld.weak"         /* the configuration of a weak model, */
 #define PSLD_WEAK_SCALE_NOTE "psld.weak_scale"
 #define PSLD_WEAK_PREFIX     "weak."         /* whose tensors are named so, */
 #define PSLD_STRONG_PREFIX   "ema_score_fn." /* and then those of the model so */
@@ -62,9 +68,20 @@ psld_status psld_model_differentiate(void *user, const psld_states *states, cons
 psld_status psld_model_classify(void *user, const psld_states *states, const int32_t *label, double *log_p,
                                 double *grad_z);
 
+/* Classes of its labels or of its classifier, which exact models without labels have too: one for each component. */
+size_t psld_model_all_classes(const psld_model *model);
+/* one_hot [n][classes] from labels [n]: zeros for -1, and for NULL. */
+void psld_labels_one_hot(size_t n, const int32_t *label, size_t classes, float *one_hot);
+/* The input `label` of a network, [n][psld_network_label_width]. */
+void psld_model_tell_labels(const psld_network_config *config, size_t n, const int32_t *label, float *to);
+/* Labels [n] of any type as int32, for a model that takes them. */
+psld_status psld_model_read_given(const psld_model *model, const psld_array *label, size_t n, psld_array **numbers);
+
 /* Numbers in one sample of the data. */
 size_t psld_model_size(const psld_model *model);
-/* Whether the network says what it does of clean data: precondition.h. */
+/* Whether it is an exact model posed as a network: posed.h. */
+int psld_model_is_posed(const psld_model *model);
+/* Whether the network, or what is posed as one, says what it does of clean data: precondition.h. */
 int psld_model_predicts_data(const psld_model *model);
 
 /* Fills a model that is all zero from an exact model's YAML. */
@@ -81,8 +98,12 @@ psld_source *psld_model_unguided_source(psld_model *model);
 
 /* The network of a configuration with initial weights of `seed`. */
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);
-/* The network of a model on n samples, its own input and time: what it says, or logits, into `out`. */
-psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out);
+/* The network of a model on n samples, its own input and time: what it says, or logits, into `out`. one_hot [n][classes]
+ * are the labels of a network that takes them; NULL for others. */
+psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, const float *one_hot,
+                           float *out);
+/* Class counts and guidance that a file of weights notes. */
+psld_status psld_model_read_labels(const char *path, const psld_tensors *file, psld_model *model);
 /* Makes the weights the model's own, to be changed, and lets go of the file that they came from. */
 psld_status psld_model_own(psld_model *model);
 /* To be told when somebody has changed the weights of model->network. */

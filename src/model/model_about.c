@@ -9,6 +9,7 @@ const char *psld_model_predicts(const psld_model *model)
 {
     if (!model->network) return "score";
     if (model->kind == PSLD_CLASSIFIER) return "classes";
+    if (model->conditioning.kind != PSLD_CONDITION_OURS) return psld_conditioning_predicts(&model->conditioning);
     return model->network->config.predicts == PSLD_OUTPUT_DATA ? "data" : "eps";
 }
 
@@ -72,7 +73,7 @@ static void read_class_name(const psld_node *node, void *user)
 psld_status psld_model_class(const psld_model *model, size_t index, char *name, size_t size)
 {
     class_name c = {index, name, size};
-    size_t classes = model->classifier ? psld_classifier_classes(model->classifier) : 0;
+    size_t classes = psld_model_all_classes(model);
     if (index >= classes) return psld_fail(PSLD_BAD_ARGUMENT, "class %zu: the model has %zu classes", index, classes);
     snprintf(name, size, "%zu", index);
     return with_config(model, "data", "classes", read_class_name, &c);

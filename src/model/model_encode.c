@@ -24,6 +24,12 @@ psld_status psld_model_encode(psld_model *model, const psld_sample_options *opti
         return psld_fail(PSLD_BAD_ARGUMENT, "data: expected samples of %zu numbers, found %zu numbers in all", dim,
                          x->count);
     PSLD_FILL_ZERO(own.batch, (int)psld_model_batch(model));
+    psld_labels labels;
+    if (own.labels) {
+        PSLD_TRY(PSLD_SIZED_READ(psld_labels, own.labels, &labels, PSLD_LABELS_DEFAULTS));
+        PSLD_FILL_UNSET(labels.cfg, model->cfg);
+        own.labels = &labels;
+    }
     size_t numbers = n * dim * (size_t)model->recipe->spec.k;
     double *states = psld_alloc(numbers, sizeof *states);
     psld_status status = states ? psld_array_convert(x, PSLD_F64, &data) : PSLD_NO_MEMORY;

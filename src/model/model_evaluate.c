@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "kernels/backend.h"
 #include "model/model.h"
+#include "model/posed.h"
 #include "nn/plan.h"
 
 /* Bytes of transformed weights that are kept between evaluations; the rest is made anew each time, with the same
@@ -48,10 +49,11 @@ static psld_status grow_row(float **row, size_t n, size_t width)
     return *row ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-static psld_status grow_rows(psld_eval_buffers *rows, int gradient, size_t n, size_t in, size_t out)
+static psld_status grow_rows(psld_eval_buffers *rows, int gradient, size_t n, size_t in, size_t out, size_t classes)
 {
     if (n > rows->capacity) {
         rows->capacity = 0;
+        if (classes) PSLD_TRY(grow_row(&rows->one_hot, n, classes));
         PSLD_TRY(grow_row(&rows->z, n, in));
         PSLD_TRY(grow_row(&rows->t, n, 1));
         PSLD_TRY(grow_row(&rows->eps, n, out));
@@ -79,8 +81,30 @@ static void widen(const float *from, size_t count, double *to)
     for (size_t i = 0; i < count; i++) to[i] = (double)from[i];
 }
 
+void psld_labels_one_hot(size_t n, const int32_t *label, size_t classes, float *one_hot)
+{
+    for (size_t i = 0; i < n * classes; i++) one_hot[i] = 0;
+    for (size_t i = 0; label && i < n; i++)
+        if (label[i] >= 0) one_hot[i * classes + (size_t)label[i]] = 1;
+}
+
+void psld_model_tell_labels(const psld_network_config *config, size_t n, const int32_t *label, float *to)
+{
+    if (config->class_embedding != PSLD_CLASS_TIMESTEP) {
+        psld_labels_one_hot(n, label, (size_t)config->classes, to);
+        return;
+    }
+    for (size_t i = 0; config->classes && i < n; i++) to[i] = label ? (float)label[i] : 0;
+}
+
+int psld_model_is_posed(const psld_model *model)
+{
+    return model->mixture && model->conditioning.kind != PSLD_CONDITION_OURS;
+}
+
 int psld_model_predicts_data(const psld_model *model)
 {
+    if (psld_model_is_posed(model)) return 1;
     return model->network && model->network->config.predicts == PSLD_OUTPUT_DATA;
 }
 
@@ -101,7 +125,7 @@ static psld_status plan_rows(const psld_model *model, size_t n, const double *t)
         if (i && t[i] == t[i - 1])
             plans[i] = plans[i - 1];
         else
-            PSLD_TRY(psld_precondition_plan(model->learned, model->network->config.data_deviation, t[i], &plans[i]));
+            PSLD_TRY(psld_precondition_plan_as(model->learned, &model->conditioning, t[i], &plans[i]));
         model->rows.t[i] = (float)plans[i].time;
     }
     return PSLD_OK;
@@ -157,6 +181,40 @@ static void set_score_outputs(const psld_model *model, score_call *c, size_t n)
     if (c->weight) widen(c->rows->grad_z, n * c->k * c->dim, c->grad_z);
 }
 
+static psld_status make_room(psld_model *model, int gradient, size_t n)
+{
+    if (psld_model_is_posed(model))
+        return grow_rows(&model->rows, gradient, n, psld_model_size(model), psld_model_size(model), 0);
+    const psld_network_config *config = &model->network->config;
+    size_t pixels = (size_t)config->image_size * (size_t)config->image_size;
+    return grow_rows(&model->rows, gradient, n, (size_t)config->in_ch * pixels, (size_t)config->out_ch * pixels,
+                     (size_t)psld_network_label_width(config));
+}
+
+static psld_status run_posed(const psld_model *model, int gradient, size_t n, const int32_t *label)
+{
+    const psld_eval_buffers *rows = &model->rows;
+    psld_posed_batch batch = {.n = n, .u = rows->z, .time = rows->t, .label = label, .out = rows->eps};
+    if (gradient) {
+        batch.weight = rows->weight;
+        batch.by_u = rows->grad_z;
+    }
+    return psld_posed_run(model, &batch);
+}
+
+static psld_status run_network(psld_model *model, int gradient, size_t n, const int32_t *label)
+{
+    psld_eval_buffers *rows = &model->rows;
+    PSLD_TRY(psld_model_prepare(model, gradient, n));
+    psld_model_tell_labels(&model->network->config, n, label, rows->one_hot);
+    psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .one_hot = rows->one_hot, .out = rows->eps};
+    if (gradient) {
+        data.grad_out = rows->weight;
+        data.grad_z = rows->grad_z;
+    }
+    return psld_runner_run(model->runners[gradient], n, &data);
+}
+
 psld_status psld_model_differentiate(void *user, const psld_states *states, const double *weight, double *eps,
                                      double *grad_z)
 {
@@ -172,21 +230,14 @@ psld_status psld_model_differentiate(void *user, const psld_states *states, cons
                        .weight = grad_z ? weight : NULL,
                        .eps = eps,
                        .grad_z = grad_z};
-    const psld_network_config *config = &model->network->config;
-    size_t pixels = (size_t)config->image_size * (size_t)config->image_size;
     int gradient = grad_z != NULL;
     if (dim != psld_model_size(model))
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
                          psld_model_size(model));
-    PSLD_TRY(grow_rows(rows, gradient, n, (size_t)config->in_ch * pixels, (size_t)config->out_ch * pixels));
-    PSLD_TRY(psld_model_prepare(model, gradient, n));
+    PSLD_TRY(make_room(model, gradient, n));
     PSLD_TRY(give(model, &call, n));
-    psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .out = rows->eps};
-    if (gradient) {
-        data.grad_out = rows->weight;
-        data.grad_z = rows->grad_z;
-    }
-    PSLD_TRY(psld_runner_run(model->runners[gradient], n, &data));
+    PSLD_TRY(psld_model_is_posed(model) ? run_posed(model, gradient, n, states->label)
+                                        : run_network(model, gradient, n, states->label));
     set_score_outputs(model, &call, n);
     return PSLD_OK;
 }
@@ -220,7 +271,7 @@ psld_status psld_model_classify(void *user, const psld_states *states, const int
     if (dim * k != in)
         return psld_fail(PSLD_BAD_ARGUMENT, "classifier: states have %zu numbers a variable, the network takes %zu",
                          dim, in);
-    PSLD_TRY(grow_rows(rows, 1, n, in, classes));
+    PSLD_TRY(grow_rows(rows, 1, n, in, classes, 0));
     PSLD_TRY(psld_model_prepare(model, 1, n));
     narrow(states->z, n * in, rows->z);
     narrow(states->t, n, rows->t);
@@ -250,7 +301,8 @@ static psld_status check_argument_array(const char *name, const psld_array *arra
 
 typedef struct evaluation {
     size_t n;
-    psld_array *z, *t, *given; /* copies of the type that is computed in; given: grad_out or label */
+    psld_array *z, *t, *given; /* copies of the type that is computed in; given: grad_out or a classifier's label */
+    psld_array *label;         /* of a score network, int32 */
     psld_array *out, *grad_z;
 } evaluation;
 
@@ -278,14 +330,38 @@ static psld_status evaluate_classifier(psld_model *model, const psld_array *labe
     return psld_runner_run(model->runners[gradient], e->n, &data);
 }
 
-static psld_status evaluate_score(psld_model *model, const psld_array *grad_out, int gradient, evaluation *e)
+/* Labels of samples for a network that takes them; -1: none. */
+psld_status psld_model_read_given(const psld_model *model, const psld_array *label, size_t n, psld_array **numbers)
+{
+    size_t classes = psld_model_classes(model);
+    if (classes == 0) return psld_fail(PSLD_BAD_ARGUMENT, "label: this model takes no labels");
+    psld_array *wide;
+    PSLD_TRY(check_argument_array("label", label, n, 1, PSLD_F64, &wide));
+    psld_status status = psld_array_create(PSLD_I32, 1, &n, numbers);
+    for (size_t i = 0; status == PSLD_OK && i < n; i++) {
+        double value = ((const double *)wide->data)[i];
+        if (!(value >= -1 && value < (double)classes && value == floor(value)))
+            status = psld_fail(PSLD_BAD_ARGUMENT, "label: expected a class from 0 to %zu, or -1 for none, found %g",
+                               classes - 1, value);
+        else
+            ((int32_t *)(*numbers)->data)[i] = (int32_t)value;
+    }
+    psld_array_free(wide);
+    return status;
+}
+
+static psld_status evaluate_score(psld_model *model, const psld_array *grad_out, const psld_array *label, int gradient,
+                                  evaluation *e)
 {
     size_t size = psld_model_size(model), predicted = (size_t)model->learned->predicted;
     size_t shape[4] = {e->n, predicted * model->shape[0], model->shape[1], model->shape[2]};
     if (gradient) PSLD_TRY(check_argument_array("grad_out", grad_out, e->n, predicted * size, PSLD_F64, &e->given));
+    if (label) PSLD_TRY(psld_model_read_given(model, label, e->n, &e->label));
     PSLD_TRY(psld_array_create(PSLD_F64, model->rank + 1, shape, &e->out));
-    return psld_model_differentiate(model, &PSLD_STATES(e->n, size, e->z->data, e->t->data),
-                                    gradient ? e->given->data : NULL, e->out->data, gradient ? e->grad_z->data : NULL);
+    psld_states states = PSLD_STATES(e->n, size, e->z->data, e->t->data);
+    if (label) states.label = e->label->data;
+    return psld_model_differentiate(model, &states, gradient ? e->given->data : NULL, e->out->data,
+                                    gradient ? e->grad_z->data : NULL);
 }
 
 static psld_status evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,
@@ -302,13 +378,14 @@ static psld_status evaluate(psld_model *model, const psld_array *z, const psld_a
     PSLD_TRY(check_argument_array("t", t, e->n, 1, type, &e->t));
     if (gradient) PSLD_TRY(psld_array_create(type, z->rank, z->shape, &e->grad_z));
     return is_classifier ? evaluate_classifier(model, label, gradient, e)
-                         : evaluate_score(model, grad_out, gradient, e);
+                         : evaluate_score(model, grad_out, label, gradient, e);
 }
 
-psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, float *out)
+psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, const float *one_hot,
+                           float *out)
 {
     PSLD_TRY(psld_model_prepare(model, 0, n));
-    psld_runner_data data = {.type = PSLD_F32, .z = z, .t = t, .out = out};
+    psld_runner_data data = {.type = PSLD_F32, .z = z, .t = t, .one_hot = one_hot, .out = out};
     return psld_runner_run(model->runners[0], n, &data);
 }
 
@@ -328,7 +405,7 @@ psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const ps
     psld_status status = evaluate(model, z, t, grad_out, label, grad_z != NULL, &e);
     if (status == PSLD_OK) status = psld_array_convert(e.out, PSLD_F32, out);
     if (status == PSLD_OK && grad_z) status = psld_array_convert(e.grad_z, PSLD_F32, grad_z);
-    psld_array *const made[] = {e.z, e.t, e.given, e.out, e.grad_z};
+    psld_array *const made[] = {e.z, e.t, e.given, e.label, e.out, e.grad_z};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) psld_array_free(made[i]);
     if (status != PSLD_OK) {
         psld_array_free(*out);

@@ -46,12 +46,34 @@ static psld_status read_initial_states(const psld_array *start, size_t count, si
     return psld_array_convert(start, PSLD_F64, states);
 }
 
+/* The labels of a call: those asked for, with the model's own guidance unless another is asked for; or drawn. The array
+ * *drawn belongs to the caller. */
+static psld_status choose_labels(const psld_model *model, psld_sample_options *options, uint64_t first, size_t count,
+                                 int is_started, psld_labels *labels, int32_t **drawn)
+{
+    *drawn = NULL;
+    if (!options->labels && (is_started || psld_model_classes(model) == 0)) return PSLD_OK;
+    PSLD_TRY(PSLD_SIZED_READ(psld_labels, options->labels, labels, PSLD_LABELS_DEFAULTS));
+    PSLD_FILL_UNSET(labels->cfg, model->cfg);
+    options->labels = labels;
+    if (labels->label) return PSLD_OK;
+    *drawn = psld_alloc(count, sizeof **drawn);
+    if (!*drawn) return PSLD_NO_MEMORY;
+    PSLD_TRY(psld_model_draw_labels(model, options->seed, first, count, *drawn));
+    labels->label = *drawn;
+    labels->count = count;
+    labels->first = first;
+    return PSLD_OK;
+}
+
 psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
                             const psld_array *start, int state, psld_samples_fn samples, void *user, uint64_t *nfe)
 {
     psld_sample_options own;
     psld_sample_cost cost = {0};
     psld_array *initial = NULL;
+    psld_labels labels;
+    int32_t *drawn = NULL;
     PSLD_TRY(psld_sample_options_read(options, &own));
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
@@ -65,7 +87,9 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
         set.start = initial->data;
     else
         psld_sample_warn(model->recipe);
-    psld_status status = psld_sample_counted(model->recipe, model->source, &own, &set, &cost);
+    psld_status status = choose_labels(model, &own, first, count, start != NULL, &labels, &drawn);
+    if (status == PSLD_OK) status = psld_sample_counted(model->recipe, model->source, &own, &set, &cost);
+    psld_release(drawn);
     if (nfe && cost.groups) *nfe = psld_sample_nfe(&own, &cost);
     psld_array_free(sink.x);
     psld_array_free(initial);

@@ -140,8 +140,9 @@ psld_status psld_runner_run(psld_runner *r, size_t n, const psld_runner_data *da
     if (r->weights) widen_weights(r);
     for (size_t first = 0; first < n; first += batch) {
         int count = (int)(n - first < batch ? n - first : batch);
-        give(r, r->network_plan.z, first, count, data->type, data->z);
-        give(r, r->network_plan.t, first, count, data->type, data->t);
+        give(r, r->network_plan.inputs.z, first, count, data->type, data->z);
+        give(r, r->network_plan.inputs.t, first, count, data->type, data->t);
+        give(r, r->network_plan.inputs.label, first, count, data->type, data->one_hot);
         give(r, r->label, first, count, data->type, data->label);
         if (r->label == PSLD_NONE) give(r, r->seed, first, count, data->type, data->grad_out);
         psld_exec_run(r->exec, count, &run);

@@ -20,6 +20,10 @@ psld_id psld_nn_conv_adjoint(psld_graph *graph, psld_id x, psld_id w, const int 
 psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed);
 /* The product of two matrices of the parameters, or made of them, each as it is or transposed: maps composed. */
 psld_id psld_nn_product(psld_graph *graph, psld_id a, int a_transposed, psld_id b, int b_transposed);
+/* Rows first, first + step, ... of a matrix of the parameters, `count` of them; of a vector, its numbers. */
+psld_id psld_nn_pick(psld_graph *graph, psld_id w, int first, int step, int count);
+/* x (1 + scale) + shift, where `by`, [2c] a sample, is a scale for each channel, and behind these a shift for each. */
+psld_id psld_nn_modulate(psld_graph *graph, psld_id x, psld_id by);
 /* x + b, where b is a parameter vector or one [c] per sample. */
 psld_id psld_nn_bias(psld_graph *graph, psld_id x, psld_id b);
 /* Sum over pixels, [n][c]; also over samples if `dense`. */
@@ -48,11 +52,17 @@ psld_id psld_nn_resize(psld_graph *graph, psld_id x, int height, int width);
 psld_id psld_nn_reshape(psld_graph *graph, psld_id x, int c, int h, int w);
 /* softmax(q k' / sqrt(c)) v, one head. */
 psld_id psld_nn_attention(psld_graph *graph, psld_id q, psld_id k, psld_id v);
+/* Along channels, any number of tensors, at least one; `parts` is used up. */
+psld_id psld_nn_join(psld_graph *graph, int count, psld_id *parts);
 psld_id psld_nn_softmax(psld_graph *graph, psld_id x);
 psld_id psld_nn_dropout(psld_graph *graph, psld_id x, double rate);
 /* Embeddings of times [n][1]: `channels` of them, or twice as many as the vector w has. No gradient. */
 psld_id psld_nn_positional(psld_graph *graph, psld_id t, int channels);
 psld_id psld_nn_fourier(psld_graph *graph, psld_id t, psld_id w);
+/* The same as other networks have them: frequency i of half is 10000^(-i / (half - shift)), and cosines may come first;
+ * sines and cosines of 2 pi w t. */
+psld_id psld_nn_positional_shifted(psld_graph *graph, psld_id t, int channels, double shift, int cos_first);
+psld_id psld_nn_fourier_plain(psld_graph *graph, psld_id t, psld_id w);
 /* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. With a metric [n][p * p] (or PSLD_NONE) channels are p
  * variables one behind the other, and the square of their error e at a place is e' M e. No gradient by the metric. */
 psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, psld_id metric, int power);
@@ -87,6 +97,7 @@ extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, 
     psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
     psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,
     psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_entropy, psld_rule_entropy_dx, psld_rule_pool,
-    psld_rule_resize, psld_rule_product;
+    psld_rule_resize, psld_rule_product, psld_rule_pick, psld_rule_pick_dx, psld_rule_modulate, psld_rule_modulate_dx,
+    psld_rule_modulate_sums;
 
 #endif

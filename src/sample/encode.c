@@ -53,7 +53,12 @@ psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const ps
     PSLD_TRY(psld_sample_check_call(recipe, source, &resolved.options, count, dim));
     PSLD_TRY(draw_states_of_data(recipe, source->exact, resolved.options.eps, resolved.options.seed, first, count, dim,
                                  x, z));
-    PSLD_TRY(psld_sample_along(recipe, source, &resolved.options, &schedule, &set, &cost));
+    psld_source *labelled = NULL;
+    if (upwards.labels) PSLD_TRY(psld_source_label(source, recipe, upwards.labels, &labelled));
+    psld_status status =
+        psld_sample_along(recipe, labelled ? labelled : source, &resolved.options, &schedule, &set, &cost);
+    psld_source_free(labelled);
+    if (status != PSLD_OK) return status;
     if (nfe) *nfe = psld_sample_nfe(&resolved.options, &cost);
     return PSLD_OK;
 }

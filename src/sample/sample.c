@@ -181,6 +181,15 @@ psld_status psld_sample_check_call(const psld_recipe *recipe, const psld_source 
     return check_source(recipe, source, options);
 }
 
+/* Draws of the stationary distribution, and data that are encoded, belong to t = 1; states that are given, to any time. */
+static psld_status check_first_time(const psld_schedule *schedule, const psld_sample_set *set)
+{
+    if (!schedule->times || (set->start && !schedule->upward)) return PSLD_OK;
+    double first = schedule->times[schedule->upward ? schedule->steps : 0];
+    if (first == 1) return PSLD_OK;
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected to begin with 1, found %g", first);
+}
+
 psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                               psld_schedule *schedule, const psld_sample_set *set, psld_sample_cost *cost)
 {
@@ -188,6 +197,7 @@ psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, co
     reverse.k = (size_t)recipe->spec.k;
     reverse.predicted = (size_t)recipe->predicted;
     psld_status status = psld_schedule_plan(recipe, options, source->exact, schedule);
+    if (status == PSLD_OK) status = check_first_time(schedule, set);
     if (status == PSLD_OK) status = sample_set(&reverse, schedule, set);
     cost->evaluations += reverse.evaluations;
     cost->groups += reverse.groups;
@@ -204,14 +214,18 @@ psld_status psld_sample_counted(const psld_recipe *recipe, psld_source *source, 
 {
     psld_sample_resolved resolved;
     const psld_sample_options *o = &resolved.options;
-    psld_source *clipped = NULL;
+    psld_source *labelled = NULL, *clipped = NULL;
     psld_schedule schedule = {0};
     PSLD_TRY(psld_sample_resolve(recipe, options, &schedule.sampler, &resolved));
     PSLD_TRY(psld_sample_check_call(recipe, source, o, set->count, set->dim));
-    if (o->clip > 0 || o->threshold > 0)
-        PSLD_TRY(psld_source_clip(source, recipe, o->clip > 0 ? o->clip : 1, o->threshold, &clipped));
-    psld_status status = psld_sample_along(recipe, clipped ? clipped : source, o, &schedule, set, cost);
+    psld_status status = o->labels ? psld_source_label(source, recipe, o->labels, &labelled) : PSLD_OK;
+    if (labelled) source = labelled;
+    if (status == PSLD_OK && (o->clip > 0 || o->threshold > 0))
+        status = psld_source_clip(source, recipe, o->clip > 0 ? o->clip : 1, o->threshold, &clipped);
+    if (clipped) source = clipped;
+    if (status == PSLD_OK) status = psld_sample_along(recipe, source, o, &schedule, set, cost);
     psld_source_free(clipped);
+    psld_source_free(labelled);
     return status;
 }
 

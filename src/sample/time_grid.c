@@ -2,7 +2,7 @@
  *
  * Each grid is a function of the fraction u of steps done. It gives the time t, or the effective noise sigma, which has
  * the same meaning for the data under every recipe. Instead of a name a grid may be the list of times itself:
- * "1,0.5,0.1,0.001". */
+ * "1,0.5,0.1,0.001". A list may begin below 1 where the states to begin with are given (sample.c). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static psld_status parse_time_list(const char *grid, int steps, double *times)
                              grid);
         at = next;
     }
-    if (times[0] != 1) return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected to begin with 1, found %g", times[0]);
+    if (times[0] > 1) return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected to begin with 1, found %g", times[0]);
     return PSLD_OK;
 }
 

@@ -109,7 +109,7 @@ static psld_status choose_number(psld_yaml *yaml, const char *key, double number
     return psld_settings_default(yaml, key, text);
 }
 
-static void PSLD_PRINTF(2, 3) add_reason(psld_choice *choice, const char *format, ...)
+void psld_choice_add_reason(psld_choice *choice, const char *format, ...)
 {
     size_t used = strlen(choice->reasons);
     va_list arguments;
@@ -202,12 +202,12 @@ static double steps_for(const psld_choice *choice, const network_cost *cost)
 static void explain_steps(psld_choice *choice, const network_cost *cost, double steps)
 {
     double minutes = steps * cost->seconds / SHARE_OF_STEPS / 60;
-    add_reason(choice, "%.0f steps of %.0f samples: %.3g samples/s on this machine now, about %.3g %s", steps,
-               cost->batch, cost->batch / cost->seconds, minutes < 120 ? minutes : minutes / 60,
-               minutes < 120 ? "minutes" : "hours");
+    psld_choice_add_reason(choice, "%.0f steps of %.0f samples: %.3g samples/s on this machine now, about %.3g %s",
+                           steps, cost->batch, cost->batch / cost->seconds, minutes < 120 ? minutes : minutes / 60,
+                           minutes < 120 ? "minutes" : "hours");
     if (choice->rank == 3)
-        add_reason(choice, ", %.3g passes over the data", steps * cost->batch / (double)choice->items);
-    add_reason(choice, "\n");
+        psld_choice_add_reason(choice, ", %.3g passes over the data", steps * cost->batch / (double)choice->items);
+    psld_choice_add_reason(choice, "\n");
 }
 
 /* How often something is done in a run of so many samples, if each time costs as much as training on `each` of them:
@@ -306,8 +306,9 @@ static psld_status find_largest_network(const psld_yaml *yaml, psld_choice *choi
         PSLD_TRY(measure_candidate(yaml, choice, &rows[i], &next));
         double samples = samples_seen(choice, &next);
         if (samples < rows[i].samples) {
-            add_reason(choice, "a larger one (model.nf %s, %.2fM parameters) would see %.3g samples, and needs %.3g\n",
-                       rows[i].nf, next.parameters / 1e6, samples, rows[i].samples);
+            psld_choice_add_reason(
+                choice, "a larger one (model.nf %s, %.2fM parameters) would see %.3g samples, and needs %.3g\n",
+                rows[i].nf, next.parameters / 1e6, samples, rows[i].samples);
             break;
         }
         *best = &rows[i];

@@ -2,6 +2,7 @@
 #ifndef PSLD_TRAIN_CHOOSE_H
 #define PSLD_TRAIN_CHOOSE_H
 
+#include "base/status.h"
 #include "io/yaml/yaml.h"
 
 /* Room for what a choice says of itself. */
@@ -21,6 +22,9 @@ typedef struct psld_choice {
  * the time. Speed is measured on this machine with a few steps of each network that may do. Images get data.size, which
  * is `shape`'s where the network can take it and somewhat less where not. */
 psld_status psld_choose(psld_yaml *yaml, psld_choice *choice);
+
+/* Adds a line, which ends in a line break, to the reasons. */
+void psld_choice_add_reason(psld_choice *choice, const char *format, ...) PSLD_PRINTF(2, 3);
 
 /* For a document that has a network: sets train.steps to what the time has room for, whatever it says of them. */
 psld_status psld_choose_steps(psld_yaml *yaml, psld_choice *choice);

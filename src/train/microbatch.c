@@ -14,6 +14,7 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
     *b = (psld_microbatch){.capacity = capacity};
     PSLD_TRY(allocate_floats(capacity, sizes->x, &b->x));
     PSLD_TRY(allocate_floats(capacity, sizes->augment, &b->augment));
+    PSLD_TRY(allocate_floats(capacity, sizes->one_hot, &b->one_hot));
     PSLD_TRY(allocate_floats(capacity, 1, &b->time));
     PSLD_TRY(allocate_floats(capacity, sizes->z, &b->z));
     PSLD_TRY(allocate_floats(capacity, sizes->target, &b->target));
@@ -29,8 +30,8 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
 
 void psld_microbatch_clear(psld_microbatch *b)
 {
-    void *const arrays[] = {b->x,      b->label,  b->augment, b->t,    b->time, b->z,
-                            b->target, b->metric, b->weight,  b->loss, b->out,  b->hit};
+    void *const arrays[] = {b->x,      b->label,  b->augment, b->one_hot, b->t,   b->time, b->z,
+                            b->target, b->metric, b->weight,  b->loss,    b->out, b->hit};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) psld_release(arrays[i]);
     *b = (psld_microbatch){0};
 }

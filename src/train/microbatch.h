@@ -2,7 +2,7 @@
  *
  * A rank works through its share of a batch in micro-batches. Each is filled in this order:
  *     data/loader.h        x, label, augment
- *     train/perturb.h      t, time, z, target, metric    (through train/objective.h)
+ *     train/objective.h    one_hot; t, time, z, target, metric by train/perturb.h
  *     train/trainer.h      loss, out
  *     train/objective.h    loss and hit from out, where the objective looks at the output */
 #ifndef PSLD_TRAIN_MICROBATCH_H
@@ -21,6 +21,7 @@ typedef struct psld_microbatch {
     float *x;           /* [n][dim]: data */
     int32_t *label;     /* [n]; -1: none */
     float *augment;     /* [n][PSLD_AUGMENT_INPUTS]: what was done to the data; NULL: the network is not told */
+    float *one_hot;     /* [n][classes]: labels for a score network, zeros: none; NULL: it has no labels */
     double *t;          /* [n]: times of the process, */
     float *time;        /* [n]: and as the network sees them */
     float *z;           /* [n][in_ch][size][size]: what the network is given */
@@ -34,7 +35,7 @@ typedef struct psld_microbatch {
 
 /* Numbers per sample; 0: no such array. */
 typedef struct psld_microbatch_sizes {
-    size_t x, z, target, metric, augment, out;
+    size_t x, z, target, metric, augment, one_hot, out;
 } psld_microbatch_sizes;
 
 /* Allocates all arrays; free with psld_microbatch_clear, after failure too. */

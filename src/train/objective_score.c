@@ -1,7 +1,9 @@
 /* A network that predicts eps of the noisy variables, or clean data: the loss is the error of what it says, or of the
  * score in the metric of the likelihood bound, or of clean data. */
 #include <math.h>
+#include <string.h>
 
+#include "base/random.h"
 #include "train/objective.h"
 
 /* Numbers that the network says of each coordinate. */
@@ -21,8 +23,20 @@ static void score_set_options(const psld_settings *settings, const psld_model *m
     options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? (int)variables_of(model) : 0;
 }
 
+/* The labels of the samples, without those that training drops. Held-out samples keep theirs. */
+static void fill_labels(const psld_perturbation *how, psld_phase phase, psld_microbatch *b)
+{
+    psld_labels_one_hot(b->n, b->label, how->classes, b->one_hot);
+    for (size_t i = 0; phase == PSLD_PHASE_TRAIN && i < b->n; i++) {
+        double u;
+        psld_random_uniform(how->seed, PSLD_FOR_LABEL, b->first + i, 0, 0, 1, &u);
+        if (u < how->label_dropout) memset(b->one_hot + i * how->classes, 0, how->classes * sizeof *b->one_hot);
+    }
+}
+
 static psld_status score_fill(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch)
 {
+    if (how->classes) fill_labels(how, phase, batch);
     return psld_perturb(how, phase, batch);
 }
 

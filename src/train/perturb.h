@@ -27,6 +27,8 @@ typedef struct psld_perturbation {
     double noise_spread;   /* exp of a normal number times this */
     int weighting;         /* psld_weighting */
     double data_deviation; /* networks of clean data: see precondition.h; 0: of eps */
+    size_t classes;        /* of the labels that the network gets; 0: none */
+    double label_dropout;  /* the part of training samples whose label it does not get */
     int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
     double noise_at[PSLD_NOISE_NODES]; /* log sigma at times that are even in log t, from t_min to 1 */

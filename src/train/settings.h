@@ -39,6 +39,7 @@ typedef struct psld_settings {
         double noise_part, noise_middle, noise_spread;
         int clean, adamw, ema_warmup;
         int schedule; /* psld_rate_schedule */
+        double label_dropout;
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, checkpoint_minutes;
         psld_number_list ema;
         int64_t batch, accumulate, steps, warmup, keep;

@@ -68,6 +68,9 @@ static const setting_row settings_table[] = {
      "median of these noise levels"},
     {"train", "noise_spread", SETTING_NUMBER, TRAIN(noise_spread), 0, 10, "1.2", NULL, FIXED,
      "standard deviation of their logarithm: 1.2 reaches from a tenth of the median to ten times it"},
+    {"train", "label_dropout", SETTING_NUMBER, TRAIN(label_dropout), 0, 1, "0.1", NULL, FIXED,
+     "fraction of the samples whose label a network with model.classes is not given, so that it also learns to predict "
+     "without one, which classifier-free guidance needs"},
     {"train", "clean", SETTING_FLAG, TRAIN(clean), 0, 0, "false", NULL, FIXED,
      "classifiers: train on data without noise"},
     {"train", "batch", SETTING_WHOLE, TRAIN(batch), 1, 1e6, "128", NULL, FIXED, "samples per step, over all ranks"},

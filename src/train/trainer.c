@@ -76,12 +76,14 @@ void psld_trainer_add(psld_trainer *r, const psld_microbatch *b)
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
     int n = (int)b->n, shared = r->buckets && b->last;
     assert(r->pending < r->options.microbatches);
-    psld_exec_set(r->exec, r->network_plan.z, n, PSLD_F32, b->z);
-    psld_exec_set(r->exec, r->network_plan.t, n, PSLD_F32, b->time);
+    psld_exec_set(r->exec, r->network_plan.inputs.z, n, PSLD_F32, b->z);
+    psld_exec_set(r->exec, r->network_plan.inputs.t, n, PSLD_F32, b->time);
     psld_exec_set(r->exec, r->target, n, PSLD_F32, b->target);
     if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, n, PSLD_F32, b->metric);
-    if (r->network_plan.augment != PSLD_NONE)
-        psld_exec_set(r->exec, r->network_plan.augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
+    if (r->network_plan.inputs.augment != PSLD_NONE)
+        psld_exec_set(r->exec, r->network_plan.inputs.augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
+    if (r->network_plan.inputs.label != PSLD_NONE)
+        psld_exec_set(r->exec, r->network_plan.inputs.label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
     psld_exec_set(r->exec, r->loss_weight, n, PSLD_F32, b->weight);
     psld_exec_watch(r->exec, shared ? send_final_gradients : NULL, r);
     psld_exec_run(r->exec, n, &run);

@@ -125,8 +125,9 @@ static psld_status allocate_trainer(psld_trainer *r)
     r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
     r->weights = psld_alloc(batch, sizeof(float));
     r->losses = psld_alloc(batch, sizeof(float));
-    int told = r->network_plan.augment != PSLD_NONE;
-    r->zeros = told ? psld_alloc(batch * PSLD_AUGMENT_INPUTS, sizeof(float)) : NULL;
+    size_t told = r->network_plan.inputs.augment != PSLD_NONE ? PSLD_AUGMENT_INPUTS : 0;
+    if (told < (size_t)r->network->config.classes) told = (size_t)r->network->config.classes;
+    r->zeros = told ? psld_alloc(batch * told, sizeof(float)) : NULL;
     int all = r->gradients && r->m && r->v && (r->sum || r->options.microbatches <= 1) && (r->own_average || !own) &&
               r->chunks && r->weights && r->losses && (r->zeros || !told);
     if (!all) return PSLD_NO_MEMORY;

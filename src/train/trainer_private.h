@@ -37,7 +37,7 @@ struct psld_trainer {
     size_t bucket_count;
     double *chunks;
     float *weights, *losses; /* [batch] */
-    float *zeros;            /* [batch][PSLD_AUGMENT_INPUTS], or NULL where the network does not ask */
+    float *zeros;            /* [batch] times the widest of augment and label; NULL: the network has neither */
     int pending;             /* micro-batches since the last update */
     long steps;
 };

@@ -62,11 +62,23 @@ static psld_status check_classes(const psld_training *t)
     return PSLD_OK;
 }
 
+/* Labels for a score network. Items without a label are allowed: the network learns from them without one. */
+static psld_status check_labels(const psld_training *t)
+{
+    size_t classes = (size_t)t->network->config.classes, found = psld_data_classes(t->data);
+    if (classes == 0 && t->settings.train.label_dropout != 0.1)
+        return psld_fail(PSLD_BAD_INPUT, "train.label_dropout: has no effect without model.classes");
+    if (classes == 0 || (found >= 2 && found == classes)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "model.classes: the data have %zu classes, the network %zu; expected %s", found,
+                     classes, found >= 2 ? "the same, or auto" : "data with classes, or 0");
+}
+
 psld_status psld_training_check(const psld_training *t)
 {
     PSLD_TRY(check_loss(t));
     PSLD_TRY(check_training(t));
     if (t->model->kind == PSLD_CLASSIFIER) PSLD_TRY(check_classes(t));
+    if (t->model->kind == PSLD_SCORE_MODEL) PSLD_TRY(check_labels(t));
     PSLD_TRY(check_augmentation(t));
     return psld_training_check_picture(t);
 }

@@ -143,13 +143,36 @@ static psld_status set_data_shape(psld_training *t)
     return psld_settings_default(t->yaml, "data.channels", text);
 }
 
-/* A classifier keeps the names that its classes have in the data, so that they can be asked for by name. */
+/* model.classes: auto becomes the number of classes of the data. */
+static psld_status set_class_count(psld_training *t, const char *path)
+{
+    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model");
+    const psld_node *classes = model ? psld_node_get(model, "classes") : NULL;
+    const char *text = "";
+    char assignment[48];
+    if (classes) PSLD_TRY(psld_node_text(classes, &text));
+    if (!psld_text_same(text, "auto")) return PSLD_OK;
+    if (psld_data_classes(t->data) < 2) return psld_node_fail(classes, "auto: %s has no classes to be learned", path);
+    snprintf(assignment, sizeof assignment, "model.classes=%zu", psld_data_classes(t->data));
+    return psld_yaml_override(t->yaml, assignment);
+}
+
+/* Whether the network of a configuration knows classes: a classifier does, and a score network with labels. */
+static int knows_classes(const psld_node *model)
+{
+    const psld_node *labels = model ? psld_node_get(model, "classes") : NULL;
+    const char *text = "0";
+    if (model && psld_node_get(model, "n_cls")) return 1;
+    return labels && psld_node_text(labels, &text) == PSLD_OK && strcmp(text, "0") != 0;
+}
+
+/* A model keeps the names that its classes have in the data, so that they can be asked for by name. */
 static psld_status set_class_names(psld_training *t)
 {
-    const psld_node *root = psld_yaml_root(t->yaml), *model = psld_node_get(root, "model");
-    const psld_node *data = psld_node_get(root, "data"), *count = model ? psld_node_get(model, "n_cls") : NULL;
+    const psld_node *root = psld_yaml_root(t->yaml), *data = psld_node_get(root, "data");
     size_t classes = psld_data_classes(t->data), room = sizeof "data.classes=[]";
-    if (!count || classes < 2 || (data && psld_node_get(data, "classes"))) return PSLD_OK;
+    if (!knows_classes(psld_node_get(root, "model")) || classes < 2 || (data && psld_node_get(data, "classes")))
+        return PSLD_OK;
     for (size_t i = 0; i < classes; i++) room += PSLD_YAML_ROOM(psld_data_class(t->data, i)) + sizeof ", ";
     char *text = psld_alloc(room, 1), *to = text;
     if (!text) return PSLD_NO_MEMORY;
@@ -222,6 +245,11 @@ static psld_status choose(psld_training *t, const psld_training_options *options
         return psld_fail(PSLD_BAD_INPUT, "%s: a classifier needs images with classes", path);
     psld_status status = psld_choose(t->yaml, &t->choice);
     t->choice.shape = NULL;
+    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model");
+    if (status == PSLD_OK && classes >= 2 && !knows_classes(model))
+        psld_choice_add_reason(&t->choice,
+                               "the data have %zu classes: with model.classes=auto the model can draw each of them\n",
+                               classes);
     return status;
 }
 
@@ -258,6 +286,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
     if (status == PSLD_OK) status = inspect_training_data(t, &early, size, channels);
     int chosen = (!options->config && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
+    if (status == PSLD_OK) status = set_class_count(t, early.data.path);
     if (status == PSLD_OK && chosen) status = choose(t, options, early.data.path);
     if (status == PSLD_OK) status = add_published_steps(t, &early);
     if (status == PSLD_OK) status = set_data_shape(t);

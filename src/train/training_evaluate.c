@@ -7,14 +7,14 @@ static psld_status evaluate_bin(psld_training *t, int bin, psld_bins *bins)
     psld_microbatch *b = &t->microbatch;
     if (!(psld_perturbation_share(&t->perturbation, bin) > 0)) return PSLD_OK;
     PSLD_TRY(t->objective->fill(&t->perturbation, (psld_phase)(PSLD_PHASE_HELD_OUT + bin), b));
-    PSLD_TRY(psld_model_run(t->model, b->n, b->z, b->time, b->out));
+    PSLD_TRY(psld_model_run(t->model, b->n, b->z, b->time, b->one_hot, b->out));
     t->objective->judge(&t->settings, t->model, b);
     psld_bins_add(bins, b->n, b->t, b->loss, b->hit);
     return PSLD_OK;
 }
 
-/* With the weights that the model has. */
-static psld_status evaluate_model(psld_training *t, psld_bins *bins)
+/* The share of this rank, with the weights that the model has. */
+static psld_status evaluate_share(psld_training *t, psld_bins *bins)
 {
     psld_microbatch *b = &t->microbatch;
     uint64_t held = t->item_count[PSLD_PHASE_HELD_OUT], count = (uint64_t)t->settings.train.evaluate_count;
@@ -25,6 +25,17 @@ static psld_status evaluate_model(psld_training *t, psld_bins *bins)
         PSLD_TRY(psld_loader_read(t->loaders[PSLD_PHASE_HELD_OUT], b->first, b->n, b->x, b->label));
         for (int bin = 0; bin < PSLD_BINS; bin++) PSLD_TRY(evaluate_bin(t, bin, bins));
     }
+    return PSLD_OK;
+}
+
+/* All ranks fail if one does, so that they end the run together. */
+static psld_status evaluate_model(psld_training *t, psld_bins *bins)
+{
+    psld_status status = evaluate_share(t, bins);
+    double failed = status != PSLD_OK;
+    t->ranks->sum(&failed, 1);
+    if (failed > 0 && status == PSLD_OK) status = psld_fail(PSLD_IO, "another rank cannot evaluate its share");
+    if (status != PSLD_OK) return status;
     t->ranks->sum((double *)bins, sizeof *bins / sizeof(double));
     for (int bin = 0; bin < PSLD_BINS; bin++)
         psld_bins_weigh(bins, bin, psld_perturbation_share(&t->perturbation, bin));

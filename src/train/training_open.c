@@ -93,6 +93,7 @@ static psld_status create_microbatch(psld_training *t)
         .target = target,
         .metric = t->settings.train.weighting == PSLD_WEIGH_EPS ? 0 : variables * variables,
         .augment = t->network->config.augment ? PSLD_AUGMENT_NUMBERS : 0,
+        .one_hot = (size_t)t->network->config.classes,
         .out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target,
     };
     PSLD_TRY(psld_microbatch_allocate(b, microbatch_size(t), &sizes));
@@ -140,9 +141,26 @@ static psld_status set_perturbation(psld_training *t)
         .noise_spread = s->train.noise_spread,
         .weighting = s->train.weighting,
         .data_deviation = psld_model_predicts_data(t->model) ? t->network->config.data_deviation : 0,
+        .classes = (size_t)t->network->config.classes,
+        .label_dropout = s->train.label_dropout,
         .clean = s->train.clean,
         .seed = (uint64_t)s->seed};
     return t->perturbation.by_noise > 0 ? psld_perturbation_tabulate(&t->perturbation) : PSLD_OK;
+}
+
+/* The model keeps how many items of its data each class has: sampling draws labels with these frequencies. */
+static psld_status count_classes(psld_training *t)
+{
+    size_t classes = (size_t)t->network->config.classes;
+    uint64_t count = psld_data_count(t->data);
+    if (classes == 0) return PSLD_OK;
+    t->model->class_counts = psld_alloc(classes, sizeof *t->model->class_counts);
+    if (!t->model->class_counts) return PSLD_NO_MEMORY;
+    for (uint64_t i = 0; i < count; i++) {
+        int32_t label = psld_data_label(t->data, i);
+        if (label >= 0) t->model->class_counts[label]++;
+    }
+    return PSLD_OK;
 }
 
 static psld_status create_parts(psld_training *t)
@@ -150,6 +168,7 @@ static psld_status create_parts(psld_training *t)
     PSLD_TRY(create_networks(t));
     t->objective = t->model->kind == PSLD_CLASSIFIER ? &psld_objective_classifier : &psld_objective_score;
     PSLD_TRY(psld_training_check(t));
+    PSLD_TRY(count_classes(t));
     PSLD_TRY(set_perturbation(t));
     PSLD_TRY(create_trainer(t));
     PSLD_TRY(create_microbatch(t));

@@ -99,7 +99,7 @@ static psld_status step_and_report(psld_training *t, psld_training_report *repor
     psld_status status = PSLD_OK, metric = PSLD_OK;
     int evaluates = psld_training_is_due(t, t->settings.train.evaluate_every);
     if (evaluates) status = psld_training_evaluate(t, &held_out, report);
-    if (status != PSLD_OK) return t->ranks->count > 1 ? status : stop_with_checkpoint(t, status, report);
+    if (status != PSLD_OK) return stop_with_checkpoint(t, status, report);
     if (psld_training_is_due(t, t->settings.train.metric_every))
         metric = psld_training_metric_measure(t, &report->metric);
     PSLD_TRY(psld_training_log_step(t, report, evaluates ? &held_out : NULL));

@@ -188,8 +188,8 @@ static void paper_networks(void **state)
         if (psld_yaml_load(path, &yaml) != PSLD_OK) fail_msg("%s", psld_error_text());
         if (psld_network_config_read(psld_yaml_root(yaml), NULL, &config) != PSLD_OK) fail_msg("%s", psld_error_text());
         assert_int_equal(psld_graph_create(&graph), PSLD_OK);
-        psld_id z = psld_graph_input(graph, config.in_ch, config.image_size, config.image_size);
-        assert_int_equal(psld_network_build(&config, graph, z, psld_graph_input(graph, 1, 1, 1), &out), PSLD_OK);
+        psld_network_inputs inputs = psld_network_add_inputs(&config, graph);
+        assert_int_equal(psld_network_build(&config, graph, &inputs, &out), PSLD_OK);
         double millions = (double)psld_network_size(graph) * 1e-6;
         printf("%s: %.4fM parameters\n", sizes[i].config, millions);
         assert_true(fabs(millions - sizes[i].millions) <= 0.005);

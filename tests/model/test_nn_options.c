@@ -99,7 +99,7 @@ static double *numbers(size_t count, uint64_t what)
 
 static void make_arrays(const psld_network *network, arrays *a)
 {
-    a->inputs = SAMPLES * psld_shape_count(psld_graph_shape(network->graph, network->z));
+    a->inputs = SAMPLES * psld_shape_count(psld_graph_shape(network->graph, network->inputs.z));
     a->outputs = SAMPLES * psld_shape_count(psld_graph_shape(network->graph, network->out));
     a->z = numbers(a->inputs, 0);
     a->grad_out = numbers(a->outputs, 1);
@@ -295,7 +295,8 @@ static void upsampling_convolution(void **state)
     psld_exec *exec = NULL;
     assert_int_equal(psld_graph_create(&graph), PSLD_OK);
     psld_id x = psld_graph_input(graph, 2, 5, 3);
-    psld_unet unet = {.graph = graph, .config = &config};
+    psld_unet unet;
+    psld_unet_begin(&unet, &config, graph, &(psld_network_inputs){PSLD_NONE, PSLD_NONE, PSLD_NONE, PSLD_NONE});
     psld_plan_output outputs[2] = {{psld_unet_resize(&unet, x, 3, PSLD_UP, 1), PSLD_NONE},
                                    {as_written(graph, x, up, 4), PSLD_NONE}};
     assert_int_equal(

@@ -427,6 +427,87 @@ static void channels(void **state)
     }
 }
 
+/* ---- Scale and shift, rows of parameters ------------------------------------------------------------------------- */
+
+static void define_modulate(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    int pixels = s.h * s.w;
+    for (int i = 0; i < n * s.c * pixels; i++) {
+        int sample = i / (s.c * pixels), channel = i / pixels % s.c;
+        const double *v = in[1] + (ptrdiff_t)sample * 2 * s.c + channel;
+        out[i] = in[0][i] * (1 + v[0]) + (c->op == PSLD_OP_MODULATE ? v[s.c] : 0);
+    }
+}
+
+static void define_modulate_sums(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    int pixels = c->in[0].h * c->in[0].w, width = c->in[0].c;
+    for (int i = 0; i < n * width * pixels; i++) {
+        double *to = out + (ptrdiff_t)(i / (width * pixels)) * s.c + i / pixels % width;
+        to[0] += in[0][i] * in[1][i];
+        to[width] += in[1][i];
+    }
+}
+
+static void modulation(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CHANNELS * SIZES; i++) {
+        const int *size = some_sizes[i % SIZES];
+        psld_shape x = batched(some_channels[i / SIZES], size[0], size[1]), v = batched(2 * x.c, 1, 1);
+        op_case c = {.op = PSLD_OP_MODULATE, .inputs = 2, .in = {x, v}, .define = define_modulate};
+        snprintf(c.name, sizeof c.name, "modulate %d x %d x %d", x.c, x.h, x.w);
+        check_op(&c);
+        c.op = PSLD_OP_MODULATE_DX, c.kind[0] = c.kind[1] = FIXED_NUMBERS;
+        snprintf(c.name, sizeof c.name, "modulate_dx %d x %d x %d", x.c, x.h, x.w);
+        check_op(&c);
+        c.op = PSLD_OP_MODULATE_SUMS, c.in[1] = x, c.define = define_modulate_sums;
+        snprintf(c.name, sizeof c.name, "modulate_sums %d x %d x %d", x.c, x.h, x.w);
+        check_op(&c);
+    }
+}
+
+/* Elements in a row of a dense tensor; a vector has one in each. */
+static int picked_width(psld_shape s)
+{
+    return s.n == 1 ? 1 : s.c * s.h * s.w;
+}
+
+static void define_pick(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    int width = picked_width(s), count = s.n == 1 ? s.c : s.n;
+    (void)n;
+    for (int i = 0; i < count * width; i++)
+        out[i] = in[0][(c->a.pick.first + i / width * c->a.pick.step) * width + i % width];
+}
+
+static void define_pick_dx(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    int width = picked_width(s), count = s.n == 1 ? c->in[0].c : c->in[0].n;
+    (void)n;
+    for (int i = 0; i < count * width; i++)
+        out[(c->a.pick.first + i / width * c->a.pick.step) * width + i % width] = in[0][i];
+}
+
+static void rows_of_parameters(void **state)
+{
+    static const int all[][4] = {{12, 0, 3, 4}, {12, 2, 3, 4}, {7, 1, 1, 5}, {9, 3, 2, 3}, {5, 0, 4, 2}};
+    (void)state;
+    for (int i = 0; i < 15; i++) {
+        const int *a = all[i % 5];
+        psld_shape whole = {a[0], 3, i < 10 ? 1 : 2, 1}, part = {a[3], whole.c, whole.h, 1};
+        if (i < 5) whole = (psld_shape){1, a[0], 1, 1}, part = (psld_shape){1, a[3], 1, 1};
+        op_case c = {.op = PSLD_OP_PICK, .inputs = 1, .in = {whole}, .linear = 1, .define = define_pick};
+        c.hint = (psld_shape){a[3], 1, 1, 1};
+        c.a.pick.first = a[1], c.a.pick.step = a[2];
+        snprintf(c.name, sizeof c.name, "pick %d of %d from %d in steps of %d, %d", a[3], a[0], a[1], a[2], i / 5);
+        check_op(&c);
+        c.op = PSLD_OP_PICK_DX, c.in[0] = part, c.hint = whole, c.define = define_pick_dx;
+        snprintf(c.name, sizeof c.name, "pick_dx %d of %d from %d in steps of %d, %d", a[3], a[0], a[1], a[2], i / 5);
+        check_op(&c);
+    }
+}
+
 /* ---- Group normalisation ----------------------------------------------------------------------------------------- */
 
 static psld_id build_norm(psld_graph *graph, const op_case *c, const psld_id *in)
@@ -614,21 +695,20 @@ static void attention(void **state)
 
 static void define_positional(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
-    int half = s.c / 2;
-    (void)c;
+    int half = s.c / 2, cos_first = c->a.embedding.cos_first;
+    double range = half - c->a.embedding.shift;
     for (int i = 0; i < n * half; i++) {
-        double angle = in[0][i / half] * pow(10000, -(double)(i % half) / (half > 1 ? half - 1 : 1));
-        out[i / half * s.c + i % half] = sin(angle);
-        out[i / half * s.c + half + i % half] = cos(angle);
+        double angle = in[0][i / half] * pow(10000, -(double)(i % half) / (range > 0 ? range : 1));
+        out[i / half * s.c + (cos_first ? half : 0) + i % half] = sin(angle);
+        out[i / half * s.c + (cos_first ? 0 : half) + i % half] = cos(angle);
     }
 }
 
 static void define_fourier(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
     int half = s.c / 2;
-    (void)c;
     for (int i = 0; i < n * half; i++) {
-        double angle = 2 * acos(-1) * in[1][i % half] * log(in[0][i / half]);
+        double t = in[0][i / half], angle = 2 * acos(-1) * in[1][i % half] * (c->a.embedding.plain ? t : log(t));
         out[i / half * s.c + i % half] = sin(angle);
         out[i / half * s.c + half + i % half] = cos(angle);
     }
@@ -642,12 +722,19 @@ static void embeddings(void **state)
         psld_shape t = batched(1, 1, 1), w = {1, widths[i], 1, 1};
         op_case c = {.op = PSLD_OP_POSITIONAL, .inputs = 1, .in = {t}, .kind = {TIMES}};
         c.hint = batched(widths[i], 1, 1), c.define = define_positional;
+        c.a.embedding.shift = 1;
         snprintf(c.name, sizeof c.name, "positional %d", widths[i]);
+        check_op(&c);
+        c.a.embedding.shift = i % 2 ? 0 : 0.5, c.a.embedding.cos_first = 1;
+        snprintf(c.name, sizeof c.name, "positional %d, cosines first", widths[i]);
         check_op(&c);
         c = (op_case){.op = PSLD_OP_FOURIER, .inputs = 2, .in = {t, w}, .kind = {TIMES, FIXED_NUMBERS}};
         c.define = define_fourier;
         c.tolerance = 2e-5; /* angles up to 100, rounded to float */
         snprintf(c.name, sizeof c.name, "fourier %d", widths[i]);
+        check_op(&c);
+        c.a.embedding.plain = 1;
+        snprintf(c.name, sizeof c.name, "fourier %d of t itself", widths[i]);
         check_op(&c);
     }
 }
@@ -796,6 +883,8 @@ int main(void)
         cmocka_unit_test(elementwise),
         cmocka_unit_test(dropout),
         cmocka_unit_test(channels),
+        cmocka_unit_test(modulation),
+        cmocka_unit_test(rows_of_parameters),
         cmocka_unit_test(normalisation),
         cmocka_unit_test(resampling),
         cmocka_unit_test(attention),

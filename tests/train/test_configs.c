@@ -91,8 +91,8 @@ static size_t parameters_of(const psld_network_config *config)
     psld_graph *graph = NULL;
     psld_id out;
     assert_int_equal(psld_graph_create(&graph), PSLD_OK);
-    psld_id z = psld_graph_input(graph, config->in_ch, config->image_size, config->image_size);
-    assert_int_equal(psld_network_build(config, graph, z, psld_graph_input(graph, 1, 1, 1), &out), PSLD_OK);
+    psld_network_inputs inputs = psld_network_add_inputs(config, graph);
+    assert_int_equal(psld_network_build(config, graph, &inputs, &out), PSLD_OK);
     size_t count = psld_network_size(graph);
     psld_graph_free(graph);
     return count;
@@ -148,7 +148,7 @@ static void check_paper(const opened *o)
     const psld_settings *s = &o->settings;
     size_t row = 0, rows = sizeof paper / sizeof *paper;
     while (row < rows && strncmp(o->name, paper[row].begins, strlen(paper[row].begins)) != 0) row++;
-    if (row == rows) return;
+    if (row == rows || strstr(o->name, "-small.yaml")) return;
     int classifier = o->network.kind == PSLD_NET_CLASSIFIER, resized = strncmp(o->name, "cifar10", 7) != 0;
     printf("%s\n", o->name);
     assert_int_equal(s->data.flip, 1);

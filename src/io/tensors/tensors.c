@@ -107,6 +107,15 @@ psld_status psld_tensors_add(psld_tensors *tensors, const char *name, psld_eleme
     return PSLD_OK;
 }
 
+void psld_tensors_pop(psld_tensors *tensors, psld_tensor *last)
+{
+    *last = tensors->items[--tensors->count];
+    psld_release(last->name);
+    last->name = NULL;
+    psld_release(tensors->own->by_name);
+    tensors->own->by_name = NULL;
+}
+
 static psld_note *find_note(const psld_tensors *tensors, const char *key)
 {
     for (size_t i = 0; i < tensors->note_count; i++)
@@ -302,10 +311,12 @@ static psld_status read_into(psld_tensors *t, const unsigned char *bytes, size_t
     /* All four bytes are compared: a safetensors header of 19280 bytes begins with the first two. */
     int zip = size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
     int legacy = !zip && psld_torch_is_legacy(bytes, size);
-    t->format = zip ? PSLD_TORCH_ZIP : legacy ? PSLD_TORCH_LEGACY : PSLD_SAFETENSORS;
+    int persistent = !zip && !legacy && psld_persistent_is(bytes, size);
+    t->format = zip ? PSLD_TORCH_ZIP : legacy ? PSLD_TORCH_LEGACY : persistent ? PSLD_PERSISTENT : PSLD_SAFETENSORS;
     if (zip) PSLD_TRY(psld_torch_zip_read(bytes, size, path, t));
     if (legacy) PSLD_TRY(psld_torch_legacy_read(bytes, size, path, t));
-    if (!zip && !legacy) PSLD_TRY(psld_safetensors_read(bytes, size, path, t));
+    if (persistent) PSLD_TRY(psld_persistent_read(bytes, size, path, t));
+    if (t->format == PSLD_SAFETENSORS) PSLD_TRY(psld_safetensors_read(bytes, size, path, t));
     psld_status status = psld_tensors_index(t);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
 }

@@ -46,7 +46,12 @@ typedef struct psld_note {
     char *key, *value;
 } psld_note;
 
-typedef enum psld_tensor_format { PSLD_SAFETENSORS, PSLD_TORCH_ZIP, PSLD_TORCH_LEGACY } psld_tensor_format;
+typedef enum psld_tensor_format {
+    PSLD_SAFETENSORS,
+    PSLD_TORCH_ZIP,
+    PSLD_TORCH_LEGACY,
+    PSLD_PERSISTENT
+} psld_tensor_format;
 
 typedef struct psld_tensors {
     psld_tensor_format format; /* of the file that it was read from */
@@ -57,7 +62,7 @@ typedef struct psld_tensors {
     struct psld_tensors_private *own;
 } psld_tensors;
 
-/* Opens a safetensors file or a PyTorch checkpoint; the first bytes decide which. Of a checkpoint: the tensors of
+/* Opens a safetensors file, a PyTorch checkpoint or a pickled network (persistent.c); the first bytes decide which. Of a checkpoint: the tensors of
  * its `state_dict` if it has one; otherwise all of them, those in nested dicts and lists under names joined by dots. */
 psld_status psld_tensors_open(const char *path, psld_tensors **tensors);
 /* The same from bytes that must outlive the result; `name` stands for the path in messages. */

@@ -7,7 +7,8 @@
  *     torch.c          what PyTorch's pickles mean: storages, tensors, state_dict
  *     torch_zip.c      checkpoints in a zip archive
  *     torch_legacy.c   checkpoints of one pickle after another
- *     torch_write.c    a state_dict in a zip archive */
+ *     torch_write.c    a state_dict in a zip archive
+ *     persistent.c     networks that were pickled as objects with their source, as data */
 #ifndef PSLD_IO_TENSORS_PRIVATE_H
 #define PSLD_IO_TENSORS_PRIVATE_H
 
@@ -52,6 +53,11 @@ psld_status psld_torch_zip_read(const unsigned char *bytes, size_t size, const c
 psld_status psld_torch_legacy_read(const unsigned char *bytes, size_t size, const char *path, psld_tensors *tensors);
 /* Whether the bytes begin as the old format does. */
 int psld_torch_is_legacy(const unsigned char *bytes, size_t size);
+psld_status psld_persistent_read(const unsigned char *bytes, size_t size, const char *path, psld_tensors *tensors);
+/* Whether the bytes begin as a pickle does, and no other file of tensors. */
+int psld_persistent_is(const unsigned char *bytes, size_t size);
+/* Takes the last tensor out of a list; *last has no name any more. */
+void psld_tensors_pop(psld_tensors *tensors, psld_tensor *last);
 
 /* Each fails or writes everything; errors of the writer itself are reported by its commit. */
 psld_status psld_safetensors_write(const psld_tensors *tensors, const char *path, psld_writer *writer);

@@ -147,6 +147,19 @@ static int get_sizes(const psld_value *tuple, size_t sizes[PSLD_MAX_RANK])
     return (int)tuple->size;
 }
 
+psld_status psld_torch_storage(psld_pickle *pickle, const psld_tensor *flat, psld_value **result)
+{
+    psld_storage *s = psld_pickle_room(pickle, sizeof *s);
+    psld_value *value = s ? psld_pickle_value(pickle, PSLD_VALUE_OBJECT) : NULL;
+    if (!value) return psld_pickle_status(pickle);
+    *s = (psld_storage){.type = flat->type, .count = flat->count, .view_count = flat->count, .data = flat->data};
+    s->place = value->place;
+    value->object = s;
+    value->detail = STORAGE;
+    *result = value;
+    return PSLD_OK;
+}
+
 /* (storage, offset, size, stride, ...) */
 static psld_status call_tensor(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
@@ -177,7 +190,7 @@ static psld_status call_first(psld_pickle *pickle, const psld_value *global, psl
 }
 
 /* An empty dict, or (Python 2) a dict made of a list of pairs. */
-static psld_status call_dict(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
+psld_status psld_torch_call_dict(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
     const psld_value *pairs = args->size ? args->items[0] : NULL;
     psld_value *dict = *result = psld_pickle_value(pickle, PSLD_VALUE_DICT);
@@ -199,14 +212,10 @@ static const struct {
     const char *name;
     call_fn call;
 } calls[] = {
-    {"torch._utils._rebuild_tensor_v2", call_tensor},
-    {"torch._utils._rebuild_tensor", call_tensor},
-    {"torch._utils._rebuild_parameter", call_first},
-    {"torch._utils._rebuild_parameter_with_state", call_first},
-    {"torch._tensor._rebuild_from_type_v2", call_wrapped},
-    {"torch.Size", call_first},
-    {"collections.OrderedDict", call_dict},
-    {"collections.defaultdict", call_dict},
+    {"torch._utils._rebuild_tensor_v2", call_tensor},      {"torch._utils._rebuild_tensor", call_tensor},
+    {"torch._utils._rebuild_parameter", call_first},       {"torch._utils._rebuild_parameter_with_state", call_first},
+    {"torch._tensor._rebuild_from_type_v2", call_wrapped}, {"torch.Size", call_first},
+    {"collections.OrderedDict", psld_torch_call_dict},     {"collections.defaultdict", psld_torch_call_dict},
 };
 
 enum { CALL_COUNT = sizeof calls / sizeof *calls };
@@ -223,6 +232,9 @@ static int makes_tensor(const psld_value *global, const psld_value *args)
 
 static psld_status torch_call(psld_pickle *pickle, const psld_value *global, psld_value *args, psld_value **result)
 {
+    const psld_torch *torch = psld_pickle_user(pickle);
+    if (torch->call) PSLD_TRY(torch->call(pickle, global, args, result));
+    if (*result) return PSLD_OK;
     for (int i = 0; i < CALL_COUNT; i++)
         if (psld_value_is(global, calls[i].name)) return calls[i].call(pickle, global, args, result);
     return makes_tensor(global, args) ? make_broken(pickle, global, result) : PSLD_OK;
@@ -285,8 +297,8 @@ static psld_status find_elements(psld_torch *torch, const view *v, size_t count,
     if (!fits_storage(v))
         return psld_fail(PSLD_BAD_INPUT, "its shape and strides reach beyond its storage of %zu elements",
                          v->storage->view_count);
-    const void *elements = NULL;
-    PSLD_TRY(torch->elements(torch, v->storage, torch->tensors->count, &elements));
+    const void *elements = v->storage->data;
+    if (!elements) PSLD_TRY(torch->elements(torch, v->storage, torch->tensors->count, &elements));
     if (is_contiguous(v)) {
         *data = (const unsigned char *)elements + v->offset * size;
         return PSLD_OK;
@@ -302,6 +314,11 @@ static psld_status find_elements(psld_torch *torch, const view *v, size_t count,
     return PSLD_OK;
 }
 
+int psld_torch_is_tensor(const psld_value *value)
+{
+    return value->kind == PSLD_VALUE_OBJECT && value->detail == TENSOR;
+}
+
 static psld_status torch_add_tensor(psld_torch *torch, const view *v, const char *name)
 {
     size_t count = 0, bytes = 0;
@@ -313,6 +330,23 @@ static psld_status torch_add_tensor(psld_torch *torch, const view *v, const char
     if (status == PSLD_BAD_INPUT) return psld_fail_in(status, "%s: tensor %.*s", torch->path, PSLD_NAME_SHOWN, name);
     if (status != PSLD_OK) return status;
     return psld_tensors_add(torch->tensors, name, v->storage->type, v->rank, v->shape, data);
+}
+
+psld_status psld_torch_add(psld_torch *torch, const psld_value *value, const char *name)
+{
+    if (psld_torch_is_tensor(value)) return torch_add_tensor(torch, value->object, name);
+    return psld_fail(PSLD_BAD_INPUT, "%s: tensor %.*s: made by %.*s, which is not understood here", torch->path,
+                     PSLD_NAME_SHOWN, name, value->kind == PSLD_VALUE_OPAQUE ? (int)value->length : 14,
+                     value->kind == PSLD_VALUE_OPAQUE ? value->text : "something else");
+}
+
+/* A storage that was saved alone: one tensor, flat. */
+static psld_status add_storage(psld_torch *torch, const psld_storage *storage)
+{
+    view whole = {.storage = storage, .offset = storage->view_begin, .rank = 1};
+    whole.shape[0] = storage->view_count;
+    whole.stride[0] = 1;
+    return torch_add_tensor(torch, &whole, PSLD_STORAGE_NAME);
 }
 
 /* ---- Finding them ------------------------------------------------------------------------------------------------ */
@@ -367,8 +401,7 @@ static psld_status add_tensors_of_item(psld_torch *torch, const psld_value *key,
 /* Adds every tensor inside the value. */
 static psld_status add_tensors_in(psld_torch *torch, const psld_value *value, path *name, int depth)
 {
-    if (value->kind == PSLD_VALUE_OBJECT && value->detail == TENSOR)
-        return torch_add_tensor(torch, value->object, name->text);
+    if (psld_torch_is_tensor(value)) return torch_add_tensor(torch, value->object, name->text);
     if (value->kind == PSLD_VALUE_OPAQUE && value->detail == BROKEN)
         return psld_fail(PSLD_BAD_INPUT, "%s: tensor %.*s: made by %.*s, which is not understood here", torch->path,
                          PSLD_NAME_SHOWN, name->text, (int)value->length, value->text);
@@ -388,8 +421,7 @@ static psld_status add_tensors_in(psld_torch *torch, const psld_value *value, pa
     return PSLD_OK;
 }
 
-/* A plain value as text; 0 if it is not plain or has a 0 byte. */
-static int as_text(const psld_value *value, char *text, size_t size)
+int psld_torch_text(const psld_value *value, char *text, size_t size)
 {
     if (value->kind == PSLD_VALUE_INTEGER) return snprintf(text, size, "%" PRId64, value->integer) > 0;
     if (value->kind == PSLD_VALUE_BOOL) return snprintf(text, size, "%s", value->integer ? "true" : "false") > 0;
@@ -413,11 +445,12 @@ static psld_status add_notes(psld_torch *torch, const psld_value *dict)
     for (size_t i = 0; i + 1 < dict->size && torch->tensors->note_count < MAX_NOTES && status == PSLD_OK; i += 2) {
         const psld_value *value = dict->items[i + 1];
         size_t room = value->kind == PSLD_VALUE_TEXT ? value->length + 1 : 64;
-        if (dict->items[i]->kind != PSLD_VALUE_TEXT || !as_text(dict->items[i], key, sizeof key) || room > MAX_TEXT)
+        if (dict->items[i]->kind != PSLD_VALUE_TEXT || !psld_torch_text(dict->items[i], key, sizeof key) ||
+            room > MAX_TEXT)
             continue;
         text = psld_alloc(room, 1);
         if (!text) return PSLD_NO_MEMORY;
-        if (as_text(value, text, room)) status = psld_tensors_set_note(torch->tensors, key, text);
+        if (psld_torch_text(value, text, room)) status = psld_tensors_set_note(torch->tensors, key, text);
         psld_release(text);
     }
     return status;
@@ -431,6 +464,7 @@ psld_status psld_torch_collect(psld_torch *torch, const psld_value *object)
                                 "an object of %.*s, which is not understood and never run here; expected a dict of "
                                 "tensors, such as a state_dict",
                                 (int)object->length, object->text);
+    if (object->kind == PSLD_VALUE_OBJECT && object->detail == STORAGE) return add_storage(torch, object->object);
     if (object->kind != PSLD_VALUE_DICT)
         return psld_pickle_fail(torch->pickle, object->place, "expected a dict of tensors, such as a state_dict");
     const psld_value *state = psld_value_get(object, "state_dict");

@@ -8,7 +8,9 @@
 #include "kernels/ref/conv.h"
 #include "kernels/ref/embedding.h"
 #include "kernels/ref/loss.h"
+#include "kernels/ref/modulate.h"
 #include "kernels/ref/norm.h"
+#include "kernels/ref/pick.h"
 #include "kernels/ref/pointwise.h"
 #include "kernels/ref/pool.h"
 #include "kernels/ref/product.h"
@@ -22,6 +24,11 @@
     [PSLD_OP_CONV_DX] = {"ref_conv_dx", tasks_conv, ref_conv_dx, NULL, 16, 31, ref_packed_conv, tasks_conv, ref_pack_conv_dx, NULL}, \
     [PSLD_OP_CONV_DW] = {"ref_conv_dw", tasks_conv_dw, ref_conv_dw, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_PRODUCT] = {"ref_product", tasks_samples, ref_product, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_PICK] = {"ref_pick", tasks_whole, ref_pick, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_PICK_DX] = {"ref_pick_dx", tasks_whole, ref_pick_dx, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_MODULATE] = {"ref_modulate", tasks_rows, ref_modulate, NULL, 1, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_MODULATE_DX] = {"ref_modulate_dx", tasks_rows, ref_modulate_dx, NULL, 1, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_MODULATE_SUMS] = {"ref_modulate_sums", tasks_samples, ref_modulate_sums, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_BIAS] = {"ref_bias", tasks_rows, ref_bias, NULL, 1, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_CHANNEL_SUM] = {"ref_channel_sum", tasks_channel_sum, ref_channel_sum, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_BROADCAST] = {"ref_broadcast", tasks_rows, ref_broadcast, NULL, 0, 0, NULL, NULL, NULL, NULL}, \

@@ -1,9 +1,11 @@
 /* Classes by number, or by the names that the configuration of a model lists. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "model/model.h"
 
@@ -58,21 +60,87 @@ static psld_status read_number(const char *text, size_t classes, const psld_node
     if (!is_number && names) return fail_name(names, classes, text);
     if (!is_number)
         return psld_fail(PSLD_BAD_ARGUMENT,
-                         "label: there is no class named \"%.64s\": the classifier knows its classes by number only, 0 "
-                         "to %zu",
+                         "label: there is no class named \"%.64s\": the model knows its classes by number only, 0 to "
+                         "%zu",
                          text, classes - 1);
     if (number >= classes) return psld_fail(PSLD_BAD_ARGUMENT, "label: expected 0 to %zu, found %s", classes - 1, text);
     *label = (size_t)number;
     return PSLD_OK;
 }
 
+size_t psld_model_all_classes(const psld_model *model)
+{
+    return model->classifier ? model->classifier->classes : psld_model_classes(model);
+}
+
+/* ---- How many there are of each ------------------------------------------------------------------------------------ */
+
+/* "5923,6742,...": one number for each class. */
+static psld_status parse_class_counts(const char *text, size_t classes, double *counts)
+{
+    double sum = 0;
+    for (size_t y = 0; y < classes; y++) {
+        char word[32];
+        size_t length = strcspn(text, ",");
+        snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : 0, text);
+        if (!psld_text_number(word, &counts[y]) || !(counts[y] >= 0) || !isfinite(counts[y]) ||
+            (text[length] == ',') != (y + 1 < classes))
+            return psld_fail(PSLD_BAD_INPUT, PSLD_COUNTS_NOTE ": expected %zu numbers of at least 0", classes);
+        sum += counts[y];
+        text += length + (text[length] == ',');
+    }
+    if (sum > 0 && isfinite(sum)) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, PSLD_COUNTS_NOTE ": expected a positive sum");
+}
+
+psld_status psld_model_read_labels(const char *path, const psld_tensors *file, psld_model *model)
+{
+    const char *counts = psld_tensors_note(file, PSLD_COUNTS_NOTE), *cfg = psld_tensors_note(file, PSLD_CFG_NOTE);
+    size_t classes = psld_model_classes(model);
+    if (classes == 0 || model->kind == PSLD_CLASSIFIER) return PSLD_OK;
+    if (cfg && (!psld_text_number(cfg, &model->cfg) || !isfinite(model->cfg)))
+        return psld_fail(PSLD_BAD_INPUT, "%s: " PSLD_CFG_NOTE ": expected a number, found \"%.40s\"", path, cfg);
+    if (!counts) return PSLD_OK;
+    model->class_counts = psld_alloc(classes, sizeof *model->class_counts);
+    if (!model->class_counts) return PSLD_NO_MEMORY;
+    psld_status status = parse_class_counts(counts, classes, model->class_counts);
+    return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
+}
+
+double psld_model_cfg(const psld_model *model)
+{
+    return model->cfg;
+}
+
+psld_status psld_model_draw_labels(const psld_model *model, uint64_t seed, uint64_t first, size_t count, int32_t *label)
+{
+    size_t classes = psld_model_classes(model);
+    const double *counts = model->class_counts;
+    double sum = 0;
+    if (classes == 0 || model->kind == PSLD_CLASSIFIER)
+        return psld_fail(PSLD_BAD_ARGUMENT, "label: this model takes no labels");
+    for (size_t y = 0; y < classes; y++) sum += counts ? counts[y] : 1;
+    for (size_t i = 0; i < count; i++) {
+        double u;
+        size_t y = 0;
+        psld_random_uniform(seed, PSLD_FOR_LABEL, first + i, 0, 0, 1, &u);
+        for (u *= sum; y + 1 < classes; y++) {
+            u -= counts ? counts[y] : 1;
+            if (u < 0) break;
+        }
+        label[i] = (int32_t)y;
+    }
+    return PSLD_OK;
+}
+
+/* ---- By name ------------------------------------------------------------------------------------------------------- */
+
 psld_status psld_model_label(const psld_model *model, const char *text, size_t *label)
 {
     psld_yaml *yaml = NULL;
-    size_t classes = model->classifier ? model->classifier->classes : 0;
-    if (classes == 0) return psld_fail(PSLD_BAD_ARGUMENT, "label: a score network has no classes");
-    if (model->kind == PSLD_CLASSIFIER)
-        PSLD_TRY(psld_yaml_parse(model->config, strlen(model->config), "configuration", &yaml));
+    size_t classes = psld_model_all_classes(model);
+    if (classes == 0) return psld_fail(PSLD_BAD_ARGUMENT, "label: this model has no classes");
+    if (model->network) PSLD_TRY(psld_yaml_parse(model->config, strlen(model->config), "configuration", &yaml));
     const psld_node *names = yaml ? class_names(yaml) : NULL;
     psld_status status = find_name(names, text, classes, label);
     if (status == PSLD_OK && *label == SIZE_MAX) status = read_number(text, classes, names, label);

@@ -1,4 +1,5 @@
 /* Opening a model: a run folder, a file of weights, an exact model, or a configuration. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "model/files/checkpoints.h"
+#include "model/foreign/foreign.h"
 #include "model/model.h"
 
 /* The caller's options as a whole struct. */
@@ -20,6 +22,7 @@ static psld_status read_options(const psld_model_options *options, psld_model_op
     PSLD_FILL_UNSET(own->blank, 0);
     PSLD_FILL_UNSET(own->weak_scale, 0);
     PSLD_FILL_UNSET(own->ema, 0);
+    if (!isfinite(own->cfg)) return psld_fail(PSLD_BAD_ARGUMENT, "cfg: expected a finite number, found %g", own->cfg);
     if (own->override_count >= 0) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "override_count: expected at least 0, found %d", own->override_count);
 }
@@ -82,6 +85,7 @@ static psld_status model_open(const char *path, int exact, const psld_model_opti
     if (!made) return PSLD_NO_MEMORY;
     psld_status status =
         exact ? read_exact_file(path, options->process, made) : psld_model_read_network(path, options, seed, made);
+    if (options->cfg != PSLD_UNSET) made->cfg = options->cfg;
     if (status == PSLD_OK) status = open_weak(path, options, made);
     if (status != PSLD_OK)
         psld_model_free(made);
@@ -135,7 +139,7 @@ psld_status psld_model_open(const char *path, const psld_model_options *options,
     *model = NULL;
     PSLD_TRY(read_options(options, &own));
     int exact = psld_text_ends_in(path, ".yaml") || psld_text_ends_in(path, ".yml");
-    if (!exact && is_folder(path)) return open_run(path, &own, model);
+    if (!exact && is_folder(path) && !psld_foreign_is_folder(path)) return open_run(path, &own, model);
     return model_open(path, exact, &own, 0, model);
 }
 

@@ -1,6 +1,7 @@
 /* Saving a model. */
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "model/files/checksum.h"
 #include "model/files/format_version.h"
@@ -37,6 +38,27 @@ static psld_status note_steps(const psld_model *model, psld_tensors *tensors)
     return psld_tensors_set_note(tensors, PSLD_STEP_NOTE, steps);
 }
 
+static psld_status note_class_counts(const psld_model *model, psld_tensors *tensors)
+{
+    size_t classes = psld_model_classes(model), used = 0, room = classes * (PSLD_NUMBER_SIZE + 1) + 1;
+    char number[PSLD_NUMBER_SIZE], *text = psld_alloc(room, 1);
+    if (!text) return PSLD_NO_MEMORY;
+    for (size_t y = 0; y < classes; y++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", y ? "," : "",
+                                 psld_text_shortest(model->class_counts[y], number));
+    psld_status status = psld_tensors_set_note(tensors, PSLD_COUNTS_NOTE, text);
+    psld_release(text);
+    return status;
+}
+
+static psld_status note_labels(const psld_model *model, psld_tensors *tensors)
+{
+    char number[PSLD_NUMBER_SIZE];
+    if (model->class_counts) PSLD_TRY(note_class_counts(model, tensors));
+    if (model->cfg == 1) return PSLD_OK;
+    return psld_tensors_set_note(tensors, PSLD_CFG_NOTE, psld_text_shortest(model->cfg, number));
+}
+
 /* Only safetensors files have notes, and without notes the tensors of a weak network could not be told apart. */
 static psld_status collect_model_tensors(const psld_model *model, psld_tensor_format format, psld_tensors *tensors)
 {
@@ -44,6 +66,7 @@ static psld_status collect_model_tensors(const psld_model *model, psld_tensor_fo
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_CONFIG_NOTE, model->config));
     PSLD_TRY(psld_tensors_set_note(tensors, PSLD_FORMAT_NOTE, PSLD_FORMAT_VERSION));
     PSLD_TRY(note_steps(model, tensors));
+    PSLD_TRY(note_labels(model, tensors));
     PSLD_TRY(collect_parameters(model->network, with_weak ? PSLD_STRONG_PREFIX : "", tensors));
     return with_weak ? collect_weak_tensors(model, tensors) : PSLD_OK;
 }

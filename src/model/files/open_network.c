@@ -13,6 +13,7 @@
 #include "model/files/checksum.h"
 #include "model/files/format_version.h"
 #include "model/files/process_read.h"
+#include "model/foreign/foreign.h"
 #include "model/model.h"
 
 enum { AVERAGE_PREFIX = 64 };
@@ -101,7 +102,8 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
         PSLD_TRY(choose_average(path, tensors, root, network->config.kind, options->ema, average));
         prefix = average;
     }
-    PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
+    PSLD_TRY(psld_foreign_select(tensors, &selected));
+    if (!selected) PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
     psld_tensors_expect(tensors, 1); /* small tensors are copied; large ones, between them, can wait on the disk */
     psld_status status = psld_network_borrow(network, selected, "");
     psld_tensors_expect(tensors, 0);
@@ -109,12 +111,31 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
 }
 
+/* Whether a network is one of another project, which says itself what is between a state and its input. */
+static int is_foreign(const psld_node *root)
+{
+    return psld_node_get(root, "denoiser") != NULL;
+}
+
+static psld_status read_conditioning(const psld_node *root, const psld_network_config *config, psld_model *model)
+{
+    const psld_node *denoiser = psld_node_get(root, "denoiser");
+    int is_ours = config->kind == PSLD_NET_UNET || config->kind == PSLD_NET_CLASSIFIER || config->kind == PSLD_NET_MLP;
+    model->conditioning = psld_conditioning_ours(config->data_deviation);
+    if (is_ours && !denoiser) return PSLD_OK;
+    if (is_ours) return psld_node_fail(denoiser, "goes with model.name: songunet, adm or unet2d");
+    if (!denoiser) return psld_node_fail(root, "denoiser is missing, and model.name is that of another project");
+    PSLD_TRY(psld_conditioning_read(denoiser, &model->conditioning));
+    return psld_foreign_check_range(model->recipe, &model->conditioning);
+}
+
 /* The process that a network was trained for. Published configurations of classifiers may leave it to the score
  * network's; one that names none gets the process asked for. */
 static psld_status read_process(const psld_node *root, const psld_model_options *options, psld_model *model)
 {
     int named = psld_process_named(root);
-    if (options->process && (!named || model->kind == PSLD_CLASSIFIER))
+    int any = is_foreign(root); /* what the network says of clean data serves every process */
+    if (options->process && (!named || any || model->kind == PSLD_CLASSIFIER))
         return psld_recipe_open(options->process, &model->recipe);
     if (model->kind == PSLD_CLASSIFIER && !named) return PSLD_OK;
     return psld_process_read(root, &model->recipe);
@@ -166,15 +187,25 @@ static psld_status check_channels(const psld_model *model)
     return PSLD_OK;
 }
 
+/* Training without label dropout never shows a network samples without labels. */
+static int learns_without_label(const psld_node *root)
+{
+    const psld_node *dropout = psld_node_get(psld_node_get(root, "train"), "label_dropout");
+    double rate = 1;
+    return !dropout || psld_node_number(dropout, &rate) != PSLD_OK || rate > 0;
+}
+
 static psld_status build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
                          const psld_model_options *options, uint64_t seed, psld_model *model)
 {
     psld_network_config config;
     const psld_node *root = psld_yaml_root(yaml);
     PSLD_TRY(psld_network_config_read(root, NULL, &config));
+    model->cfg = 1;
     model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
     model->backend = options->reference ? &psld_backend_reference : psld_backend_fastest();
     PSLD_TRY(read_process(root, options, model));
+    PSLD_TRY(read_conditioning(root, &config, model));
     /* clean data are the same under both kernels: their eps is made of them, with the one given x_0 */
     if (model->recipe && config.predicts == PSLD_OUTPUT_DATA) psld_recipe_set_mode(model->recipe, PSLD_HSM);
     model->learned = model->recipe;
@@ -193,7 +224,9 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
                                       &model->classifier);
     PSLD_TRY(psld_source_create(model->recipe, psld_model_predict, NULL, model, &model->source));
     model->source->gradient = psld_model_differentiate;
-    return change_process(options, model);
+    model->source->classes = (size_t)config.classes;
+    model->source->needs_label = config.classes && (config.kind == PSLD_NET_UNET2D || !learns_without_label(root));
+    return is_foreign(root) ? PSLD_OK : change_process(options, model);
 }
 
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model)
@@ -268,7 +301,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
                                     psld_model *model)
 {
     psld_yaml *yaml = NULL;
-    if (path) PSLD_TRY(psld_tensors_open(path, &model->file));
+    if (path) PSLD_TRY(psld_foreign_open(path, &model->file));
     if (path) PSLD_TRY(psld_format_check(model->file, path));
     if (path) PSLD_TRY(psld_checksum_verify(model->file, path));
     psld_status status = read_config(path, options, model->file, &yaml);
@@ -276,6 +309,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
     if (status == PSLD_OK) status = build(path, model->file, yaml, options, seed, model);
     if (status == PSLD_OK && options->ema != 0) status = keep_average(yaml, options->ema, model);
     if (model->file) model->steps = psld_model_read_steps(model->file);
+    if (status == PSLD_OK && model->file) status = psld_model_read_labels(path, model->file, model);
     psld_yaml_free(yaml);
     return status;
 }

@@ -15,15 +15,16 @@ static psld_id linear(psld_graph *graph, const char *name, psld_id x, int width,
     return psld_nn_bias(graph, psld_nn_linear(graph, x, w, 0), b);
 }
 
-static psld_id embed(const psld_network_config *config, psld_graph *graph, psld_id t)
+static psld_id embed(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs)
 {
-    psld_id e;
+    psld_id e, t = inputs->t;
     if (config->embedding_type == PSLD_EMBED_FOURIER) {
         psld_id w = psld_graph_fixed(graph, "time.W", 1, &config->nf, PSLD_INIT_NORMAL, config->fourier_scale);
         e = psld_nn_fourier(graph, t, w);
     } else {
         e = psld_nn_positional(graph, t, config->nf);
     }
+    if (config->classes) e = psld_join_label(config, graph, inputs->label, e);
     e = psld_nn_activate(graph, linear(graph, "time.0", e, config->nf, 1), config->nonlinearity);
     return psld_nn_activate(graph, linear(graph, "time.1", e, config->nf, 1), config->nonlinearity);
 }
@@ -42,10 +43,11 @@ static psld_id block(const psld_network_config *config, psld_graph *graph, int n
     return psld_nn_sum(graph, h, linear(graph, name, r, config->nf, 1), 1);
 }
 
-psld_status psld_mlp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)
+psld_status psld_mlp_build(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs,
+                           psld_id *out)
 {
-    psld_id e = config->noise_cond ? embed(config, graph, t) : PSLD_NONE;
-    psld_id h = linear(graph, "in", z, config->nf, 1);
+    psld_id e = config->noise_cond ? embed(config, graph, inputs) : PSLD_NONE;
+    psld_id h = linear(graph, "in", inputs->z, config->nf, 1);
     for (int i = 0; i < config->num_res_blocks; i++) h = block(config, graph, i, h, e);
     *out = linear(graph, "out", psld_nn_activate(graph, h, config->nonlinearity), config->out_ch, config->init_scale);
     return psld_graph_status(graph);

@@ -1,5 +1,8 @@
-/* What the U-Net and the classifier share: a builder that numbers modules as the reference does, its blocks, and the
- * encoder. */
+/* U-Nets of all families, and the classifier on the encoder of one: a builder, its blocks, the encoder and the decoder.
+ *
+ * The families are one network but for a few habits (psld_unet_style) and for the names of their parameters
+ * (unet_style.c): NCSN++ and DDPM++ (Song et al. 2021), SongUNet and DhariwalUNet (Karras et al. 2022), UNet2DModel (the
+ * diffusers package). */
 #ifndef PSLD_MODEL_NCSNPP_H
 #define PSLD_MODEL_NCSNPP_H
 
@@ -7,16 +10,73 @@
 
 enum { PSLD_MAX_SKIPS = PSLD_MAX_LEVELS * (PSLD_MAX_BLOCKS + 1) + 1 };
 
-/* `module` is the number of the module that is built: parameters are named all_modules.<module>.<part>.<what>. */
-typedef struct psld_unet {
+/* Where in the network a module stands; most come with a level and a number. */
+typedef enum psld_unet_place {
+    PSLD_AT_ENTRY,
+    PSLD_AT_DOWN_BLOCK,
+    PSLD_AT_DOWN_ATTENTION,
+    PSLD_AT_DOWN,         /* from a level to the next */
+    PSLD_AT_DOWN_PYRAMID, /* the same of the image beside it */
+    PSLD_AT_MIDDLE_BLOCK,
+    PSLD_AT_MIDDLE_ATTENTION,
+    PSLD_AT_UP_BLOCK,
+    PSLD_AT_UP_ATTENTION,
+    PSLD_AT_UP,
+    PSLD_AT_OUT_NORM,
+    PSLD_AT_OUT_CONV,
+    PSLD_UNET_PLACES
+} psld_unet_place;
+
+typedef struct psld_unet psld_unet;
+typedef psld_id (*psld_embed_fn)(psld_unet *unet);
+
+/* What differs between the families. */
+typedef struct psld_unet_style {
+    /* Parts of modules. A part "" is the module itself. */
+    const char *norm0, *conv0, *time, *norm1, *conv1, *shortcut; /* residual blocks */
+    const char *resize;                                          /* the convolution of a change of size */
+    const char *attention_norm, *q, *k, *v, *o;                  /* `k` NULL: `q` has all three, row by row in turn */
+    const char *weight, *bias;                                   /* of q, k, v, o */
+    int maps_turned;                                             /* q, k, v, o are [in][out], not [out][in]; */
+    int map_rank;                                                /* of their weights: 2, or 4 as 1x1 convolutions */
+    /* Habits. */
+    int linear_shortcut;            /* shortcuts are maps like those of attention, not convolutions */
+    int resized_shortcut;           /* a change of size alone is a reason for a convolution in the shortcut */
+    int scale_shift;                /* the time scales and shifts what norm1 gives, instead of being added before */
+    int groups;                     /* of normalisations; 0: one for four channels, at most 32 */
+    int attention_groups;           /* the same of the attention that is built; -1: it has no normalisation */
+    double eps;                     /* of normalisations */
+    double sum;                     /* what sums of two branches are multiplied by */
+    int without_few;                /* with fewer channels than a head has, there is no attention */
+    int head_channels;              /* of attention; 0: one head */
+    int first_channels;             /* that the first convolution makes */
+    int attends_every_time;         /* going up: after each block, not after the last of a level */
+    psld_activation out_activation; /* before the last convolution */
+    int down_pad;                   /* of a convolution that halves: 1 around, 0 behind alone */
+    psld_embed_fn embed; /* the embedding of time and label, activated; PSLD_NONE: the network does not see t */
+    /* Names: what stands before the parts of a module, made of a level and a number. NULL: modules are counted, and are
+     * called all_modules.<number>. */
+    void (*scope)(const psld_network_config *config, psld_unet_place place, int level, int number, char *text,
+                  size_t size);
+} psld_unet_style;
+
+struct psld_unet {
     psld_graph *graph;
     const psld_network_config *config;
-    int module;
-    psld_id augment; /* what was done to the data; PSLD_NONE: not told */
-    psld_id time;    /* activated time embedding [4 nf]; PSLD_NONE: the network does not see t */
+    psld_unet_style style;
+    int module; /* its number, where modules are counted */
+    char scope[PSLD_PARAMETER_NAME / 2];
+    psld_network_inputs inputs;
+    psld_id time; /* activated time embedding [4 nf]; PSLD_NONE: the network does not see t */
     psld_id skips[PSLD_MAX_SKIPS];
     int skip_count;
-} psld_unet;
+};
+
+/* Sets the style of the configuration's family. */
+void psld_unet_begin(psld_unet *unet, const psld_network_config *config, psld_graph *graph,
+                     const psld_network_inputs *inputs);
+/* Says where the next module stands. */
+void psld_unet_at(psld_unet *unet, psld_unet_place place, int level, int number);
 
 typedef enum psld_resize { PSLD_KEEP, PSLD_UP, PSLD_DOWN } psld_resize;
 
@@ -38,18 +98,31 @@ psld_id psld_unet_resample(psld_unet *unet, psld_id x, psld_resize resize);
 /* (a + b), over sqrt 2 if the configuration rescales. */
 psld_id psld_unet_add(psld_unet *unet, psld_id a, psld_id b);
 
-int psld_unet_attends(const psld_unet *unet, psld_id x);
+/* Whether what a block of this level made attends to itself. */
+int psld_unet_attends(const psld_unet *unet, psld_id x, int level, int going_up);
+/* Whether a level is left by a residual block that changes the size, and not by a convolution. */
+int psld_unet_blocks_resize(const psld_unet *unet, int level, int going_up);
+int psld_unet_channels(const psld_unet *unet, int level);
+
+/* Linear maps of vectors, with bias, named before and behind the dot. */
+psld_id psld_unet_dense(psld_unet *unet, const char *part, psld_id x, int channels);
+/* The embedding of time of NCSN++. */
+psld_id psld_unet_embed(psld_unet *unet);
 
 /* Time embedding, first convolution, all levels down, and the middle; leaves the skips. */
-psld_id psld_unet_encode(psld_unet *unet, psld_id z, psld_id t);
+psld_id psld_unet_encode(psld_unet *unet);
 
-psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                              psld_id augment, psld_id *out);
-psld_status psld_classifier_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                                  psld_id *out);
+/* Adds a learned vector per class to an embedding; nothing where there is no label. */
+psld_id psld_join_label(const psld_network_config *config, psld_graph *graph, psld_id label, psld_id embedding);
+
+psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs,
+                              psld_id *out);
+psld_status psld_classifier_build(const psld_network_config *config, psld_graph *graph,
+                                  const psld_network_inputs *inputs, psld_id *out);
 /* The same with what the head sees. */
-psld_status psld_classifier_parts(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                                  psld_id *encoded, psld_id *out);
-psld_status psld_mlp_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out);
+psld_status psld_classifier_parts(const psld_network_config *config, psld_graph *graph,
+                                  const psld_network_inputs *inputs, psld_id *encoded, psld_id *out);
+psld_status psld_mlp_build(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs,
+                           psld_id *out);
 
 #endif

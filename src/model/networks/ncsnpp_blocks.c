@@ -1,4 +1,4 @@
-/* The blocks of the NCSN++/DDPM++ U-Net (Song et al. 2021), parameter for parameter.
+/* The blocks of U-Nets (Song et al. 2021), parameter for parameter.
  *
  * Two things are done in another order than written there, with the same result: a 1x1 convolution before the
  * upsampling that it would follow, on a quarter of the pixels; and the filter of an upsampling convolution before the
@@ -9,14 +9,17 @@
 #include "model/networks/ncsnpp.h"
 #include "nn/ops.h"
 
+enum { MAX_HEADS = 512 };
+
 static const int once[2] = {1, 1}, around[4] = {1, 1, 1, 1}, nowhere[4] = {0, 0, 0, 0};
 
-/* all_modules.<module>.[<part>.]<what> */
+/* <scope>[<part>.]<what> */
 static psld_id parameter(psld_unet *unet, const char *part, const char *what, int rank, const int *shape,
                          psld_init init, double scale)
 {
     char name[PSLD_PARAMETER_NAME];
-    snprintf(name, sizeof name, "all_modules.%d.%s%s%s", unet->module, part, *part ? "." : "", what);
+    if (!unet->style.scope) snprintf(unet->scope, sizeof unet->scope, "all_modules.%d.", unet->module);
+    snprintf(name, sizeof name, "%s%s%s%s", unet->scope, part, *part ? "." : "", what);
     return psld_graph_parameter(unet->graph, name, rank, shape, init, scale == 0 ? 1e-10 : scale);
 }
 
@@ -45,50 +48,84 @@ static psld_id conv3(psld_unet *unet, const char *part, psld_id x, int channels,
     return add_bias(unet, convolve(unet, part, x, channels, 3, scale, once, around), part, "bias");
 }
 
-static psld_id dense(psld_unet *unet, const char *part, psld_id x, int channels)
+psld_id psld_unet_dense(psld_unet *unet, const char *part, psld_id x, int channels)
 {
     int shape[2] = {channels, channels_of(unet, x)};
     psld_id w = parameter(unet, part, "weight", 2, shape, PSLD_INIT_UNIFORM, 1);
     return add_bias(unet, psld_nn_linear(unet->graph, x, w, 0), part, "bias");
 }
 
-/* "Network in network": a matrix [in][out] and a vector for every pixel. */
-typedef struct nin_weights {
+/* A map of all pixels: a matrix, [in][out] if `turned` ("network in network") or [out][in], and a vector. */
+typedef struct pixel_map {
     psld_id w, b;
-} nin_weights;
+    int turned;
+} pixel_map;
 
-static nin_weights nin_parameters(psld_unet *unet, const char *part, int in, int out, double scale)
+static pixel_map map_parameters(psld_unet *unet, const char *part, int in, int out, double scale)
 {
-    nin_weights made;
-    made.w = parameter(unet, part, "W", 2, (int[]){in, out}, PSLD_INIT_UNIFORM, scale);
-    made.b = parameter(unet, part, "b", 1, &out, PSLD_INIT_ZEROS, 1);
+    const psld_unet_style *style = &unet->style;
+    pixel_map made = {.turned = style->maps_turned};
+    int shape[4] = {made.turned ? in : out, made.turned ? out : in, 1, 1};
+    made.w = parameter(unet, part, style->weight, style->map_rank, shape, PSLD_INIT_UNIFORM, scale);
+    made.b = parameter(unet, part, style->bias, 1, &out, PSLD_INIT_ZEROS, 1);
     return made;
 }
 
-static psld_id nin(psld_unet *unet, psld_id x, nin_weights weights)
+static psld_id map_pixels(psld_unet *unet, psld_id x, pixel_map map)
 {
-    return psld_nn_bias(unet->graph, psld_nn_linear(unet->graph, x, weights.w, 1), weights.b);
+    return psld_nn_bias(unet->graph, psld_nn_linear(unet->graph, x, map.w, map.turned), map.b);
+}
+
+static psld_id norm_in_groups(psld_unet *unet, const char *part, psld_id x, int groups, psld_activation activation)
+{
+    int channels = channels_of(unet, x);
+    if (groups == 0) groups = channels / 4 < 32 ? channels / 4 : 32;
+    psld_id weight = parameter(unet, part, "weight", 1, &channels, PSLD_INIT_ONES, 1);
+    psld_id bias = parameter(unet, part, "bias", 1, &channels, PSLD_INIT_ZEROS, 1);
+    return psld_nn_group_norm(unet->graph, x, weight, bias, groups, unet->style.eps, activation);
 }
 
 static psld_id norm(psld_unet *unet, const char *part, psld_id x, psld_activation activation)
 {
-    int channels = channels_of(unet, x), groups = channels / 4 < 32 ? channels / 4 : 32;
-    psld_id weight = parameter(unet, part, "weight", 1, &channels, PSLD_INIT_ONES, 1);
-    psld_id bias = parameter(unet, part, "bias", 1, &channels, PSLD_INIT_ZEROS, 1);
-    return psld_nn_group_norm(unet->graph, x, weight, bias, groups, 1e-6, activation);
+    return norm_in_groups(unet, part, x, unet->style.groups, activation);
 }
 
 psld_id psld_unet_add(psld_unet *unet, psld_id a, psld_id b)
 {
-    return psld_nn_sum(unet->graph, a, b, unet->config->skip_rescale ? sqrt(0.5) : 1);
+    return psld_nn_sum(unet->graph, a, b, unet->style.sum);
 }
 
-int psld_unet_attends(const psld_unet *unet, psld_id x)
+static int is_listed(int value, const int *list, int count)
 {
-    int size = psld_graph_shape(unet->graph, x).w;
-    for (int i = 0; i < unet->config->attn_count; i++)
-        if (unet->config->attn_resolutions[i] == size) return 1;
+    for (int i = 0; i < count; i++)
+        if (list[i] == value) return 1;
     return 0;
+}
+
+int psld_unet_attends(const psld_unet *unet, psld_id x, int level, int going_up)
+{
+    const psld_network_config *c = unet->config;
+    if (is_listed(psld_graph_shape(unet->graph, x).w, c->attn_resolutions, c->attn_count)) return 1;
+    return going_up ? is_listed(level + 1, c->attn_up, c->attn_up_count)
+                    : is_listed(level + 1, c->attn_down, c->attn_down_count);
+}
+
+int psld_unet_blocks_resize(const psld_unet *unet, int level, int going_up)
+{
+    const psld_network_config *c = unet->config;
+    if (c->resblock_type == PSLD_BLOCK_BIGGAN) return 1;
+    return going_up ? is_listed(level + 1, c->block_up, c->block_up_count)
+                    : is_listed(level + 1, c->block_down, c->block_down_count);
+}
+
+int psld_unet_channels(const psld_unet *unet, int level)
+{
+    return unet->config->nf * unet->config->ch_mult[level];
+}
+
+void psld_unet_at(psld_unet *unet, psld_unet_place place, int level, int number)
+{
+    if (unet->style.scope) unet->style.scope(unet->config, place, level, number, unet->scope, sizeof unet->scope);
 }
 
 /* ---- Change of size ---------------------------------------------------------------------------------------------- */
@@ -129,29 +166,33 @@ psld_id psld_unet_resample(psld_unet *unet, psld_id x, psld_resize resize)
 static psld_id filtered_up(psld_unet *unet, psld_id x, int channels)
 {
     int taps = unet->config->fir_taps;
+    const char *part = unet->style.resize;
     psld_id wide = filter(unet, x, 2, 1, (taps + 1) / 2 + 1, 2);
-    return add_bias(unet, convolve(unet, "Conv2d_0", wide, channels, 3, 1, once, nowhere), "Conv2d_0", "bias");
+    return add_bias(unet, convolve(unet, part, wide, channels, 3, 1, once, nowhere), part, "bias");
 }
 
 static psld_id filtered_down(psld_unet *unet, psld_id x, int channels)
 {
     static const int twice[2] = {2, 2};
+    const char *part = unet->style.resize;
     psld_id wide = filter(unet, x, 1, 1, (unet->config->fir_taps + 1) / 2, 1);
-    return add_bias(unet, convolve(unet, "Conv2d_0", wide, channels, 3, 1, twice, nowhere), "Conv2d_0", "bias");
+    return add_bias(unet, convolve(unet, part, wide, channels, 3, 1, twice, nowhere), part, "bias");
 }
 
 psld_id psld_unet_resize(psld_unet *unet, psld_id x, int channels, psld_resize resize, int with_conv)
 {
     static const int twice[2] = {2, 2}, behind[4] = {0, 0, 1, 1};
+    const char *part = unet->style.resize;
+    const int *pad = unet->style.down_pad ? around : behind;
     psld_id y;
     if (!with_conv)
         y = psld_unet_resample(unet, x, resize);
     else if (unet->config->fir)
         y = resize == PSLD_UP ? filtered_up(unet, x, channels) : filtered_down(unet, x, channels);
     else if (resize == PSLD_UP)
-        y = conv3(unet, "Conv_0", psld_unet_resample(unet, x, resize), channels, 1);
+        y = conv3(unet, part, psld_unet_resample(unet, x, resize), channels, 1);
     else
-        y = add_bias(unet, convolve(unet, "Conv_0", x, channels, 3, 1, twice, behind), "Conv_0", "bias");
+        y = add_bias(unet, convolve(unet, part, x, channels, 3, 1, twice, pad), part, "bias");
     unet->module++;
     return y;
 }
@@ -199,7 +240,7 @@ psld_id psld_unet_leave(psld_unet *unet, psld_id h, int channels, double scale)
 
 psld_id psld_unet_norm(psld_unet *unet, psld_id x)
 {
-    psld_id y = norm(unet, "", x, unet->config->nonlinearity);
+    psld_id y = norm(unet, "", x, unet->style.out_activation);
     unet->module++;
     return y;
 }
@@ -208,21 +249,22 @@ psld_id psld_unet_norm(psld_unet *unet, psld_id x)
  * border. */
 static psld_id resized_shortcut(psld_unet *unet, psld_id x, int channels, psld_resize resize)
 {
+    const char *part = unet->style.shortcut;
     if (resize == PSLD_UP) {
-        psld_id y = convolve(unet, "Conv_2", x, channels, 1, 1, once, nowhere);
-        if (!unet->config->fir) return psld_unet_resample(unet, add_bias(unet, y, "Conv_2", "bias"), resize);
-        return add_bias(unet, psld_unet_resample(unet, y, resize), "Conv_2", "bias");
+        psld_id y = convolve(unet, part, x, channels, 1, 1, once, nowhere);
+        if (!unet->config->fir) return psld_unet_resample(unet, add_bias(unet, y, part, "bias"), resize);
+        return add_bias(unet, psld_unet_resample(unet, y, resize), part, "bias");
     }
     x = psld_unet_resample(unet, x, resize);
-    return add_bias(unet, convolve(unet, "Conv_2", x, channels, 1, 1, once, nowhere), "Conv_2", "bias");
+    return add_bias(unet, convolve(unet, part, x, channels, 1, 1, once, nowhere), part, "bias");
 }
 
 static psld_id shortcut(psld_unet *unet, psld_id x, int channels, psld_resize resize)
 {
-    int same = channels_of(unet, x) == channels && resize == PSLD_KEEP;
-    if (same) return x;
-    if (unet->config->resblock_type == PSLD_BLOCK_DDPM)
-        return nin(unet, x, nin_parameters(unet, "NIN_0", channels_of(unet, x), channels, 0.1));
+    int same = channels_of(unet, x) == channels;
+    if (same && (resize == PSLD_KEEP || !unet->style.resized_shortcut)) return psld_unet_resample(unet, x, resize);
+    if (unet->style.linear_shortcut)
+        return map_pixels(unet, x, map_parameters(unet, unet->style.shortcut, channels_of(unet, x), channels, 0.1));
     return resized_shortcut(unet, x, channels, resize);
 }
 
@@ -230,25 +272,70 @@ static psld_id shortcut(psld_unet *unet, psld_id x, int channels, psld_resize re
 static psld_id add_time(psld_unet *unet, psld_id h)
 {
     int channels = channels_of(unet, h), shape[2] = {channels, 4 * unet->config->nf};
-    if (unet->time != PSLD_NONE) return psld_nn_bias(unet->graph, h, dense(unet, "Dense_0", unet->time, channels));
-    parameter(unet, "Dense_0", "weight", 2, shape, PSLD_INIT_UNIFORM, 1);
-    parameter(unet, "Dense_0", "bias", 1, shape, PSLD_INIT_ZEROS, 1);
+    const char *part = unet->style.time;
+    if (unet->time != PSLD_NONE) return psld_nn_bias(unet->graph, h, psld_unet_dense(unet, part, unet->time, channels));
+    parameter(unet, part, "weight", 2, shape, PSLD_INIT_UNIFORM, 1);
+    parameter(unet, part, "bias", 1, shape, PSLD_INIT_ZEROS, 1);
     return h;
+}
+
+/* The second normalisation, which the time enters before or behind, and the activation. */
+static psld_id norm_with_time(psld_unet *unet, psld_id h)
+{
+    psld_activation activation = unet->config->nonlinearity;
+    if (!unet->style.scale_shift) return norm(unet, unet->style.norm1, add_time(unet, h), activation);
+    psld_id by = psld_unet_dense(unet, unet->style.time, unet->time, 2 * channels_of(unet, h));
+    h = psld_nn_modulate(unet->graph, norm(unet, unet->style.norm1, h, PSLD_LINEAR), by);
+    return psld_nn_activate(unet->graph, h, activation);
 }
 
 psld_id psld_unet_residual(psld_unet *unet, psld_id x, int channels, psld_resize resize)
 {
     const psld_network_config *config = unet->config;
-    psld_id h = norm(unet, "GroupNorm_0", x, config->nonlinearity);
+    psld_id h = norm(unet, unet->style.norm0, x, config->nonlinearity);
     h = psld_unet_resample(unet, h, resize);
-    h = conv3(unet, "Conv_0", h, channels, 1);
-    h = add_time(unet, h);
-    h = norm(unet, "GroupNorm_1", h, config->nonlinearity);
+    h = conv3(unet, unet->style.conv0, h, channels, 1);
+    h = norm_with_time(unet, h);
     h = psld_nn_dropout(unet->graph, h, config->dropout);
-    h = conv3(unet, "Conv_1", h, channels, config->init_scale);
+    h = conv3(unet, unet->style.conv1, h, channels, config->init_scale);
     x = shortcut(unet, x, channels, resize);
     unet->module++;
     return psld_unet_add(unet, x, h);
+}
+
+/* The maps of attention. */
+typedef struct attention_maps {
+    pixel_map q, k, v, o;
+    int heads, inner; /* channels of all heads together */
+} attention_maps;
+
+/* One of three maps whose rows come in turn. */
+static pixel_map every_third(psld_unet *unet, pixel_map all, int which, int count)
+{
+    psld_graph *graph = unet->graph;
+    return (pixel_map){psld_nn_pick(graph, all.w, which, 3, count), psld_nn_pick(graph, all.b, which, 3, count), 0};
+}
+
+static attention_maps attention_parameters(psld_unet *unet, int channels)
+{
+    const psld_unet_style *style = &unet->style;
+    attention_maps maps = {.heads = 1, .inner = channels};
+    if (style->head_channels) {
+        maps.heads = channels / style->head_channels;
+        maps.inner = maps.heads * style->head_channels;
+    }
+    if (style->k) {
+        maps.q = map_parameters(unet, style->q, channels, maps.inner, 0.1);
+        maps.k = map_parameters(unet, style->k, channels, maps.inner, 0.1);
+        maps.v = map_parameters(unet, style->v, channels, maps.inner, 0.1);
+    } else {
+        pixel_map all = map_parameters(unet, style->q, channels, 3 * maps.inner, 0.1);
+        maps.q = every_third(unet, all, 0, maps.inner);
+        maps.k = every_third(unet, all, 1, maps.inner);
+        maps.v = every_third(unet, all, 2, maps.inner);
+    }
+    maps.o = map_parameters(unet, style->o, maps.inner, channels, unet->config->init_scale);
+    return maps;
 }
 
 /* With queries, keys and values q = h Wq + bq, k = h Wk + bk, v = h Wv + bv: what is the same for all keys does not
@@ -257,19 +344,49 @@ psld_id psld_unet_residual(psld_unet *unet, psld_id x, int channels, psld_resize
  *     q k' = (h Wq Wk' + bq Wk') h' + the same for all keys,    P v Wo + bo = P h (Wv Wo) + (bv Wo + bo),
  *
  * which is two maps of all pixels instead of four. The bias of the keys has no effect. */
-psld_id psld_unet_attention(psld_unet *unet, psld_id x)
+static psld_id attend_with_one_head(psld_unet *unet, psld_id h, const attention_maps *m)
 {
     psld_graph *graph = unet->graph;
-    int channels = channels_of(unet, x);
-    psld_id h = norm(unet, "GroupNorm_0", x, PSLD_LINEAR);
-    nin_weights q = nin_parameters(unet, "NIN_0", channels, channels, 0.1);
-    nin_weights k = nin_parameters(unet, "NIN_1", channels, channels, 0.1);
-    nin_weights v = nin_parameters(unet, "NIN_2", channels, channels, 0.1);
-    nin_weights o = nin_parameters(unet, "NIN_3", channels, channels, unet->config->init_scale);
-    nin_weights qk = {psld_nn_product(graph, q.w, 0, k.w, 1), psld_nn_product(graph, q.b, 0, k.w, 1)};
-    nin_weights vo = {psld_nn_product(graph, v.w, 0, o.w, 0),
-                      psld_nn_sum(graph, psld_nn_product(graph, v.b, 0, o.w, 0), o.b, 1)};
-    h = nin(unet, psld_nn_attention(graph, nin(unet, h, qk), h, h), vo);
+    int turn = !m->q.turned;
+    pixel_map qk = {psld_nn_product(graph, m->q.w, turn, m->k.w, !turn),
+                    psld_nn_product(graph, m->q.b, 0, m->k.w, !turn), 1};
+    pixel_map vo = {psld_nn_product(graph, m->v.w, turn, m->o.w, turn),
+                    psld_nn_sum(graph, psld_nn_product(graph, m->v.b, 0, m->o.w, turn), m->o.b, 1), 1};
+    return map_pixels(unet, psld_nn_attention(graph, map_pixels(unet, h, qk), h, h), vo);
+}
+
+static psld_id attend_with_heads(psld_unet *unet, psld_id h, const attention_maps *m)
+{
+    psld_graph *graph = unet->graph;
+    psld_id q = map_pixels(unet, h, m->q), k = map_pixels(unet, h, m->k), v = map_pixels(unet, h, m->v);
+    psld_id parts[MAX_HEADS];
+    int width = m->inner / m->heads;
+    for (int head = 0; head < m->heads; head++)
+        parts[head] = psld_nn_attention(graph, psld_nn_slice(graph, q, head * width, width),
+                                        psld_nn_slice(graph, k, head * width, width),
+                                        psld_nn_slice(graph, v, head * width, width));
+    return map_pixels(unet, psld_nn_join(graph, m->heads, parts), m->o);
+}
+
+static psld_id fail_heads(psld_unet *unet, int channels)
+{
+    return psld_graph_fail(unet->graph,
+                           psld_fail(PSLD_BAD_INPUT, "attention of %d channels in heads of %d: expected 1 to %d heads",
+                                     channels, unet->style.head_channels, MAX_HEADS));
+}
+
+psld_id psld_unet_attention(psld_unet *unet, psld_id x)
+{
+    const psld_unet_style *style = &unet->style;
+    int channels = channels_of(unet, x), heads = style->head_channels ? channels / style->head_channels : 1;
+    psld_id h = x;
+    if (heads == 0 && style->without_few) return x;
+    if (heads < 1 || heads > MAX_HEADS) return fail_heads(unet, channels);
+    if (style->attention_groups >= 0)
+        h = norm_in_groups(unet, style->attention_norm, x, style->attention_groups, PSLD_LINEAR);
+    attention_maps maps = attention_parameters(unet, channels);
+    int is_plain = heads == 1 && maps.inner == channels;
+    h = is_plain ? attend_with_one_head(unet, h, &maps) : attend_with_heads(unet, h, &maps);
     unet->module++;
     return psld_unet_add(unet, x, h);
 }
@@ -277,7 +394,8 @@ psld_id psld_unet_attention(psld_unet *unet, psld_id x)
 psld_id psld_unet_combine(psld_unet *unet, psld_id pyramid, psld_id h)
 {
     int channels = channels_of(unet, h);
-    psld_id p = add_bias(unet, convolve(unet, "Conv_0", pyramid, channels, 1, 1, once, nowhere), "Conv_0", "bias");
+    const char *part = unet->style.scope ? "" : "Conv_0";
+    psld_id p = add_bias(unet, convolve(unet, part, pyramid, channels, 1, 1, once, nowhere), part, "bias");
     unet->module++;
     if (unet->config->progressive_combine == PSLD_COMBINE_CAT) return psld_nn_concat(unet->graph, p, h);
     return psld_nn_sum(unet->graph, p, h, 1);
@@ -287,7 +405,7 @@ psld_id psld_unet_combine(psld_unet *unet, psld_id pyramid, psld_id h)
 
 static psld_id time_dense(psld_unet *unet, psld_id x, int channels)
 {
-    psld_id y = dense(unet, "", x, channels);
+    psld_id y = psld_unet_dense(unet, "", x, channels);
     unet->module++;
     return y;
 }
@@ -298,14 +416,25 @@ static psld_id join_augmentation(psld_unet *unet, psld_id x)
 {
     int shape[2] = {channels_of(unet, x), PSLD_AUGMENT_INPUTS};
     psld_id w = psld_graph_parameter(unet->graph, "augment.weight", 2, shape, PSLD_INIT_UNIFORM, 1);
-    if (unet->augment == PSLD_NONE) return x;
-    return psld_nn_sum(unet->graph, x, psld_nn_linear(unet->graph, unet->augment, w, 0), 1);
+    if (unet->inputs.augment == PSLD_NONE) return x;
+    return psld_nn_sum(unet->graph, x, psld_nn_linear(unet->graph, unet->inputs.augment, w, 0), 1);
 }
 
-static psld_id embed_time(psld_unet *unet, psld_id t)
+/* The vector of a class is a column of the weight, times sqrt(classes): initial weights are smaller for more classes, and
+ * the vectors are to be as large as the embedding (Karras et al. 2022). */
+psld_id psld_join_label(const psld_network_config *config, psld_graph *graph, psld_id label, psld_id embedding)
+{
+    int shape[2] = {psld_graph_shape(graph, embedding).c, config->classes};
+    psld_id w = psld_graph_parameter(graph, "label.weight", 2, shape, PSLD_INIT_UNIFORM, 1);
+    if (label == PSLD_NONE) return embedding;
+    label = psld_nn_scale(graph, label, sqrt(config->classes));
+    return psld_nn_sum(graph, embedding, psld_nn_linear(graph, label, w, 0), 1);
+}
+
+psld_id psld_unet_embed(psld_unet *unet)
 {
     const psld_network_config *config = unet->config;
-    psld_id x;
+    psld_id x, t = unet->inputs.t;
     if (config->embedding_type == PSLD_EMBED_FOURIER) {
         char name[PSLD_PARAMETER_NAME];
         snprintf(name, sizeof name, "all_modules.%d.W", unet->module++);
@@ -317,6 +446,7 @@ static psld_id embed_time(psld_unet *unet, psld_id t)
     }
     if (!config->noise_cond) return PSLD_NONE;
     if (config->augment) x = join_augmentation(unet, x);
+    if (config->classes) x = psld_join_label(config, unet->graph, unet->inputs.label, x);
     x = time_dense(unet, x, 4 * config->nf);
     x = time_dense(unet, psld_nn_activate(unet->graph, x, config->nonlinearity), 4 * config->nf);
     return psld_nn_activate(unet->graph, x, config->nonlinearity);
@@ -328,14 +458,16 @@ static void push(psld_unet *unet, psld_id h)
 }
 
 /* From one level to the next; *pyramid is the input, made smaller along with it. */
-static psld_id step_down(psld_unet *unet, psld_id h, psld_id *pyramid)
+static psld_id step_down(psld_unet *unet, psld_id h, int level, psld_id *pyramid)
 {
     const psld_network_config *config = unet->config;
     int channels = channels_of(unet, h);
-    if (config->resblock_type == PSLD_BLOCK_DDPM)
-        h = psld_unet_resize(unet, h, channels, PSLD_DOWN, config->resamp_with_conv);
-    else
+    psld_unet_at(unet, PSLD_AT_DOWN, level, 0);
+    if (psld_unet_blocks_resize(unet, level, 0))
         h = psld_unet_residual(unet, h, channels, PSLD_DOWN);
+    else
+        h = psld_unet_resize(unet, h, channels, PSLD_DOWN, config->resamp_with_conv);
+    psld_unet_at(unet, PSLD_AT_DOWN_PYRAMID, level, 0);
     if (config->progressive_input == PSLD_PROGRESSIVE_SKIP) {
         *pyramid = psld_unet_resample(unet, *pyramid, PSLD_DOWN);
         h = psld_unet_combine(unet, *pyramid, h);
@@ -346,25 +478,52 @@ static psld_id step_down(psld_unet *unet, psld_id h, psld_id *pyramid)
     return h;
 }
 
-psld_id psld_unet_encode(psld_unet *unet, psld_id z, psld_id t)
+/* Two blocks with attention between them. */
+static psld_id middle(psld_unet *unet, psld_id h)
 {
     const psld_network_config *config = unet->config;
-    psld_id pyramid = z;
-    unet->time = embed_time(unet, t);
-    psld_id h = psld_unet_enter(unet, z, config->nf);
+    int channels = channels_of(unet, h), level = config->levels - 1;
+    psld_unet_style style = unet->style;
+    if (config->without_middle) return h;
+    if (config->mid_scale != 0) unet->style.sum /= config->mid_scale;
+    unet->style.attention_groups = config->mid_attn_groups ? config->mid_attn_groups : style.attention_groups;
+    psld_unet_at(unet, PSLD_AT_MIDDLE_BLOCK, level, 0);
+    h = psld_unet_residual(unet, h, channels, PSLD_KEEP);
+    psld_unet_at(unet, PSLD_AT_MIDDLE_ATTENTION, level, 0);
+    if (!config->without_mid_attention) h = psld_unet_attention(unet, h);
+    psld_unet_at(unet, PSLD_AT_MIDDLE_BLOCK, level, 1);
+    h = psld_unet_residual(unet, h, channels, PSLD_KEEP);
+    unet->style = style;
+    return h;
+}
+
+/* Images with values from 0 to 1 to -1 to 1, for networks that do so themselves. */
+static psld_id centred(psld_unet *unet, psld_id z)
+{
+    psld_graph *graph = unet->graph;
+    if (!unet->config->centre_input) return z;
+    return psld_nn_sum(graph, psld_nn_scale(graph, z, 2), psld_nn_fill(graph, psld_graph_shape(graph, z), -1), 1);
+}
+
+psld_id psld_unet_encode(psld_unet *unet)
+{
+    const psld_network_config *config = unet->config;
+    psld_id pyramid = centred(unet, unet->inputs.z);
+    unet->time = unet->style.embed(unet);
+    psld_unet_at(unet, PSLD_AT_ENTRY, 0, 0);
+    psld_id h = psld_unet_enter(unet, pyramid, unet->style.first_channels);
     push(unet, h);
     for (int level = 0; level < config->levels; level++) {
         for (int block = 0; block < config->num_res_blocks; block++) {
-            h = psld_unet_residual(unet, h, config->nf * config->ch_mult[level], PSLD_KEEP);
-            if (psld_unet_attends(unet, h)) h = psld_unet_attention(unet, h);
+            psld_unet_at(unet, PSLD_AT_DOWN_BLOCK, level, block);
+            h = psld_unet_residual(unet, h, psld_unet_channels(unet, level), PSLD_KEEP);
+            psld_unet_at(unet, PSLD_AT_DOWN_ATTENTION, level, block);
+            if (psld_unet_attends(unet, h, level, 0)) h = psld_unet_attention(unet, h);
             push(unet, h);
         }
         if (level == config->levels - 1) break;
-        h = step_down(unet, h, &pyramid);
+        h = step_down(unet, h, level, &pyramid);
         push(unet, h);
     }
-    int channels = channels_of(unet, h);
-    h = psld_unet_residual(unet, h, channels, PSLD_KEEP);
-    h = psld_unet_attention(unet, h);
-    return psld_unet_residual(unet, h, channels, PSLD_KEEP);
+    return middle(unet, h);
 }

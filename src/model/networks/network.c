@@ -9,23 +9,35 @@
 #include "base/random.h"
 #include "model/networks/ncsnpp.h"
 
-psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t, psld_id *out)
+int psld_network_label_width(const psld_network_config *config)
 {
-    return psld_network_build_augmented(config, graph, z, t, PSLD_NONE, out);
+    return config->class_embedding == PSLD_CLASS_TIMESTEP && config->classes ? 1 : config->classes;
 }
 
-psld_status psld_network_build_augmented(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                                         psld_id augment, psld_id *out)
+psld_network_inputs psld_network_add_inputs(const psld_network_config *config, psld_graph *graph)
+{
+    psld_network_inputs inputs = {.label = PSLD_NONE, .augment = PSLD_NONE};
+    inputs.z = psld_graph_input(graph, config->in_ch, config->image_size, config->image_size);
+    inputs.t = psld_graph_input(graph, 1, 1, 1);
+    if (config->classes) inputs.label = psld_graph_input(graph, psld_network_label_width(config), 1, 1);
+    return inputs;
+}
+
+psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs,
+                               psld_id *out)
 {
     switch (config->kind) {
     case PSLD_NET_CLASSIFIER:
-        return psld_classifier_build(config, graph, z, t, out);
+        return psld_classifier_build(config, graph, inputs, out);
     case PSLD_NET_MLP:
-        return psld_mlp_build(config, graph, z, t, out);
+        return psld_mlp_build(config, graph, inputs, out);
     case PSLD_NET_UNET:
+    case PSLD_NET_SONGUNET:
+    case PSLD_NET_ADM:
+    case PSLD_NET_UNET2D:
         break;
     }
-    return psld_ncsnpp_build(config, graph, z, t, augment, out);
+    return psld_ncsnpp_build(config, graph, inputs, out);
 }
 
 static void point_at_own(psld_network *network)
@@ -38,10 +50,8 @@ static psld_status build_network(psld_network *network)
 {
     PSLD_TRY(psld_graph_create(&network->graph));
     psld_graph *graph = network->graph;
-    int size = network->config.image_size;
-    network->z = psld_graph_input(graph, network->config.in_ch, size, size);
-    network->t = psld_graph_input(graph, 1, 1, 1);
-    PSLD_TRY(psld_network_build(&network->config, graph, network->z, network->t, &network->out));
+    network->inputs = psld_network_add_inputs(&network->config, graph);
+    PSLD_TRY(psld_network_build(&network->config, graph, &network->inputs, &network->out));
     network->weights = psld_alloc(graph->parameter_elements, sizeof *network->weights);
     network->at = psld_alloc(graph->parameter_count, sizeof *network->at);
     if (!network->weights || !network->at) return PSLD_NO_MEMORY;

@@ -17,7 +17,14 @@ enum {
     PSLD_MAX_IMAGE = 1 << 12
 };
 
-typedef enum psld_network_kind { PSLD_NET_UNET, PSLD_NET_CLASSIFIER, PSLD_NET_MLP } psld_network_kind;
+typedef enum psld_network_kind {
+    PSLD_NET_UNET,
+    PSLD_NET_CLASSIFIER,
+    PSLD_NET_MLP,
+    PSLD_NET_SONGUNET, /* U-Nets of other projects: see ncsnpp.h */
+    PSLD_NET_ADM,
+    PSLD_NET_UNET2D
+} psld_network_kind;
 typedef enum psld_block { PSLD_BLOCK_DDPM, PSLD_BLOCK_BIGGAN } psld_block;
 typedef enum psld_progressive {
     PSLD_PROGRESSIVE_NONE,
@@ -28,6 +35,8 @@ typedef enum psld_combine { PSLD_COMBINE_SUM, PSLD_COMBINE_CAT } psld_combine;
 /* eps of the noisy variables from z, or clean data from what z tells of them: precondition.h */
 typedef enum psld_network_output { PSLD_OUTPUT_EPS, PSLD_OUTPUT_DATA } psld_network_output;
 typedef enum psld_embedding { PSLD_EMBED_POSITIONAL, PSLD_EMBED_FOURIER } psld_embedding;
+/* How UNet2DModel takes labels: a vector for each, or an embedding like that of time. */
+typedef enum psld_class_embedding { PSLD_CLASS_TABLE, PSLD_CLASS_TIMESTEP } psld_class_embedding;
 
 /* The keys of the reference's configuration under its own names; docs of each are with the values it takes. */
 typedef struct psld_network_config {
@@ -57,6 +66,24 @@ typedef struct psld_network_config {
     double init_scale; /* of the last convolution in each branch; 0 means 1e-10 */
     double fourier_scale;
     int augment; /* it is told in training what was done to its data (data/augment.h) */
+    int classes; /* of the labels that a score network is given; 0: it is given none */
+    /* U-Nets of other projects */
+    int embedding_channels, time_channels; /* before and after the two maps that the embedding of time goes through */
+    int augment_inputs;                    /* of a map like that of `augment`, which sampling has no use for */
+    int head_channels;                     /* of attention; 0: one head */
+    int attn_down_count, attn_down[PSLD_MAX_LEVELS];   /* levels with attention, the first being 1, going down ... */
+    int attn_up_count, attn_up[PSLD_MAX_LEVELS];       /* ... and up */
+    int block_down_count, block_down[PSLD_MAX_LEVELS]; /* levels that a residual block leads out of, ... */
+    int block_up_count, block_up[PSLD_MAX_LEVELS];     /* ... where the others have convolutions */
+    int norm_groups;                                   /* 0: one for four channels, at most 32 */
+    double norm_eps;
+    int scale_shift, down_pad;
+    double freq_shift;
+    int cos_first, centre_input, learned_variance;
+    int without_middle, without_mid_attention;
+    int mid_attn_groups; /* of the normalisation before the attention in the middle: 0 as elsewhere, -1 there is none */
+    double mid_scale;    /* what sums there are divided by; 0: by nothing */
+    psld_class_embedding class_embedding;
 } psld_network_config;
 
 /* Reads a configuration of ours (`model`, `data`, and `process` where in_ch and out_ch are not given) or of published
@@ -64,7 +91,7 @@ typedef struct psld_network_config {
  * absent). Published files may hold a score network and a classifier: `part`, "score_fn" or "clf_fn", says which is
  * meant; NULL takes what there is, the score network first. */
 psld_status psld_network_config_read(const psld_node *root, const char *part, psld_network_config *config);
-/* The keys of `model` in our configurations, 0 <= index; 0 past the last. */
+/* The keys of `model` that networks of ours have, 0 <= index; 0 past the last. */
 int psld_network_key(int index, psld_key *key);
 
 /* Whether a key of `model` has an effect on networks of this kind; 0 for what is no key, too. */
@@ -73,22 +100,32 @@ int psld_network_uses_key(psld_network_kind kind, const char *key);
  * earlier versions may have written with such keys. */
 psld_status psld_network_config_check(const psld_node *root);
 
-/* Appends the network to a graph. `z` is [in_ch][size][size] and `t` [1] a sample. *out: [out_ch][size][size] or
- * [classes]. Parameters get the names and the order of a PyTorch state_dict. */
-psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                               psld_id *out);
+/* The inputs of a network per sample. PSLD_NONE for `label` or `augment` means zeros; the weights of these inputs are
+ * there all the same. */
+typedef struct psld_network_inputs {
+    psld_id z;       /* [in_ch][size][size] */
+    psld_id t;       /* [1] */
+    psld_id label;   /* [classes]: 1 at the class, 0 elsewhere; zeros: no label. Or [1], the number of the class */
+    psld_id augment; /* [PSLD_AUGMENT_INPUTS]: what was done to the data */
+} psld_network_inputs;
 
-/* The same with `augment`, [PSLD_AUGMENT_INPUTS] a sample, for a network that is told what was done to its data.
- * PSLD_NONE: nothing, as in sampling; the weights are there all the same. */
-psld_status psld_network_build_augmented(const psld_network_config *config, psld_graph *graph, psld_id z, psld_id t,
-                                         psld_id augment, psld_id *out);
+/* Numbers that tell a network the label of one sample: 1 if it takes the number of the class itself, 0 if it takes none. */
+int psld_network_label_width(const psld_network_config *config);
+/* Adds the inputs that a network has to a graph; without `augment`, which only training knows. */
+psld_network_inputs psld_network_add_inputs(const psld_network_config *config, psld_graph *graph);
+
+/* Appends the network to a graph. *out: [out_ch][size][size], or [classes] of a classifier. Parameters get the names and
+ * the order of a PyTorch state_dict. */
+psld_status psld_network_build(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs,
+                               psld_id *out);
 
 /* A network with its weights, float: either all in one buffer, in the order and at the offsets of graph->parameters, or
  * borrowed from where they were found, to be read only. */
 typedef struct psld_network {
     psld_network_config config;
-    psld_graph *graph; /* z, t and out alone */
-    psld_id z, t, out;
+    psld_graph *graph; /* inputs and `out` alone */
+    psld_network_inputs inputs;
+    psld_id out;
     float *weights;   /* [graph->parameter_elements]; NULL: borrowed */
     const float **at; /* [graph->parameter_count]: where each parameter is */
     float *copies;    /* of parameters that could not be borrowed; NULL: none */
@@ -141,12 +178,12 @@ void psld_runner_changed(psld_runner *runner);
 void psld_runner_time(psld_runner *runner, double *seconds);
 void psld_runner_free(psld_runner *runner);
 
-/* All arrays are of `type`, PSLD_F32 or PSLD_F64: z [n][in_ch][size][size], t [n], grad_out as the output or, with
- * PSLD_WANT_LOG_P, label [n]; out and grad_z are filled (NULL: not wanted). More than a batch is done in batches; the
- * gradients of parameters need n <= batch. */
+/* All arrays are of `type`, PSLD_F32 or PSLD_F64: z [n][in_ch][size][size], t [n], one_hot [n][classes] for a network
+ * with labels, grad_out as the output or, with PSLD_WANT_LOG_P, label [n]; out and grad_z are filled (NULL: not wanted).
+ * More than a batch is done in batches; the gradients of parameters need n <= batch. */
 typedef struct psld_runner_data {
     psld_type type;
-    const void *z, *t, *grad_out, *label;
+    const void *z, *t, *one_hot, *grad_out, *label;
     void *out, *grad_z;
 } psld_runner_data;
 

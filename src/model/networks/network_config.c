@@ -145,6 +145,42 @@ static psld_status check_levels(const psld_node *map, const psld_network_config 
     return check_groups(map, c);
 }
 
+static int is_foreign(const psld_network_config *c)
+{
+    return c->kind == PSLD_NET_SONGUNET || c->kind == PSLD_NET_ADM || c->kind == PSLD_NET_UNET2D;
+}
+
+/* What the keys of NCSN++ are for networks of other projects, which do not have these keys. */
+static void settle_foreign(psld_network_config *c)
+{
+    c->predicts = PSLD_OUTPUT_DATA;
+    c->resblock_type = c->kind == PSLD_NET_UNET2D ? PSLD_BLOCK_DDPM : PSLD_BLOCK_BIGGAN;
+    c->fir = c->kind == PSLD_NET_SONGUNET;
+    c->nonlinearity = c->kind == PSLD_NET_UNET2D ? c->nonlinearity : PSLD_SILU;
+    if (c->kind != PSLD_NET_UNET2D) c->mid_scale = 1;
+}
+
+/* The first number of channels that groups of a fixed number do not divide; 0: there is none. */
+static int foreign_misfit(const psld_network_config *c)
+{
+    for (int i = 0; i < c->levels; i++)
+        if (c->nf * c->ch_mult[i] % c->norm_groups != 0) return c->nf * c->ch_mult[i];
+    return 0;
+}
+
+static psld_status check_foreign(const psld_node *map, const psld_network_config *c)
+{
+    if (c->image_size % (1 << (c->levels - 1)) != 0)
+        return psld_node_fail(map, "images of %d x %d cannot be halved %d times", c->image_size, c->image_size,
+                              c->levels - 1);
+    for (int i = 0; i < c->levels; i++)
+        if (c->nf > PSLD_MAX_CHANNELS / c->ch_mult[i])
+            return psld_node_fail(map, "nf: %d times %d channels, expected at most %d", c->nf, c->ch_mult[i],
+                                  PSLD_MAX_CHANNELS);
+    if (c->kind != PSLD_NET_UNET2D || !foreign_misfit(c)) return PSLD_OK;
+    return psld_node_fail(map, "norm_groups: %d channels are no %d equal groups", foreign_misfit(c), c->norm_groups);
+}
+
 static psld_status check(const config_nodes *nodes, psld_network_config *c)
 {
     const psld_node *map = nodes->model;
@@ -158,8 +194,11 @@ static psld_status check(const config_nodes *nodes, psld_network_config *c)
         return psld_node_fail(map,
                               "augment: expected false but for ncsnpp with noise_cond, whose embedding of the time "
                               "it joins");
+    if (c->classes && !c->noise_cond)
+        return psld_node_fail(map, "classes: needs noise_cond, since labels join the embedding of the time");
     if (c->out_ch == 0)
         return psld_node_fail(map, "%s is missing", c->kind == PSLD_NET_CLASSIFIER ? "n_cls" : "out_ch");
+    if (is_foreign(c)) return check_foreign(map, c);
     return c->kind == PSLD_NET_MLP ? PSLD_OK : check_levels(map, c);
 }
 
@@ -167,8 +206,9 @@ static psld_status check(const config_nodes *nodes, psld_network_config *c)
 
 psld_status psld_network_config_check(const psld_node *root)
 {
-    static const char *const kinds[] = {"score networks of images (ncsnpp)", "classifiers (ncsnpp_clf)",
-                                        "score networks of vectors (mlp)"};
+    static const char *const kinds[] = {
+        "score networks of images (ncsnpp)", "classifiers (ncsnpp_clf)", "score networks of vectors (mlp)",
+        "networks named songunet",           "networks named adm",       "networks named unet2d"};
     config_nodes nodes;
     psld_network_kind kind = PSLD_NET_UNET;
     find_nodes(root, NULL, &nodes);
@@ -192,6 +232,10 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
     if (!nodes.published) PSLD_TRY(psld_network_keys_check(nodes.model));
     if (nodes.classifier) config->kind = PSLD_NET_CLASSIFIER;
     PSLD_TRY(psld_network_keys_read(nodes.model, config));
+    if (is_foreign(config))
+        settle_foreign(config);
+    else
+        PSLD_TRY(psld_network_read_int(nodes.model, "nf", 4, PSLD_MAX_CHANNELS, &config->nf));
     PSLD_TRY(psld_network_read_int(nodes.data, "image_size", 1, PSLD_MAX_IMAGE, &config->image_size));
     PSLD_TRY(psld_network_read_int(nodes.data, "size", 1, PSLD_MAX_IMAGE, &config->image_size));
     if (nodes.published) PSLD_TRY(channels_of_published(&nodes, config));

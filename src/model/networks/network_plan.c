@@ -6,13 +6,12 @@
 psld_status psld_network_plan_begin(const psld_network_config *config, int training, psld_network_plan *p)
 {
     psld_network_config own = *config;
-    *p = (psld_network_plan){.augment = PSLD_NONE, .grad_z = PSLD_NONE};
+    *p = (psld_network_plan){.grad_z = PSLD_NONE};
     if (!training) own.dropout = 0;
     PSLD_TRY(psld_graph_create(&p->graph));
-    p->z = psld_graph_input(p->graph, own.in_ch, own.image_size, own.image_size);
-    p->t = psld_graph_input(p->graph, 1, 1, 1);
-    if (training && own.augment) p->augment = psld_graph_input(p->graph, PSLD_AUGMENT_INPUTS, 1, 1);
-    return psld_network_build_augmented(&own, p->graph, p->z, p->t, p->augment, &p->out);
+    p->inputs = psld_network_add_inputs(&own, p->graph);
+    if (training && own.augment) p->inputs.augment = psld_graph_input(p->graph, PSLD_AUGMENT_INPUTS, 1, 1);
+    return psld_network_build(&own, p->graph, &p->inputs, &p->out);
 }
 
 void psld_network_plan_clear(psld_network_plan *p)
@@ -28,7 +27,7 @@ static size_t list_variables(const psld_network_plan *p, unsigned want, psld_id 
     size_t count = 0;
     if (want & PSLD_WANT_GRADIENT_Z) {
         parameter[count] = PSLD_NONE;
-        by[count++] = p->z;
+        by[count++] = p->inputs.z;
     }
     for (size_t i = 0; (want & PSLD_WANT_GRADIENT_PARAMETERS) && i < p->graph->parameter_count; i++) {
         if (!p->graph->parameters[i].trained) continue;
@@ -50,7 +49,7 @@ static psld_status add_gradients(psld_network_plan *p, const psld_network_plan_o
         size_t count = list_variables(p, options->want, by, parameter);
         status = psld_gradient(p->graph, options->objective, options->weight, by, count, gradient);
         for (size_t i = 0; status == PSLD_OK && i < count; i++) {
-            if (by[i] == p->z) p->grad_z = gradient[i];
+            if (by[i] == p->inputs.z) p->grad_z = gradient[i];
             outputs[(*output_count)++] = (psld_plan_output){gradient[i], parameter[i]};
         }
     }

@@ -10,9 +10,9 @@
 
 typedef struct psld_network_plan {
     psld_graph *graph;
-    psld_id z, t, out;
-    psld_id augment; /* PSLD_NONE: the network is not told what was done to its data */
-    psld_id grad_z;  /* PSLD_NONE: not wanted */
+    psld_network_inputs inputs;
+    psld_id out;
+    psld_id grad_z; /* PSLD_NONE: not wanted */
     psld_plan *plan;
 } psld_network_plan;
 

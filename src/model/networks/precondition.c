@@ -1,24 +1,31 @@
 #include "model/networks/precondition.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "sample/samplers/multistep.h"
 
 psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, double t, psld_precondition *p)
 {
+    psld_conditioning ours = psld_conditioning_ours(deviation);
+    return psld_precondition_plan_as(recipe, &ours, t, p);
+}
+
+psld_status psld_precondition_plan_as(const psld_recipe *recipe, const psld_conditioning *how, double t,
+                                      psld_precondition *p)
+{
+    psld_scaling s;
     psld_collapsed_frame frame;
     psld_denoiser denoiser;
     PSLD_TRY(psld_collapsed_frame_plan(recipe, 0, t, &frame));
     PSLD_TRY(psld_denoiser_plan(recipe, 0, t, &denoiser));
-    double sigma = frame.sigma, whole = hypot(sigma, deviation);
+    psld_conditioning_within(how, frame.sigma, &s);
     memset(p, 0, sizeof *p);
     p->k = denoiser.k;
     p->predicted = denoiser.predicted;
-    p->time = sigma / (sigma + deviation);
-    p->keep = deviation * deviation / whole;
-    p->scale = sigma * deviation / whole;
-    for (int a = 0; a < p->k; a++) p->input[a] = sigma * frame.inverse[a] / whole;
+    p->time = s.time;
+    p->keep = s.keep;
+    p->scale = s.scale;
+    for (int a = 0; a < p->k; a++) p->input[a] = frame.sigma * frame.inverse[a] / s.divide;
     for (int i = 0; i < p->predicted; i++) {
         p->gain[i] = -denoiser.gain[i] * p->scale;
         for (int a = 0; a < p->k; a++)

@@ -12,6 +12,7 @@
 #ifndef PSLD_MODEL_PRECONDITION_H
 #define PSLD_MODEL_PRECONDITION_H
 
+#include "model/networks/conditioning.h"
 #include "process/recipe.h"
 
 typedef struct psld_precondition {
@@ -23,8 +24,10 @@ typedef struct psld_precondition {
     double gain[PSLD_MAX_K];         /* [predicted] */
 } psld_precondition;
 
-/* For time t in (0, 1] and data of the given deviation. */
+/* For time t in (0, 1] and data of the given deviation; or for what else lies between a state and a network. */
 psld_status psld_precondition_plan(const psld_recipe *recipe, double deviation, double t, psld_precondition *p);
+psld_status psld_precondition_plan_as(const psld_recipe *recipe, const psld_conditioning *how, double t,
+                                      psld_precondition *p);
 
 /* One sample of `dim` coordinates: z [k][dim], u and f [dim], eps [predicted][dim]. */
 void psld_precondition_input(const psld_precondition *p, size_t dim, const double *z, float *u);

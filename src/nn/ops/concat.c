@@ -76,6 +76,20 @@ psld_id psld_nn_concat_all(psld_graph *graph, int count, const psld_id *parts)
     return psld_graph_add(graph, PSLD_OP_CONCAT, count, parts, NULL, NULL);
 }
 
+/* As a tree, so that a channel is copied few times. */
+psld_id psld_nn_join(psld_graph *graph, int count, psld_id *parts)
+{
+    while (count > 1) {
+        int made = 0;
+        for (int first = 0; first < count; first += PSLD_MAX_INPUTS) {
+            int size = count - first < PSLD_MAX_INPUTS ? count - first : PSLD_MAX_INPUTS;
+            parts[made++] = size == 1 ? parts[first] : psld_nn_concat_all(graph, size, parts + first);
+        }
+        count = made;
+    }
+    return parts[0];
+}
+
 psld_id psld_nn_slice(psld_graph *graph, psld_id x, int first, int count)
 {
     psld_attributes a;

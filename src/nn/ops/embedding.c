@@ -1,4 +1,6 @@
 /* Time embeddings. Times and the Fourier vector are data: they have no gradient. */
+#include <string.h>
+
 #include "nn/ops.h"
 
 static psld_status check_times(const psld_graph *graph, const psld_graph_node *node)
@@ -29,11 +31,28 @@ const psld_op_rule psld_rule_fourier = {"fourier", 2, 2, fourier_shape, NULL, NU
 
 psld_id psld_nn_positional(psld_graph *graph, psld_id t, int channels)
 {
+    return psld_nn_positional_shifted(graph, t, channels, 1, 0);
+}
+
+psld_id psld_nn_positional_shifted(psld_graph *graph, psld_id t, int channels, double shift, int cos_first)
+{
     psld_shape s = {0, channels, 1, 1};
-    return psld_graph_add(graph, PSLD_OP_POSITIONAL, 1, &t, NULL, &s);
+    psld_attributes a;
+    memset(&a, 0, sizeof a);
+    a.embedding.shift = shift;
+    a.embedding.cos_first = cos_first;
+    return psld_graph_add(graph, PSLD_OP_POSITIONAL, 1, &t, &a, &s);
 }
 
 psld_id psld_nn_fourier(psld_graph *graph, psld_id t, psld_id w)
 {
     return psld_graph_add(graph, PSLD_OP_FOURIER, 2, (psld_id[]){t, w}, NULL, NULL);
+}
+
+psld_id psld_nn_fourier_plain(psld_graph *graph, psld_id t, psld_id w)
+{
+    psld_attributes a;
+    memset(&a, 0, sizeof a);
+    a.embedding.plain = 1;
+    return psld_graph_add(graph, PSLD_OP_FOURIER, 2, (psld_id[]){t, w}, &a, NULL);
 }

@@ -188,22 +188,32 @@ static psld_status create_converted(const psld_callback *callback, psld_source *
     return PSLD_OK;
 }
 
+static psld_status create_source(const psld_callback *callback, psld_source **source)
+{
+    switch (callback->predicts) {
+    case PSLD_PREDICTS_EPS:
+        PSLD_TRY(psld_source_create(callback->recipe, callback->predict, NULL, callback->user, source));
+        (*source)->gradient = callback->gradient;
+        return PSLD_OK;
+    case PSLD_PREDICTS_SCORE:
+    case PSLD_PREDICTS_DATA:
+        return create_converted(callback, source);
+    }
+    return psld_fail(PSLD_BAD_ARGUMENT,
+                     "score source: predicts: expected PSLD_PREDICTS_EPS, _SCORE or _DATA, found the value %d",
+                     (int)callback->predicts);
+}
+
 psld_status psld_source_callback(const psld_callback *callback, psld_source **source)
 {
     psld_callback own = PSLD_CALLBACK_DEFAULTS;
     *source = NULL;
     PSLD_TRY(psld_sized_copy(callback, &own, sizeof own, "PSLD_CALLBACK_DEFAULTS"));
     if (!own.predict) return psld_fail(PSLD_BAD_ARGUMENT, "score source: expected a callback, found NULL");
-    switch (own.predicts) {
-    case PSLD_PREDICTS_EPS:
-        PSLD_TRY(psld_source_create(own.recipe, own.predict, NULL, own.user, source));
-        (*source)->gradient = own.gradient;
-        return PSLD_OK;
-    case PSLD_PREDICTS_SCORE:
-    case PSLD_PREDICTS_DATA:
-        return create_converted(&own, source);
-    }
-    return psld_fail(PSLD_BAD_ARGUMENT,
-                     "score source: predicts: expected PSLD_PREDICTS_EPS, _SCORE or _DATA, found the value %d",
-                     (int)own.predicts);
+    if (own.classes < PSLD_UNSET)
+        return psld_fail(PSLD_BAD_ARGUMENT, "score source: classes: expected at least 0, found %d", own.classes);
+    PSLD_TRY(create_source(&own, source));
+    (*source)->classes = own.classes > 0 ? (size_t)own.classes : 0;
+    (*source)->needs_label = own.needs_label > 0;
+    return PSLD_OK;
 }

@@ -41,6 +41,7 @@ static size_t scale_class(psld_mixture *mixture, double scale)
 
 static psld_status allocate_mixture(psld_mixture *mixture)
 {
+    mixture->label = NULL;
     mixture->log_weights = psld_alloc(mixture->components, sizeof(double));
     mixture->means = mixture->log_weights ? psld_alloc(mixture->components, mixture->dim * sizeof(double)) : NULL;
     mixture->scales = mixture->means ? psld_alloc(mixture->components, sizeof(double)) : NULL;
@@ -70,9 +71,59 @@ psld_status psld_mixture_create(size_t components, size_t dim, const double *wei
     return PSLD_OK;
 }
 
+/* The number of classes; fails unless each of them has a component. */
+static psld_status count_labels(size_t components, const int32_t *label, size_t *labels)
+{
+    *labels = 0;
+    for (size_t c = 0; c < components; c++) {
+        if (label[c] < 0 || (size_t)label[c] >= components)
+            return psld_fail(PSLD_BAD_INPUT, "mixture: labels[%zu]: expected a class from 0 to %zu, found %d", c,
+                             components - 1, (int)label[c]);
+        if ((size_t)label[c] >= *labels) *labels = (size_t)label[c] + 1;
+    }
+    for (size_t y = 0; y < *labels; y++) {
+        size_t c = 0;
+        while (c < components && (size_t)label[c] != y) c++;
+        if (c == components) return psld_fail(PSLD_BAD_INPUT, "mixture: labels: no component has class %zu", y);
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_mixture_label(const psld_mixture *mixture, const int32_t *label, psld_mixture **labelled)
+{
+    size_t labels;
+    psld_mixture *made;
+    *labelled = NULL;
+    PSLD_TRY(count_labels(mixture->components, label, &labels));
+    PSLD_TRY(psld_mixture_copy(mixture, &made));
+    psld_release(made->label);
+    made->labels = labels;
+    made->label = psld_copy_bytes(label, mixture->components * sizeof *label);
+    if (!made->label) {
+        psld_mixture_free(made);
+        return PSLD_NO_MEMORY;
+    }
+    *labelled = made;
+    return PSLD_OK;
+}
+
+size_t psld_mixture_classes(const psld_mixture *mixture)
+{
+    return mixture->labels;
+}
+
+double psld_mixture_frequency(const psld_mixture *mixture, size_t label)
+{
+    double sum = 0;
+    for (size_t c = 0; c < mixture->components; c++)
+        if (mixture->label && (size_t)mixture->label[c] == label) sum += exp(mixture->log_weights[c]);
+    return sum;
+}
+
 void psld_mixture_free(psld_mixture *mixture)
 {
     if (!mixture) return;
+    psld_release(mixture->label);
     psld_release(mixture->log_weights);
     psld_release(mixture->means);
     psld_release(mixture->scales);
@@ -93,7 +144,12 @@ psld_status psld_mixture_copy(const psld_mixture *mixture, psld_mixture **copy)
     memcpy((*copy)->means, mixture->means, mixture->components * mixture->dim * sizeof(double));
     memcpy((*copy)->scales, mixture->scales, mixture->classes * sizeof(double));
     memcpy((*copy)->class_of, mixture->class_of, mixture->components * sizeof(size_t));
-    return PSLD_OK;
+    if (!mixture->label) return PSLD_OK;
+    (*copy)->label = psld_copy_bytes(mixture->label, mixture->components * sizeof *mixture->label);
+    if ((*copy)->label) return PSLD_OK;
+    psld_mixture_free(*copy);
+    *copy = NULL;
+    return PSLD_NO_MEMORY;
 }
 
 size_t psld_mixture_dim(const psld_mixture *mixture)

@@ -54,8 +54,9 @@ typedef struct score_query {
     const exact_score *score;
     answer_fn answer;
     const double *z;
-    const double *weight; /* of eps, to be differentiated */
-    const int32_t *label;
+    const double *weight;         /* of eps, to be differentiated */
+    const int32_t *given;         /* the labels of the states; NULL: none */
+    const int32_t *label;         /* what a classifier is asked for */
     double *eps, *grad_z, *log_p; /* NULL: not wanted */
     time_run *time_runs;
     class_at_time *classes; /* [time_runs][mixture->classes] */
@@ -164,9 +165,15 @@ static double squared_rest(int k, size_t dim, const class_at_time *at, const dou
     return sum;
 }
 
-/* log (w_c N(z; mu m_c, C_c)) for each component, up to a common constant. */
+/* Whether a component belongs to a class; to `label` -1 all do. */
+static int has_label(const psld_mixture *mixture, size_t c, int32_t label)
+{
+    return label < 0 || (mixture->label ? mixture->label[c] == label : c == (size_t)label);
+}
+
+/* log (w_c N(z; mu m_c, C_c)) for each component of the class, up to a common constant. */
 static void log_posterior_weights(const psld_mixture *mixture, int k, const class_at_time *classes, const double *z,
-                                  const mixture_scratch *s)
+                                  int32_t label, const mixture_scratch *s)
 {
     size_t dim = mixture->dim;
     for (size_t g = 0; g < mixture->classes; g++) {
@@ -185,6 +192,7 @@ static void log_posterior_weights(const psld_mixture *mixture, int k, const clas
         double square = 0;
         for (size_t j = 0; j < dim; j++) square += (y[j] - m[j]) * (y[j] - m[j]);
         s->r[c] = mixture->log_weights[c] + s->weight[g] - classes[g].strength * square / 2;
+        if (!has_label(mixture, c, label)) s->r[c] = -INFINITY;
     }
 }
 
@@ -212,11 +220,11 @@ static double normalise_posterior(const psld_mixture *mixture, const mixture_scr
 }
 
 /* Posterior probabilities of the components in s->r, and the score as a sum. */
-static void find_posterior(const exact_score *score, const class_at_time *classes, const double *z,
+static void find_posterior(const exact_score *score, const class_at_time *classes, const double *z, int32_t label,
                            const mixture_scratch *s)
 {
     const psld_mixture *mixture = score->mixture;
-    log_posterior_weights(mixture, score->recipe.spec.k, classes, z, s);
+    log_posterior_weights(mixture, score->recipe.spec.k, classes, z, label, s);
     normalise_posterior(mixture, s);
     clear_sums(mixture, s);
     for (size_t c = 0; c < mixture->components; c++) add_component(mixture, s, c, s->r[c]);
@@ -242,6 +250,11 @@ static void add_sum(const exact_score *score, const class_at_time *classes, cons
 static const double *state_of(const score_query *query, size_t i)
 {
     return query->z + i * (size_t)query->score->recipe.spec.k * query->score->mixture->dim;
+}
+
+static int32_t given_label(const score_query *query, size_t i)
+{
+    return query->given ? query->given[i] : -1;
 }
 
 /* eps of a state whose posterior has been found. */
@@ -270,7 +283,7 @@ static void write_eps(const score_query *query, const time_run *now, const class
 static void answer_score(const score_query *query, const time_run *now, const class_at_time *classes,
                          const mixture_scratch *work, size_t i)
 {
-    find_posterior(query->score, classes, state_of(query, i), work);
+    find_posterior(query->score, classes, state_of(query, i), given_label(query, i), work);
     write_eps(query, now, classes, work, i);
 }
 
@@ -344,7 +357,7 @@ static void answer_gradient(const score_query *query, const time_run *now, const
     size_t size = (size_t)score->recipe.spec.k * score->mixture->dim;
     const double *z = state_of(query, i);
     double *grad = query->grad_z + i * size;
-    find_posterior(score, classes, z, work);
+    find_posterior(score, classes, z, given_label(query, i), work);
     if (query->eps) write_eps(query, now, classes, work, i);
     find_direction(query, now, i, work->v);
     memset(grad, 0, size * sizeof *grad);
@@ -353,23 +366,29 @@ static void answer_gradient(const score_query *query, const time_run *now, const
     add_sum_of_all_coordinates(score, classes, z, work, grad);
 }
 
-/* ---- The components as classes ----------------------------------------------------------------------------------- */
+/* ---- Classes: of the labels, or each component one ----------------------------------------------------------------------------------- */
 
-/* grad log r_y = s_y - s. */
-static void answer_component(const score_query *query, const time_run *now, const class_at_time *classes,
-                             const mixture_scratch *work, size_t i)
+/* The probability of class y is R = sum of r_c over its components, and grad log R = sum of (r_c / R) s_c - s. */
+static void answer_class(const score_query *query, const time_run *now, const class_at_time *classes,
+                         const mixture_scratch *work, size_t i)
 {
     const exact_score *score = query->score;
     const psld_mixture *mixture = score->mixture;
-    size_t size = (size_t)score->recipe.spec.k * mixture->dim, label = (size_t)query->label[i];
-    double *grad = query->grad_z + i * size;
+    size_t size = (size_t)score->recipe.spec.k * mixture->dim;
+    double *grad = query->grad_z + i * size, largest = -INFINITY, sum = 0;
     const double *z = state_of(query, i);
+    int32_t label = query->label[i];
     (void)now;
-    log_posterior_weights(mixture, score->recipe.spec.k, classes, z, work);
-    double share = work->r[label], all = normalise_posterior(mixture, work);
-    if (query->log_p) query->log_p[i] = share - all;
+    log_posterior_weights(mixture, score->recipe.spec.k, classes, z, -1, work);
+    memcpy(work->q, work->r, mixture->components * sizeof *work->q);
+    for (size_t c = 0; c < mixture->components; c++)
+        if (has_label(mixture, c, label)) largest = fmax(largest, work->q[c]);
+    for (size_t c = 0; c < mixture->components; c++)
+        sum += work->q[c] = has_label(mixture, c, label) ? exp(work->q[c] - largest) : 0;
+    double all = normalise_posterior(mixture, work);
+    if (query->log_p) query->log_p[i] = largest + log(sum) - all;
     clear_sums(mixture, work);
-    for (size_t c = 0; c < mixture->components; c++) add_component(mixture, work, c, (c == label) - work->r[c]);
+    for (size_t c = 0; c < mixture->components; c++) add_component(mixture, work, c, work->q[c] / sum - work->r[c]);
     memset(grad, 0, size * sizeof *grad);
     add_sum_of_all_coordinates(score, classes, z, work, grad);
 }
@@ -419,6 +438,7 @@ static psld_status answer_query(exact_score *score, const psld_states *states, s
     if (!memory) return PSLD_NO_MEMORY;
     query.score = score;
     query.z = states->z;
+    query.given = score->mixture->label ? states->label : NULL;
     psld_status status = answer_states(&query, memory, states->n, states->t);
     psld_workspace_give(&score->workspaces, memory);
     return status;
@@ -440,7 +460,7 @@ static psld_status classify_exactly(void *user, const psld_states *states, const
                                     double *grad_z)
 {
     return answer_query(user, states,
-                        (score_query){.answer = answer_component, .label = label, .log_p = log_p, .grad_z = grad_z});
+                        (score_query){.answer = answer_class, .label = label, .log_p = log_p, .grad_z = grad_z});
 }
 
 static void release_score(void *user)
@@ -469,6 +489,7 @@ psld_status psld_source_mixture(const psld_mixture *mixture, const psld_recipe *
     PSLD_TRY(psld_source_create(recipe, predict_exactly, release_score, score, source));
     (*source)->gradient = differentiate_exactly;
     (*source)->exact = 1;
+    (*source)->classes = mixture->labels;
     return PSLD_OK;
 }
 
@@ -478,5 +499,6 @@ psld_status psld_classifier_mixture(const psld_mixture *mixture, const psld_reci
     exact_score *score;
     *classifier = NULL;
     PSLD_TRY(create_score(mixture, recipe, &score));
-    return psld_classifier_create(recipe, classify_exactly, release_score, score, mixture->components, classifier);
+    size_t classes = mixture->labels ? mixture->labels : mixture->components;
+    return psld_classifier_create(recipe, classify_exactly, release_score, score, classes, classifier);
 }

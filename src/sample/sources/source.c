@@ -28,7 +28,24 @@ psld_status psld_source_wrap(const psld_source *base, const psld_recipe *recipe,
     PSLD_TRY(psld_source_create(recipe, predict, release, user, source));
     (*source)->exact = base->exact;
     (*source)->earliest = base->earliest;
+    psld_source_take_labels(*source, base);
     return PSLD_OK;
+}
+
+void psld_source_take_labels(psld_source *source, const psld_source *base)
+{
+    source->classes = base->classes;
+    source->needs_label = base->needs_label;
+}
+
+size_t psld_source_classes(const psld_source *source)
+{
+    return source->classes;
+}
+
+int psld_source_needs_label(const psld_source *source)
+{
+    return source->needs_label;
 }
 
 psld_status psld_source_check(const psld_source *source, const psld_recipe *recipe)
@@ -43,10 +60,32 @@ void psld_source_free(psld_source *source)
     psld_release(source);
 }
 
+/* A source without classes takes no notice of labels: an unconditional model may guide a conditional one. */
+static psld_status check_labels(const psld_source *source, const psld_states *states)
+{
+    for (size_t i = 0; i < states->n && source->classes > 0; i++) {
+        int32_t label = states->label ? states->label[i] : -1;
+        if (label < -1 || (label >= 0 && (size_t)label >= source->classes))
+            return psld_fail(PSLD_BAD_ARGUMENT, "label: expected a class from 0 to %zu, or -1 for none, found %d",
+                             source->classes - 1, (int)label);
+        if (label < 0 && source->needs_label)
+            return psld_fail(PSLD_BAD_ARGUMENT,
+                             "label: this model has no prediction without a label; expected a class from 0 to %zu",
+                             source->classes - 1);
+    }
+    return PSLD_OK;
+}
+
+static psld_status read_states(const psld_source *source, const psld_states *states, psld_states *own)
+{
+    PSLD_TRY(psld_states_read(states, own));
+    return check_labels(source, own);
+}
+
 psld_status psld_source_predict(psld_source *source, const psld_states *states, double *eps)
 {
     psld_states own;
-    PSLD_TRY(psld_states_read(states, &own));
+    PSLD_TRY(read_states(source, states, &own));
     uint64_t before = psld_fail_count();
     return psld_fail_callback("score", before, source->predict(source->user, &own, eps));
 }
@@ -63,7 +102,7 @@ psld_status psld_source_gradient(psld_source *source, const psld_states *states,
     if (!source->gradient)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "score source: it has no gradient: use a network, a mixture, or a callback with one");
-    PSLD_TRY(psld_states_read(states, &own));
+    PSLD_TRY(read_states(source, states, &own));
     uint64_t before = psld_fail_count();
     return psld_fail_callback("gradient", before, source->gradient(source->user, &own, weight, eps, grad_z));
 }

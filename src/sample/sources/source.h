@@ -16,15 +16,19 @@ struct psld_source {
     int exact;
     psld_layout layout; /* of the states it was made for */
     double earliest;    /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
+    size_t classes;     /* of the labels that it takes; 0: none. Wrappers copy it, and */
+    int needs_label;    /* 1: it cannot predict without a label */
 };
 
 /* A source for states of `recipe` (NULL: any). Set its gradient afterwards. Owns `user`, which is released on failure,
  * too. */
 psld_status psld_source_create(const psld_recipe *recipe, psld_score_fn predict, void (*release)(void *), void *user,
                                psld_source **source);
-/* A wrapper around `base`, a source of the same recipe. Copies its `exact` and `earliest`. */
+/* A wrapper around `base`, a source of the same recipe. Copies what is true of both. */
 psld_status psld_source_wrap(const psld_source *base, const psld_recipe *recipe, psld_score_fn predict,
                              void (*release)(void *), void *user, psld_source **source);
+/* Makes a source take the labels that `base` takes. */
+void psld_source_take_labels(psld_source *source, const psld_source *base);
 /* Fails if a source cannot be evaluated for states of `recipe`. */
 psld_status psld_source_check(const psld_source *source, const psld_recipe *recipe);
 

@@ -26,6 +26,7 @@ psld_states psld_states_part(const psld_states *states, size_t begin, size_t end
     part.z += begin * width;
     part.t += begin;
     if (part.sample) part.sample += begin;
+    if (part.label) part.label += begin;
     return part;
 }
 
