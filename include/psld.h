@@ -712,6 +712,9 @@ PSLD_API psld_classifier *psld_model_classifier(psld_model *model);
 /* The number of a class that is given by its number or, where the configuration lists them (data.classes), by its
  * name. */
 PSLD_API psld_status psld_model_label(const psld_model *model, const char *text, size_t *label);
+/* The labels that a text lists: a class, several with commas between them, "all" classes, or "none" for samples without a
+ * label, which is -1. I32 [count]. */
+PSLD_API psld_status psld_model_labels(const psld_model *model, const char *text, psld_array **labels);
 /* The exact model's mixture; NULL for others. */
 PSLD_API const psld_mixture *psld_model_mixture(const psld_model *model);
 /* Shape of one sample of the data: its rank, and its sizes in `shape`, channels first. */

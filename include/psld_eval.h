@@ -97,7 +97,8 @@ PSLD_API psld_status psld_set_open_as(const char *path, uint64_t limit, const ps
                                       psld_set **set);
 PSLD_API int psld_set_fitted(const psld_set *set);
 /* `count` samples of a model, drawn when they are first needed and kept: images (u8, rounded or with `floor` cut off), or
- * points. The model is borrowed. */
+ * points. The model is borrowed. A model with classes draws them with the frequencies of its data unless the options have
+ * labels. */
 PSLD_API psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
                                     psld_set **set);
 /* The same, but each sample continues an image of `images` (borrowed), in order, part of which is hidden: "left",
@@ -121,6 +122,12 @@ typedef struct psld_hiding {
 PSLD_API psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *options, uint64_t count,
                                            int floor, psld_set *images, const psld_hiding *hiding, psld_set **set);
 PSLD_API void psld_set_free(psld_set *set);
+/* Classes of a set of data, or of the samples of a model with classes (0: none), and their names. */
+PSLD_API size_t psld_set_classes(const psld_set *set);
+PSLD_API psld_status psld_set_class(const psld_set *set, size_t index, char *name, size_t size);
+/* Its items of one class as a set of their own; `set` is borrowed, and what is drawn for one of both is there for the
+ * other. */
+PSLD_API psld_status psld_set_of_class(psld_set *set, size_t index, psld_set **part);
 PSLD_API psld_set_kind psld_set_kind_of(const psld_set *set);
 /* 0 for statistics. */
 PSLD_API uint64_t psld_set_count(const psld_set *set);
@@ -263,6 +270,9 @@ typedef struct psld_sweep_cell {
     int nfe;          /* 0, */
     double tolerance; /* and this; otherwise 0 */
     uint64_t seed;
+    double cfg;   /* classifier-free guidance, */
+    int has_cfg;  /* if this is 1; 0: the model's own, if it has any */
+    int reserved; /* 0 */
 } psld_sweep_cell;
 typedef struct psld_sweep_result {
     size_t size;
@@ -274,7 +284,7 @@ typedef struct psld_sweep_result {
 } psld_sweep_result;
 
 /* clang-format off */
-#define PSLD_SWEEP_CELL_EMPTY { sizeof(psld_sweep_cell), NULL, NULL, NULL, NULL, 0, 0, 0 }
+#define PSLD_SWEEP_CELL_EMPTY { sizeof(psld_sweep_cell), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 #define PSLD_SWEEP_RESULT_EMPTY { sizeof(psld_sweep_result), NULL, 0, 0, 0, 0 }
 /* clang-format on */
 

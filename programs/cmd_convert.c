@@ -38,13 +38,15 @@ static psld_status convert_file(cli_model *m, const char *loss, const char *cons
 static int convert_run(const cli_command *command, int argc, char **argv)
 {
     cli_model m = {0};
-    const char *words[WORDS], *loss = NULL;
+    const char *words[WORDS], *loss = NULL, *cfg = NULL;
     int count, exit_code;
     m.options = (psld_model_options)PSLD_MODEL_DEFAULTS;
     const cli_option options[] = {
         CLI_WEAK_OPTIONS(m),
         {"loss", 0, CLI_TEXT, "hsm|dsm",
          "that the network was trained with (default: as its configuration says, or hsm)", &loss, "hsm|dsm"},
+        {"cfg", 0, CLI_TEXT, "W", "classifier-free guidance that the file is to take by itself (default: as IN does)",
+         &cfg, NULL},
         CLI_MODEL_OPTIONS(m),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -54,6 +56,10 @@ static int convert_run(const cli_command *command, int argc, char **argv)
     if (!cli_ends_in(words[1], ".safetensors|.pt|.pth|.ckpt"))
         return cli_wrong_usage(
             command, "OUT: expected a name that ends in .safetensors, .pt, .pth or .ckpt, found \"%s\"", words[1]);
+    if (cfg && (cli_numbers(cfg, &m.options.cfg, 1) != 1 || m.options.cfg == PSLD_UNSET))
+        return cli_wrong_usage(command, "--cfg: expected a number other than -1, found \"%s\"", cfg);
+    if (cfg && !cli_ends_in(words[1], ".safetensors"))
+        return cli_wrong_usage(command, "--cfg: only .safetensors files keep it");
     if (!cli_output_possible(words[1])) return EXIT_FAILED;
     psld_status status = convert_file(&m, loss, words, count);
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
@@ -62,7 +68,7 @@ static int convert_run(const cli_command *command, int argc, char **argv)
 const cli_command command_convert = {
     .name = "convert",
     .summary = "converts weights between PyTorch and safetensors",
-    .usage = "IN OUT [--config C.yaml] [--loss hsm|dsm] [--weak WEAK] [key=value ...]",
+    .usage = "IN OUT [--config C.yaml] [--loss hsm|dsm] [--weak WEAK] [--cfg W] [key=value ...]",
     .description = "IN is a safetensors file or a PyTorch checkpoint (zip or legacy; nothing in it is ever run). With "
                    "a configuration, in IN or by\n"
                    "--config (ours, or the layout of published ones), the architecture is checked against the tensors, "
@@ -79,6 +85,7 @@ const cli_command command_convert = {
     .examples = "  psld convert model.ckpt model.safetensors --config config.yaml\n"
                 "  psld convert theirs.ckpt model.safetensors --config config.yaml --loss dsm\n"
                 "  psld convert run both.safetensors --weak small-run --weak-scale 1.5\n"
+                "  psld convert run guided.safetensors --cfg 2\n"
                 "  psld convert model.safetensors model.pt\n",
     .run = convert_run,
 };

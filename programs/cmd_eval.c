@@ -49,7 +49,9 @@ static psld_status open_samples(const eval_request *r, eval_sides *s)
     if (psld_model_kind_of(s->model) == PSLD_CLASSIFIER)
         return cli_bad_input("%s: a classifier has no samples", s->name[0]);
     psld_status status = sampling_choose(&r->sampling, s->model, &s->sampling);
+    if (status == PSLD_OK) status = labels_choose(&r->sampling.labels, s->model, s->name[0], &s->labels);
     if (status != PSLD_OK) return status;
+    if (s->labels.is_set) s->sampling.labels = &s->labels.labels;
     return psld_set_model(s->model, &s->sampling, sample_count(r), strcmp(r->sampling.quantize, "floor") == 0,
                           &s->first);
 }
@@ -91,6 +93,7 @@ static void close_sides(eval_sides *s)
     psld_set_free(s->second);
     psld_features_free(s->features);
     psld_model_free(s->model);
+    labels_free(&s->labels);
 }
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
@@ -109,18 +112,29 @@ static psld_status eval_write_page(const eval_request *r, const eval_sides *s)
 static int eval_compare(eval_request *r, eval_sides *s)
 {
     psld_comparison c = PSLD_COMPARISON_EMPTY;
+    json_t *classes = NULL;
     cli_progress progress;
     cli_progress_begin(&progress, s->model ? "drawing and comparing" : "comparing");
     r->compare.progress = cli_progress_report;
     r->compare.progress_user = &progress;
     psld_status status = psld_compare(s->first, s->second, s->features, &r->compare, &c);
+    if (status == PSLD_OK && r->per_class) status = eval_classes(r, s, &classes);
     cli_progress_end(&progress);
     double seconds = cli_seconds() - progress.began;
     if (status == PSLD_OK) status = eval_write_page(r, s);
-    if (status != PSLD_OK) return cli_failed(status);
+    if (status != PSLD_OK) {
+        json_decref(classes);
+        return cli_failed(status);
+    }
     eval_report_resize(s);
-    if (r->sampling.json) return cli_json_print(eval_comparison_json(r, s, &c, seconds));
+    if (r->sampling.json) {
+        json_t *object = eval_comparison_json(r, s, &c, seconds);
+        if (classes) json_object_set_new(object, "classes", classes);
+        return cli_json_print(object);
+    }
     eval_print_comparison(r, s, &c, seconds);
+    if (classes) eval_print_classes(classes, r->compare.metrics);
+    json_decref(classes);
     if (r->page) printf("%s: rows of real images, generated ones, and the real images nearest to these\n", r->page);
     return EXIT_DONE;
 }
@@ -231,6 +245,11 @@ static int eval_check_request(const cli_command *command, eval_request *r, const
     if (r->page && !cli_ends_in(r->page, ".png")) return cli_wrong_usage(command, "--page: expected a name.png");
     if (files && sides > 1)
         return cli_wrong_usage(command, "--features-out and --statistics-out take one set, found two");
+    if (r->per_class && (sides < 2 || nll || files))
+        return cli_wrong_usage(command, "--per-class compares two sets, or a model and data");
+    if ((r->sampling.labels.label || r->sampling.labels.file || r->sampling.labels.cfg || r->sampling.labels.range) &&
+        (nll || !is_model(s->name[0])))
+        return cli_wrong_usage(command, "--label, --labels and --cfg are for the samples of a model");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         if (outputs[i] && !cli_output_possible(outputs[i])) return EXIT_FAILED;
     return nll ? EXIT_DONE : sampling_check(command, &r->sampling);
@@ -281,6 +300,9 @@ static int eval_run(const cli_command *command, int argc, char **argv)
          &r.statistics_out, NULL},
         {"page", 0, CLI_FILE, "FILE.png", "real images, generated ones, and the real ones nearest to these", &r.page,
          NULL},
+        {"per-class", 0, CLI_FLAG, NULL, "also compare class with class: of a model with classes, or of labelled data",
+         &r.per_class, NULL},
+        LABEL_OPTIONS(r.sampling.labels),
         {"splits", 0, CLI_COUNT, "N", "parts of the inception score (default 10)", &r.splits, NULL},
         {"kid-subsets", 0, CLI_COUNT, "N", "subsets of kid (default 100)", &r.kid_subsets, NULL},
         {"kid-size", 0, CLI_COUNT, "N", "images of a subset of kid (default 1000)", &r.kid_size, NULL},

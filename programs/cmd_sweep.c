@@ -61,6 +61,7 @@ static json_t *sweep_row_of(const char *key, const psld_sweep *sweep, size_t ind
     json_object_set_new(row, "sampler", json_string(cell.sampler));
     if (cell.grid) json_object_set_new(row, "grid", json_string(cell.grid));
     if (cell.tolerance > 0) json_object_set_new(row, "tolerance", cli_json_number(cell.tolerance));
+    if (cell.has_cfg) json_object_set_new(row, "cfg", cli_json_number(cell.cfg));
     json_object_set_new(row, "nfe", json_integer((json_int_t)result->nfe));
     json_object_set_new(row, "seed", json_integer((json_int_t)cell.seed));
     json_object_set_new(row, "number", json_integer((json_int_t)psld_sweep_number(sweep)));

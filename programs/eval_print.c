@@ -44,7 +44,7 @@ const char *eval_feature_kind(const eval_sides *s)
     return s->features ? psld_features_name(s->features) : "as given";
 }
 
-static int is_fid(const eval_sides *s)
+int eval_is_fid(const eval_sides *s)
 {
     return !s->features || psld_features_is_fid(s->features);
 }
@@ -54,8 +54,25 @@ static int is_fid(const eval_sides *s)
 static const char *frechet_name(const eval_sides *s, size_t dim)
 {
     enum { FID_WIDTH = 2048 };
-    if (s->features) return is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)";
+    if (s->features) return eval_is_fid(s) ? "frechet distance (fid)" : "frechet distance (NOT fid)";
     return dim == FID_WIDTH ? "frechet distance (fid)" : "frechet distance";
+}
+
+void eval_add_metrics(json_t *object, unsigned metrics, int is_fid, const psld_comparison *c)
+{
+    if ((metrics & PSLD_FRECHET) && is_fid) eval_add_number(object, "fid", c->frechet);
+    if (metrics & PSLD_FRECHET) eval_add_number(object, "frechet_distance", c->frechet);
+    if (metrics & PSLD_INCEPTION_SCORE) {
+        eval_add_number(object, "is", c->score);
+        eval_add_number(object, "is_std", c->score_deviation);
+        eval_add_number(object, "is_in_order", c->score_in_order);
+        eval_add_number(object, "is_in_order_std", c->score_in_order_deviation);
+    }
+    if (metrics & PSLD_KID)
+        eval_add_number(object, "kid", c->kid), eval_add_number(object, "kid_std", c->kid_deviation);
+    if (metrics & PSLD_PRECISION_RECALL)
+        eval_add_number(object, "precision", c->precision), eval_add_number(object, "recall", c->recall);
+    if (metrics & PSLD_SLICED) eval_add_number(object, "swd", c->sliced);
 }
 
 json_t *eval_comparison_json(const eval_request *r, const eval_sides *s, const psld_comparison *c, double seconds)
@@ -72,19 +89,7 @@ json_t *eval_comparison_json(const eval_request *r, const eval_sides *s, const p
         json_object_set_new(object, "sampler", json_string(s->sampling.sampler));
         json_object_set_new(object, "nfe", json_integer((json_int_t)psld_set_nfe(s->first)));
     }
-    if ((metrics & PSLD_FRECHET) && is_fid(s)) eval_add_number(object, "fid", c->frechet);
-    if (metrics & PSLD_FRECHET) eval_add_number(object, "frechet_distance", c->frechet);
-    if (metrics & PSLD_INCEPTION_SCORE) {
-        eval_add_number(object, "is", c->score);
-        eval_add_number(object, "is_std", c->score_deviation);
-        eval_add_number(object, "is_in_order", c->score_in_order);
-        eval_add_number(object, "is_in_order_std", c->score_in_order_deviation);
-    }
-    if (metrics & PSLD_KID)
-        eval_add_number(object, "kid", c->kid), eval_add_number(object, "kid_std", c->kid_deviation);
-    if (metrics & PSLD_PRECISION_RECALL)
-        eval_add_number(object, "precision", c->precision), eval_add_number(object, "recall", c->recall);
-    if (metrics & PSLD_SLICED) eval_add_number(object, "swd", c->sliced);
+    eval_add_metrics(object, metrics, eval_is_fid(s), c);
     eval_add_resize(object, s);
     eval_add_number(object, "seconds", seconds);
     return object;

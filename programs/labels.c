@@ -29,33 +29,13 @@ static psld_status add_label(label_choice *c, int32_t number)
     return PSLD_OK;
 }
 
-/* One name, number or word. A class may be called "all". */
-static psld_status add_word(const psld_model *model, const char *word, label_choice *c)
-{
-    size_t number = 0, classes = psld_model_classes(model);
-    psld_status status = psld_model_label(model, word, &number);
-    if (status == PSLD_OK) return add_label(c, (int32_t)number);
-    if (strcmp(word, "none") == 0) return add_label(c, -1);
-    if (strcmp(word, "all") != 0) return status;
-    status = PSLD_OK;
-    for (size_t y = 0; status == PSLD_OK && y < classes; y++) status = add_label(c, (int32_t)y);
-    return status;
-}
-
-/* Names may have commas: the whole text is tried first. */
 static psld_status read_list(const psld_model *model, const char *text, label_choice *c)
 {
-    size_t number;
-    psld_status status = PSLD_OK;
-    if (!strchr(text, ',') || psld_model_label(model, text, &number) == PSLD_OK) return add_word(model, text, c);
-    while (status == PSLD_OK && *text) {
-        char word[256];
-        size_t length = strcspn(text, ",");
-        if (length >= sizeof word) return cli_bad_input("--label: a name is too long");
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        status = add_word(model, word, c);
-        text += length + (text[length] == ',');
-    }
+    psld_array *labels;
+    psld_status status = psld_model_labels(model, text, &labels);
+    for (size_t i = 0; status == PSLD_OK && i < labels->count; i++)
+        status = add_label(c, ((const int32_t *)labels->data)[i]);
+    psld_array_free(labels);
     return status;
 }
 

@@ -40,7 +40,7 @@ void sweep_put_metrics(json_t *row, unsigned metrics, const psld_sweep_result *r
 /* Whether two rows are of the same cell but for the seed. Adaptive samplers may need other evaluations with each. */
 static int same_but_seed(const json_t *a, const json_t *b)
 {
-    static const char *const names[] = {"model", "process", "sampler", "grid", "tolerance", "number", "nfe"};
+    static const char *const names[] = {"model", "process", "sampler", "grid", "tolerance", "number", "cfg", "nfe"};
     size_t count = sizeof names / sizeof *names - (json_object_get(a, "tolerance") != NULL);
     for (size_t i = 0; i < count; i++) {
         const json_t *x = json_object_get(a, names[i]), *y = json_object_get(b, names[i]);
@@ -105,7 +105,7 @@ json_t *sweep_means(const json_t *rows)
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 static const char *const head[] = {"model", "process", "sampler", "grid",  "tolerance",
-                                   "nfe",   "seed",    "seeds",   "number"};
+                                   "cfg",   "nfe",     "seed",    "seeds", "number"};
 enum { HEAD = sizeof head / sizeof *head, NAMES = HEAD + 2 * COLUMNS + 1 };
 
 static const char *name_at(int i)
@@ -224,8 +224,26 @@ typedef struct line {
     size_t count;
 } line;
 
-static void row_label(const json_t *row, char label[LABEL])
+/* What curves are drawn over: the guidance where it alone differs, or else the evaluations. */
+static const char *abscissa_of(const json_t *rows)
 {
+    size_t index;
+    json_t *row;
+    const json_t *first = json_array_get(rows, 0);
+    int guided = 0, budgets = 0;
+    json_array_foreach(rows, index, row)
+    {
+        const json_t *cfg = json_object_get(row, "cfg");
+        if (cfg && !json_equal(cfg, json_object_get(first, "cfg"))) guided = 1;
+        if (!json_equal(json_object_get(row, "nfe"), json_object_get(first, "nfe"))) budgets = 1;
+    }
+    return guided && !budgets ? "cfg" : "nfe";
+}
+
+/* What a curve is called; over evaluations there is one per guidance. */
+static void row_label(const json_t *row, int with_cfg, char label[LABEL])
+{
+    const json_t *cfg = json_object_get(row, "cfg");
     static const char *const parts[] = {"model", "process", "sampler", "grid"};
     label[0] = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -233,16 +251,18 @@ static void row_label(const json_t *row, char label[LABEL])
         size_t length = strlen(label);
         if (text) snprintf(label + length, LABEL - length, "%s%.60s", length ? " " : "", text);
     }
+    size_t length = strlen(label);
+    if (with_cfg && cfg) snprintf(label + length, LABEL - length, " cfg %g", json_number_value(cfg));
 }
 
-static size_t collect_lines(const json_t *rows, const char *metric, line *lines)
+static size_t collect_lines(const json_t *rows, const char *metric, const char *abscissa, line *lines)
 {
     size_t count = 0, all = json_array_size(rows);
     for (size_t i = 0; i < all; i++) {
         const json_t *row = json_array_get(rows, i), *y = json_object_get(row, metric);
         char label[LABEL];
         size_t at = 0;
-        row_label(row, label);
+        row_label(row, strcmp(abscissa, "cfg") != 0, label);
         while (at < count && strcmp(lines[at].label, label) != 0) at++;
         if (at == count) {
             if (count == MAX_CURVES) continue;
@@ -252,7 +272,7 @@ static size_t collect_lines(const json_t *rows, const char *metric, line *lines)
             count++;
         }
         if (!lines[at].x || !lines[at].y || !json_is_number(y) || !(json_number_value(y) > 0)) continue;
-        lines[at].x[lines[at].count] = json_number_value(json_object_get(row, "nfe"));
+        lines[at].x[lines[at].count] = json_number_value(json_object_get(row, abscissa));
         lines[at].y[lines[at].count++] = json_number_value(y);
     }
     return count;
@@ -270,17 +290,19 @@ psld_status sweep_plot(const char *title, const json_t *rows, const char *path)
 {
     static line lines[MAX_CURVES];
     psld_curve curves[MAX_CURVES];
-    const char *metric = metric_of(rows);
+    const char *metric = metric_of(rows), *abscissa = abscissa_of(rows);
+    int over_cfg = strcmp(abscissa, "cfg") == 0;
     memset(lines, 0, sizeof lines);
-    size_t count = collect_lines(rows, metric, lines), drawn = 0;
+    size_t count = collect_lines(rows, metric, abscissa, lines), drawn = 0;
     for (size_t i = 0; i < count; i++)
         if (lines[i].count)
             curves[drawn++] =
                 (psld_curve){lines[i].label, lines[i].count, lines[i].x, lines[i].y, (int)(i % 8), (int)(i / 8 % 3)};
-    psld_status status = drawn ? psld_plot_curves(title, "evaluations",
-                                                  strcmp(metric, "frechet") ? metric : "frechet distance (not fid)", 1,
-                                                  1, curves, drawn, path)
-                               : PSLD_OK;
+    psld_status status = PSLD_OK;
+    if (drawn)
+        status = psld_plot_curves(title, over_cfg ? "guidance (cfg)" : "evaluations",
+                                  strcmp(metric, "frechet") ? metric : "frechet distance (not fid)", !over_cfg, 1,
+                                  curves, drawn, path);
     for (size_t i = 0; i < count; i++) {
         free(lines[i].x);
         free(lines[i].y);

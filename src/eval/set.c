@@ -154,6 +154,19 @@ psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_o
     return status;
 }
 
+/* The set keeps the labels that the options point to. */
+static psld_status keep_labels(psld_set *set)
+{
+    if (!set->sampling.labels) return PSLD_OK;
+    PSLD_TRY(PSLD_SIZED_READ(psld_labels, set->sampling.labels, &set->labels, PSLD_LABELS_DEFAULTS));
+    set->sampling.labels = &set->labels;
+    if (!set->labels.label) return PSLD_OK;
+    if (set->labels.count == 0) return psld_fail(PSLD_BAD_ARGUMENT, "labels: expected at least one");
+    set->label = psld_copy_bytes(set->labels.label, set->labels.count * sizeof *set->label);
+    set->labels.label = set->label;
+    return set->label ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
 psld_status psld_set_model(psld_model *model, const psld_sample_options *options, uint64_t count, int floor,
                            psld_set **set)
 {
@@ -176,12 +189,12 @@ psld_status psld_set_model(psld_model *model, const psld_sample_options *options
     int images = made->kind == PSLD_SET_IMAGES;
     if (made->name && images) made->images = psld_alloc(count, made->size);
     if (made->name && !images) made->points = psld_alloc(count, made->size * sizeof(float));
-    if (!made->images && !made->points) {
+    psld_status status = made->images || made->points ? keep_labels(made) : PSLD_NO_MEMORY;
+    if (status == PSLD_OK)
+        *set = made;
+    else
         psld_set_free(made);
-        return PSLD_NO_MEMORY;
-    }
-    *set = made;
-    return PSLD_OK;
+    return status;
 }
 
 void psld_set_free(psld_set *set)
@@ -192,6 +205,8 @@ void psld_set_free(psld_set *set)
     psld_statistics_free(set->statistics);
     psld_release(set->images);
     psld_release(set->points);
+    psld_release(set->label);
+    psld_release(set->item);
     psld_release(set->visible);
     psld_release(set->x);
     psld_release(set->name);
@@ -210,11 +225,13 @@ uint64_t psld_set_count(const psld_set *set)
 
 int psld_set_fitted(const psld_set *set)
 {
-    return set->data && psld_data_fitted(set->data);
+    const psld_set *whole = set->whole ? set->whole : set;
+    return whole->data && psld_data_fitted(whole->data);
 }
 
 uint64_t psld_set_nfe(const psld_set *set)
 {
+    if (set->whole) return psld_set_nfe(set->whole);
     return set->drawn ? (set->evaluations + set->drawn - 1) / set->drawn : 0;
 }
 
@@ -269,12 +286,14 @@ static psld_status draw_until(psld_set *set, uint64_t end)
 
 enum { READ_AT_ONCE = 256 };
 
-static psld_status read_items(psld_set *set, uint64_t first, size_t n, uint8_t *pixels, float *rows)
+/* Items first ... first + n - 1 of data, or those of a list at these places. */
+static psld_status read_items(psld_set *set, const uint64_t *item, uint64_t first, size_t n, uint8_t *pixels,
+                              float *rows)
 {
     uint64_t index[READ_AT_ONCE];
     for (size_t done = 0; done < n; done += READ_AT_ONCE) {
         size_t now = n - done < READ_AT_ONCE ? n - done : READ_AT_ONCE;
-        for (size_t i = 0; i < now; i++) index[i] = first + done + i;
+        for (size_t i = 0; i < now; i++) index[i] = item ? item[first + done + i] : first + done + i;
         psld_status status = pixels ? psld_data_read_u8(set->data, now, index, pixels + done * set->size, NULL)
                                     : psld_data_read(set->data, now, index, rows + done * set->size, NULL);
         if (status != PSLD_OK) return rows ? psld_fail_in(status, "%s", set->name) : status; /* images have names */
@@ -282,9 +301,23 @@ static psld_status read_items(psld_set *set, uint64_t first, size_t n, uint8_t *
     return PSLD_OK;
 }
 
+/* Items of a class: of data together, of samples one by one. */
+static psld_status read_part(psld_set *part, uint64_t first, size_t n, uint8_t *pixels, float *rows)
+{
+    psld_set *whole = part->whole;
+    if (whole->data) return read_items(whole, part->item, first, n, pixels, rows);
+    whole->progress = part->progress;
+    whole->progress_user = part->progress_user;
+    for (size_t i = 0; i < n; i++)
+        PSLD_TRY(pixels ? psld_set_read_images(whole, part->item[first + i], 1, pixels + i * part->size)
+                        : psld_set_read_rows(whole, part->item[first + i], 1, rows + i * part->size));
+    return PSLD_OK;
+}
+
 psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_t *pixels)
 {
-    if (set->data) return read_items(set, first, n, pixels, NULL);
+    if (set->whole) return read_part(set, first, n, pixels, NULL);
+    if (set->data) return read_items(set, NULL, first, n, pixels, NULL);
     PSLD_TRY(draw_until(set, first + n));
     memcpy(pixels, set->images + first * set->size, n * set->size);
     return PSLD_OK;
@@ -292,7 +325,8 @@ psld_status psld_set_read_images(psld_set *set, uint64_t first, size_t n, uint8_
 
 psld_status psld_set_read_rows(psld_set *set, uint64_t first, size_t n, float *rows)
 {
-    if (set->data) return read_items(set, first, n, NULL, rows);
+    if (set->whole) return read_part(set, first, n, NULL, rows);
+    if (set->data) return read_items(set, NULL, first, n, NULL, rows);
     if (set->model) PSLD_TRY(draw_until(set, first + n));
     const float *from = set->model ? set->points : set->rows->data;
     memcpy(rows, from + first * set->size, n * set->size * sizeof *rows);

@@ -20,6 +20,8 @@ struct psld_set {
     psld_model *model; /* borrowed */
     /* drawn from the model so far, kept */
     psld_sample_options sampling;
+    psld_labels labels; /* of `sampling`, with an array of its own */
+    int32_t *label;
     int floor;
     uint64_t drawn, evaluations; /* samples, and over all of them */
     uint8_t *images;             /* [count][size] */
@@ -27,10 +29,13 @@ struct psld_set {
     psld_progress_fn progress;
     void *progress_user;
     /* inpainting; NULL: free samples */
-    psld_set *known;        /* borrowed */
-    psld_set *masks;        /* borrowed; NULL: the same part of each is hidden */
-    int strokes;            /* masks hide wherever they are not black */
-    int lagging;            /* see psld_inpainting */
+    psld_set *known; /* borrowed */
+    psld_set *masks; /* borrowed; NULL: the same part of each is hidden */
+    int strokes;     /* masks hide wherever they are not black */
+    int lagging;     /* see psld_inpainting */
+    /* one class of another set */
+    psld_set *whole;        /* borrowed; NULL: a set of its own */
+    uint64_t *item;         /* [count] numbers of its items there */
     unsigned char *visible; /* [piece][size] */
     double *x;              /* [piece][size] */
 };

@@ -14,6 +14,9 @@
  *     grids: [uniform, quadratic]               # without it each sampler takes its own
  *     nfe: [50, 100]                            # of samplers with a fixed number of steps
  *     tolerances: [1e-3, 1e-5]                  # of adaptive ones
+ *     label: all                                # classes that samples are to have, in turn; by frequency without it
+ *     cfg: [1, 2, 3]                            # classifier-free guidance; the models' own without it
+ *     cfg_range: [0.2, 5]                       # only where the effective noise is in this range
  *     number: 10000                             # samples per cell
  *     seeds: [0]
  *     quantize: round                           # or floor
@@ -51,9 +54,10 @@ typedef struct numbers {
 struct psld_sweep {
     psld_yaml *yaml;
     char *path;
-    const char *name, *data, *weights, *metric_names, *quantize, *fit, *inpaint_images, *hide, *masks_path, *method;
+    const char *name, *data, *weights, *metric_names, *quantize, *fit, *inpaint_images, *hide, *masks_path, *method,
+        *label;
     texts labels, models, processes, samplers, grids;
-    numbers nfe, tolerances, seeds;
+    numbers nfe, tolerances, seeds, cfg, cfg_range;
     int64_t number, size;
     int resample;
     unsigned metrics;
@@ -183,11 +187,22 @@ static psld_status read_resample(const psld_node *node, int *resample)
     return PSLD_OK;
 }
 
+static psld_status read_labels(const psld_node *root, psld_sweep *s)
+{
+    const psld_node *range = psld_node_get(root, "cfg_range");
+    PSLD_TRY(read_text(root, "label", NULL, &s->label));
+    PSLD_TRY(read_sweep_numbers(psld_node_get(root, "cfg"), -1e3, 1e3, 0, &s->cfg));
+    PSLD_TRY(read_sweep_numbers(range, 0, 1e9, 0, &s->cfg_range));
+    if (range && (s->cfg_range.count != 2 || s->cfg_range.value[0] >= s->cfg_range.value[1]))
+        return psld_node_fail(range, "expected the smallest and the largest effective noise, [LO, HI]");
+    return PSLD_OK;
+}
+
 static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 {
-    static const char *const keys[] = {"name",     "models",  "processes", "data",       "weights",  "metrics",
-                                       "samplers", "grids",   "nfe",       "tolerances", "number",   "seeds",
-                                       "quantize", "inpaint", "size",      "fit",        "resample", NULL};
+    static const char *const keys[] = {"name",  "models", "processes",  "data",   "weights", "metrics",   "samplers",
+                                       "grids", "nfe",    "tolerances", "number", "seeds",   "quantize",  "inpaint",
+                                       "size",  "fit",    "resample",   "label",  "cfg",     "cfg_range", NULL};
     const psld_node *number = psld_node_get(root, "number"), *size = psld_node_get(root, "size");
     PSLD_TRY(psld_node_check_keys(root, keys));
     PSLD_TRY(read_models(root, s));
@@ -206,6 +221,7 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
     PSLD_TRY(read_resample(psld_node_get(root, "resample"), &s->resample));
     if (size) PSLD_TRY(psld_node_integer(size, 1, 4096, &s->size));
     PSLD_TRY(read_inpaint(psld_node_get(root, "inpaint"), s));
+    PSLD_TRY(read_labels(root, s));
     s->number = 10000;
     if (number) PSLD_TRY(psld_node_integer(number, 2, 1000000000, &s->number));
     if (s->seeds.count == 0) s->seeds.count = 1;
@@ -214,6 +230,22 @@ static psld_status read_sweep(const psld_node *root, psld_sweep *s)
 }
 
 /* ---- Cells ------------------------------------------------------------------------------------------------------- */
+
+/* The cells of one grid and budget, filled in: one per guidance and seed. With `cells` NULL they are only counted. */
+static void add_cells_like(psld_sweep *s, const psld_sweep_cell *like, size_t model, psld_sweep_cell *cells)
+{
+    const numbers own = {1, {PSLD_UNSET}}, *cfg = s->cfg.count ? &s->cfg : &own;
+    for (size_t c = 0; c < cfg->count; c++)
+        for (size_t seed = 0; seed < s->seeds.count; seed++) {
+            size_t at = s->cell_count++;
+            if (!cells) continue;
+            s->model_of[at] = model;
+            cells[at] = *like;
+            cells[at].cfg = cfg->value[c];
+            cells[at].has_cfg = s->cfg.count > 0;
+            cells[at].seed = (uint64_t)s->seeds.value[seed];
+        }
+}
 
 /* All cells of one sampler: a grid and a number of steps each, or a tolerance. The sampler's own options override
  * the lists. With `cells` NULL they are only counted. */
@@ -230,18 +262,16 @@ static psld_status add_sampler(psld_sweep *s, size_t model, const char *process,
     if (budgets->count == 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: sampler %s needs %s", s->path, text, adaptive ? "tolerances" : "nfe");
     for (size_t grid = 0; grid < grids->count; grid++)
-        for (size_t budget = 0; budget < budgets->count; budget++)
-            for (size_t seed = 0; seed < s->seeds.count; seed++) {
-                size_t at = s->cell_count++;
-                if (!cells) continue;
-                s->model_of[at] = model;
-                cells[at] = (psld_sweep_cell){
-                    .size = sizeof *cells, .model = s->labels.text[model], .process = process, .sampler = text};
-                cells[at].grid = adaptive ? NULL : grids->text[grid];
-                cells[at].nfe = adaptive ? 0 : (int)budgets->value[budget];
-                cells[at].tolerance = adaptive ? budgets->value[budget] : 0;
-                cells[at].seed = (uint64_t)s->seeds.value[seed];
-            }
+        for (size_t budget = 0; budget < budgets->count; budget++) {
+            const psld_sweep_cell cell = {.size = sizeof cell,
+                                          .model = s->labels.text[model],
+                                          .process = process,
+                                          .sampler = text,
+                                          .grid = adaptive ? NULL : grids->text[grid],
+                                          .nfe = adaptive ? 0 : (int)budgets->value[budget],
+                                          .tolerance = adaptive ? budgets->value[budget] : 0};
+            add_cells_like(s, &cell, model, cells);
+        }
     return PSLD_OK;
 }
 
@@ -286,6 +316,49 @@ static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options 
     return PSLD_OK;
 }
 
+/* The labels of a cell; *list, which belongs to the caller, is NULL if they are drawn. */
+static psld_status labels_of(const psld_sweep *s, const psld_sweep_cell *cell, psld_labels *labels, psld_array **list)
+{
+    *labels = (psld_labels)PSLD_LABELS_DEFAULTS;
+    *list = NULL;
+    labels->cfg = cell->cfg;
+    if (cell->has_cfg && cell->cfg == PSLD_UNSET) labels->cfg = nextafter(PSLD_UNSET, 0); /* -1 itself means unset */
+    if (s->cfg_range.count) {
+        labels->sigma_min = s->cfg_range.value[0];
+        labels->sigma_max = s->cfg_range.value[1];
+    }
+    if (!s->label) return PSLD_OK;
+    PSLD_TRY(psld_model_labels(s->model, s->label, list));
+    labels->label = (*list)->data;
+    labels->count = (*list)->count;
+    return PSLD_OK;
+}
+
+static int has_labels(const psld_sweep *s)
+{
+    return s->label || s->cfg.count || s->cfg_range.count;
+}
+
+static psld_status check_cell_labels(const psld_sweep *s, const psld_sweep_cell *cell)
+{
+    psld_labels labels;
+    psld_array *list;
+    if (!has_labels(s)) return PSLD_OK;
+    if (psld_source_classes(psld_model_source(s->model)) == 0)
+        return psld_fail(PSLD_BAD_INPUT, "%s: %s: %s takes no labels", s->path,
+                         s->label       ? "label"
+                         : s->cfg.count ? "cfg"
+                                        : "cfg_range",
+                         cell->model);
+    psld_status status = labels_of(s, cell, &labels, &list);
+    psld_array_free(list);
+    if (status == PSLD_OK && psld_source_needs_label(psld_model_source(s->model)) && labels.cfg != PSLD_UNSET &&
+        labels.cfg != 1)
+        status = psld_fail(PSLD_BAD_INPUT, "cfg: %s has no prediction without a label; expected 1", cell->model);
+    return status == PSLD_BAD_ARGUMENT || status == PSLD_BAD_INPUT ? psld_fail_in(PSLD_BAD_INPUT, "%s", s->path)
+                                                                   : status;
+}
+
 /* Whether a cell can be computed, as far as this is known without the data. */
 static psld_status check_cell(const psld_sweep *s, size_t index)
 {
@@ -296,6 +369,7 @@ static psld_status check_cell(const psld_sweep *s, size_t index)
     if (!s->data && !psld_model_mixture(s->model))
         return psld_fail(PSLD_BAD_INPUT, "%s: data is missing: only exact models know their own", s->path);
     PSLD_TRY(sampling_of(cell, &sampling));
+    PSLD_TRY(check_cell_labels(s, cell));
     psld_status status = psld_sample_check(psld_model_recipe(s->model), psld_model_source(s->model), &sampling);
     if (status == PSLD_OK) return PSLD_OK;
     return psld_fail_in(status == PSLD_BAD_ARGUMENT ? PSLD_BAD_INPUT : status, "%s: %s", s->path, cell->sampler);
@@ -305,7 +379,7 @@ static int differ_by_seed_alone(const psld_sweep *s, size_t i, size_t j)
 {
     psld_sweep_cell a = s->cells[i], b = s->cells[j];
     return s->model_of[i] == s->model_of[j] && a.process == b.process && a.sampler == b.sampler && a.grid == b.grid &&
-           a.nfe == b.nfe && a.tolerance == b.tolerance;
+           a.nfe == b.nfe && a.tolerance == b.tolerance && a.cfg == b.cfg;
 }
 
 /* Checks before anything is computed that every cell is possible, and identifies models, data and weights. Results
@@ -416,19 +490,31 @@ static void image_key(const psld_sweep *s, char *key, size_t size)
     if (authors) psld_text_print(key + strlen(key), size - strlen(key), "|authors");
 }
 
+/* The part about labels; nothing for sweeps without. */
+static void label_key(const psld_sweep *s, const psld_sweep_cell *cell, char *key, size_t size)
+{
+    *key = 0;
+    if (!has_labels(s)) return;
+    psld_text_print(key, size, "|label %s|cfg %.17g", s->label ? s->label : "", cell->cfg);
+    if (s->cfg_range.count)
+        psld_text_print(key + strlen(key), size - strlen(key), "|%.17g %.17g", s->cfg_range.value[0],
+                        s->cfg_range.value[1]);
+}
+
 psld_status psld_sweep_key(const psld_sweep *sweep, size_t index, char *key, size_t size)
 {
     if (size > 0) *key = 0;
     PSLD_TRY(check_index(sweep, index));
     const psld_sweep_cell *c = &sweep->cells[index];
-    char images[256];
+    char images[256], labels[512];
     image_key(sweep, images, sizeof images);
+    label_key(sweep, c, labels, sizeof labels);
     int length = psld_text_print(key, size,
                                  "model %016" PRIx64 "|%s|%s|%d|%.17g|%" PRIu64 "|%" PRId64 "|%s|data %016" PRIx64
-                                 "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s",
+                                 "|weights %016" PRIx64 "|%s|inpaint %016" PRIx64 "|%s%s",
                                  sweep->fingerprint[index], c->sampler, c->grid ? c->grid : "", c->nfe, c->tolerance,
                                  c->seed, sweep->number, sweep->metric_names, sweep->data_identity,
-                                 sweep->weights_identity, sweep->quantize, sweep->known_identity, images);
+                                 sweep->weights_identity, sweep->quantize, sweep->known_identity, images, labels);
     return length >= 0 && (size_t)length < size ? PSLD_OK
                                                 : psld_fail(PSLD_BAD_INPUT, "%s: names too long", sweep->path);
 }
@@ -498,15 +584,28 @@ static psld_status open_sweep_data(psld_sweep *s, psld_progress_fn progress, voi
     return status;
 }
 
+static psld_status inpaint_samples(psld_sweep *s, const psld_sample_options *sampling, int floor, psld_set **set)
+{
+    const psld_hiding hiding = {
+        .size = sizeof hiding, .part = s->hide, .masks = s->masks, .lagging = strcmp(s->method, "authors") == 0};
+    return psld_set_inpainted_as(s->model, sampling, (uint64_t)s->number, floor, s->known, &hiding, set);
+}
+
 static psld_status make_samples(psld_sweep *s, size_t index, psld_set **set)
 {
     psld_sample_options sampling;
+    psld_labels labels;
+    psld_array *list = NULL;
     int floor = strcmp(s->quantize, "floor") == 0;
     PSLD_TRY(sampling_of(&s->cells[index], &sampling));
-    if (!s->known) return psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
-    const psld_hiding hiding = {
-        .size = sizeof hiding, .part = s->hide, .masks = s->masks, .lagging = strcmp(s->method, "authors") == 0};
-    return psld_set_inpainted_as(s->model, &sampling, (uint64_t)s->number, floor, s->known, &hiding, set);
+    if (has_labels(s)) {
+        PSLD_TRY(labels_of(s, &s->cells[index], &labels, &list));
+        sampling.labels = &labels;
+    }
+    psld_status status = s->known ? inpaint_samples(s, &sampling, floor, set)
+                                  : psld_set_model(s->model, &sampling, (uint64_t)s->number, floor, set);
+    psld_array_free(list);
+    return status;
 }
 
 static psld_status run_cell(psld_sweep *sweep, size_t index, psld_progress_fn progress, void *user,

@@ -148,14 +148,18 @@ static psld_status set_perturbation(psld_training *t)
     return t->perturbation.by_noise > 0 ? psld_perturbation_tabulate(&t->perturbation) : PSLD_OK;
 }
 
-/* The model keeps how many items of its data each class has: sampling draws labels with these frequencies. */
+/* The model keeps how many items of its data each class has: sampling draws labels with these frequencies. Of endless data
+ * the first items are counted. */
 static psld_status count_classes(psld_training *t)
 {
+    enum { OF_ENDLESS = 1 << 16 };
     size_t classes = (size_t)t->network->config.classes;
-    uint64_t count = psld_data_count(t->data);
+    uint64_t count = psld_data_count(t->data), stored = 0;
     if (classes == 0) return PSLD_OK;
     t->model->class_counts = psld_alloc(classes, sizeof *t->model->class_counts);
     if (!t->model->class_counts) return PSLD_NO_MEMORY;
+    for (size_t y = 0; y < classes; y++) stored += psld_data_class_count(t->data, y);
+    if (stored == 0 && count > OF_ENDLESS) count = OF_ENDLESS;
     for (uint64_t i = 0; i < count; i++) {
         int32_t label = psld_data_label(t->data, i);
         if (label >= 0) t->model->class_counts[label]++;

@@ -341,10 +341,12 @@ static psld_status gaussian_score(void *user, const psld_states *states, double 
 {
     const gaussian_laws *laws = user;
     int k = laws->recipe->spec.k, predicted = laws->recipe->predicted;
+    double precision_of[2][PSLD_MATRIX_SIZE], mu_of[2][PSLD_MAX_K];
     for (size_t i = 0; i < states->n; i++) {
         int law = states->label && states->label[i] == 0;
-        double precision[PSLD_MATRIX_SIZE], mu[PSLD_MAX_K];
-        gaussian_at(laws->recipe, states->t[i], laws->deviation[law], precision, mu);
+        for (int l = 0; l < 2 && (i == 0 || states->t[i] != states->t[i - 1]); l++)
+            gaussian_at(laws->recipe, states->t[i], laws->deviation[l], precision_of[l], mu_of[l]);
+        const double *precision = precision_of[law], *mu = mu_of[law];
         for (int p = 0; p < predicted; p++) {
             int a = laws->recipe->variable[p];
             double sum = 0;
@@ -389,7 +391,7 @@ static void reverse_moments(const gaussian_laws *laws, double scale, double t, c
 /* Midpoint rule in log t: the score is large at small times. */
 static void integrate_moments(const gaussian_laws *laws, double scale, double t_min, double *mean, double *cov)
 {
-    enum { STEPS = 20000 };
+    enum { STEPS = 4000 };
     int k = laws->recipe->spec.k;
     double ratio = pow(t_min, 1.0 / STEPS), t = 1, middle_mean[2], middle_cov[4], dm[2], dc[4];
     memset(mean, 0, 2 * sizeof *mean);

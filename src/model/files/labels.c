@@ -147,3 +147,64 @@ psld_status psld_model_label(const psld_model *model, const char *text, size_t *
     psld_yaml_free(yaml);
     return status;
 }
+
+/* ---- Lists --------------------------------------------------------------------------------------------------------- */
+
+typedef struct label_list {
+    int32_t *label; /* NULL: they are counted only */
+    size_t count;
+} label_list;
+
+static void append_label(label_list *list, int32_t label)
+{
+    if (list->label) list->label[list->count] = label;
+    list->count++;
+}
+
+/* One name, number or word. A class may be called "all". */
+static psld_status append_word(const psld_model *model, const char *word, label_list *list)
+{
+    size_t number = 0, classes = psld_model_classes(model);
+    psld_status status = psld_model_label(model, word, &number);
+    if (status == PSLD_OK) {
+        append_label(list, (int32_t)number);
+        return PSLD_OK;
+    }
+    int none = strcmp(word, "none") == 0, all = strcmp(word, "all") == 0;
+    if (none) append_label(list, -1);
+    for (size_t y = 0; all && y < classes; y++) append_label(list, (int32_t)y);
+    return none || all ? PSLD_OK : status;
+}
+
+/* Names may have commas: the whole text is tried first. */
+static psld_status read_label_list(const psld_model *model, const char *text, label_list *list)
+{
+    size_t number;
+    if (!strchr(text, ',') || psld_model_label(model, text, &number) == PSLD_OK) return append_word(model, text, list);
+    while (*text) {
+        char word[256];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof word) return psld_fail(PSLD_BAD_ARGUMENT, "label: \"%.40s...\" is too long", text);
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        PSLD_TRY(append_word(model, word, list));
+        text += length + (text[length] == ',');
+    }
+    return PSLD_OK;
+}
+
+psld_status psld_model_labels(const psld_model *model, const char *text, psld_array **labels)
+{
+    label_list list = {0};
+    psld_array *made;
+    *labels = NULL;
+    if (psld_model_classes(model) == 0) return psld_fail(PSLD_BAD_ARGUMENT, "label: this model takes no labels");
+    PSLD_TRY(read_label_list(model, text, &list));
+    PSLD_TRY(psld_array_create(PSLD_I32, 1, &list.count, &made));
+    list = (label_list){.label = made->data};
+    psld_status status = read_label_list(model, text, &list);
+    if (status == PSLD_OK)
+        *labels = made;
+    else
+        psld_array_free(made);
+    return status;
+}

@@ -77,6 +77,18 @@ static psld_status open_weak(const char *path, const psld_model_options *options
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", options->weak ? options->weak : path) : status;
 }
 
+/* Classifier-free guidance by default, unless it is unset. */
+static psld_status set_cfg(double cfg, psld_model *model)
+{
+    if (cfg == PSLD_UNSET) return PSLD_OK;
+    if (!model->source || psld_source_classes(model->source) == 0)
+        return psld_fail(PSLD_BAD_ARGUMENT, "cfg: this model takes no labels");
+    if (psld_source_needs_label(model->source) && cfg != 1)
+        return psld_fail(PSLD_BAD_ARGUMENT, "cfg: this model has no prediction without a label to be guided from");
+    model->cfg = cfg;
+    return PSLD_OK;
+}
+
 static psld_status model_open(const char *path, int exact, const psld_model_options *options, uint64_t seed,
                               psld_model **model)
 {
@@ -85,7 +97,7 @@ static psld_status model_open(const char *path, int exact, const psld_model_opti
     if (!made) return PSLD_NO_MEMORY;
     psld_status status =
         exact ? read_exact_file(path, options->process, made) : psld_model_read_network(path, options, seed, made);
-    if (options->cfg != PSLD_UNSET) made->cfg = options->cfg;
+    if (status == PSLD_OK) status = set_cfg(options->cfg, made);
     if (status == PSLD_OK) status = open_weak(path, options, made);
     if (status != PSLD_OK)
         psld_model_free(made);
