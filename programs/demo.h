@@ -22,7 +22,7 @@ psld_status demo_digits(const char *folder);
 void demo_digits_print(FILE *out);
 void demo_digits_page(FILE *out);
 
-/* A row of digits by class and one of completions. Models that are not there are no failure. */
+/* Rows of digits by label and by a classifier, and one of completions. Models that are not there are no failure. */
 psld_status demo_steer(const char *folder);
 void demo_steer_print(FILE *out);
 void demo_steer_page(FILE *out);

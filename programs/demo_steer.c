@@ -1,5 +1,5 @@
-/* The model that comes with the program, steered: one digit of each class by the gradient of a classifier, and a digit
- * whose lower half is hidden and filled in again. */
+/* The model that comes with the program, steered: one digit of each class by its own labels and classifier-free guidance,
+ * one by the gradient of a classifier, and a digit whose lower half is hidden and filled in again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,13 @@ static struct steered {
     size_t k, dim;
     psld_array *row; /* float32 [CLASSES, 1, h, w]: what a picture shows */
     double *states;  /* [CLASSES][k * dim] */
+    int labelled;    /* whether the model takes labels, */
+    double cfg;      /* and its guidance */
     cli_progress progress;
-    uint64_t nfe[2];
-    double seconds[2];
+    uint64_t nfe[3];
+    double seconds[3];
 } steered;
+enum { BY_LABEL, BY_CLASSIFIER, COMPLETED };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -52,6 +55,8 @@ static psld_status open_models(void)
     if (status == PSLD_OK) status = open_shipped(CLASSIFIER, &steered.classifier);
     steered.found = status == PSLD_OK && belong_together();
     if (!steered.found) return status;
+    steered.labelled = psld_model_classes(steered.model) >= CLASSES;
+    steered.cfg = psld_model_cfg(steered.model);
     psld_model_shape(steered.model, shape);
     size_t row[4] = {CLASSES, 1, shape[1], shape[2]};
     steered.dim = shape[1] * shape[2];
@@ -80,6 +85,29 @@ static psld_status save_row(const char *path)
     return status;
 }
 
+static psld_status demo_draw_labels(const char *folder)
+{
+    const psld_recipe *recipe = psld_model_recipe(steered.model);
+    int32_t label[CLASSES];
+    psld_labels labels = PSLD_LABELS_DEFAULTS;
+    psld_source *labelled = NULL;
+    double began = cli_seconds();
+    if (!steered.labelled) return PSLD_OK;
+    for (int32_t c = 0; c < CLASSES; c++) label[c] = c;
+    labels.label = label;
+    labels.count = CLASSES;
+    labels.cfg = steered.cfg;
+    psld_status status = psld_source_label(psld_model_source(steered.model), recipe, &labels, &labelled);
+    if (status == PSLD_OK)
+        status = psld_sample(recipe, labelled, &steered.options, 0, CLASSES, steered.dim, NULL, steered.states,
+                             &steered.nfe[BY_LABEL]);
+    for (size_t c = 0; status == PSLD_OK && c < CLASSES; c++)
+        keep_position(steered.states + c * steered.k * steered.dim, c);
+    psld_source_free(labelled);
+    steered.seconds[BY_LABEL] = cli_seconds() - began;
+    return status == PSLD_OK ? save_row(demo_file(folder, "digits-labels.png")) : status;
+}
+
 static psld_status demo_draw_class(size_t label)
 {
     const psld_recipe *recipe = psld_model_recipe(steered.model);
@@ -87,8 +115,8 @@ static psld_status demo_draw_class(size_t label)
     psld_status status = psld_source_guide(psld_model_source(steered.model), recipe,
                                            psld_model_classifier(steered.classifier), label, 3, &guided);
     if (status == PSLD_OK)
-        status =
-            psld_sample(recipe, guided, &steered.options, label, 1, steered.dim, NULL, steered.states, &steered.nfe[0]);
+        status = psld_sample(recipe, guided, &steered.options, label, 1, steered.dim, NULL, steered.states,
+                             &steered.nfe[BY_CLASSIFIER]);
     if (status == PSLD_OK) keep_position(steered.states, label);
     psld_source_free(guided);
     return status;
@@ -102,7 +130,7 @@ static psld_status demo_draw_classes(const char *folder)
         status = demo_draw_class(label);
         if (cli_progress_report(&steered.progress, label + 1, 2 * CLASSES)) return PSLD_CANCELLED;
     }
-    steered.seconds[0] = cli_seconds() - began;
+    steered.seconds[BY_CLASSIFIER] = cli_seconds() - began;
     return status == PSLD_OK ? save_row(demo_file(folder, "digits-guided.png")) : status;
 }
 
@@ -123,13 +151,13 @@ static psld_status complete_digits(double *x, unsigned char *known)
     options.inpainting = &inpainting;
     options.nfe = 21;
     psld_status status = psld_sample(psld_model_recipe(steered.model), psld_model_source(steered.model), &options, 0,
-                                     COMPLETIONS, steered.dim, NULL, steered.states, &steered.nfe[1]);
+                                     COMPLETIONS, steered.dim, NULL, steered.states, &steered.nfe[COMPLETED]);
     if (status != PSLD_OK) return status;
     keep_position(x, 0);
     for (size_t j = steered.dim / 2; j < steered.dim; j++) x[j] = 0;
     keep_position(x, 1);
     for (size_t i = 0; i < COMPLETIONS; i++) keep_position(steered.states + i * steered.k * steered.dim, 2 + i);
-    steered.seconds[1] = cli_seconds() - began;
+    steered.seconds[COMPLETED] = cli_seconds() - began;
     return PSLD_OK;
 }
 
@@ -148,7 +176,8 @@ psld_status demo_steer(const char *folder)
     psld_status status = open_models();
     if (status == PSLD_OK && steered.found) {
         cli_progress_begin(&steered.progress, "digits, steered");
-        status = demo_draw_classes(folder);
+        status = demo_draw_labels(folder);
+        if (status == PSLD_OK) status = demo_draw_classes(folder);
         if (status == PSLD_OK) status = draw_completions(folder);
         cli_progress_end(&steered.progress);
     }
@@ -161,6 +190,12 @@ psld_status demo_steer(const char *folder)
 
 /* ---- Output ------------------------------------------------------------------------------------------------------ */
 
+static void print_steered(FILE *out, const char *what, int row)
+{
+    fprintf(out, "  %-41s %4llu evaluations, %.1f s\n", what, (unsigned long long)steered.nfe[row],
+            steered.seconds[row]);
+}
+
 void demo_steer_print(FILE *out)
 {
     if (!steered.found) {
@@ -168,20 +203,24 @@ void demo_steer_print(FILE *out)
         return;
     }
     fprintf(out, "The same network steered\n\n");
-    fprintf(out, "  one digit of each class   %4llu evaluations, %.1f s\n", (unsigned long long)steered.nfe[0],
-            steered.seconds[0]);
-    fprintf(out, "  a lower half filled in    %4llu evaluations, %.1f s\n", (unsigned long long)steered.nfe[1],
-            steered.seconds[1]);
+    if (steered.labelled) print_steered(out, "one digit per label", BY_LABEL);
+    print_steered(out, "one digit of each class, by a classifier", BY_CLASSIFIER);
+    print_steered(out, "a lower half filled in", COMPLETED);
 }
 
 void demo_steer_page(FILE *out)
 {
     if (!steered.found) return;
+    fprintf(out, "<h2>Steered</h2>\n");
+    if (steered.labelled)
+        fprintf(out,
+                "<p>One digit per label, with classifier-free guidance at %g (psld sample --label all).</p>\n"
+                "<img class=\"pixels\" src=\"digits-labels.png\" alt=\"one digit per label\">\n",
+                steered.cfg);
     fprintf(
         out,
-        "<h2>Steered</h2>\n<p>The same network, which knows nothing of classes, led to each of them by the gradient "
-        "of a\nclassifier of noisy digits (psld guide); and one digit of that row, its lower half hidden, then "
-        "filled in %d times\n(psld inpaint).</p>\n"
+        "<p>The same network without labels, led to each class by the gradient of a classifier of noisy digits (psld "
+        "guide);\nand one digit of that row, its lower half hidden, then filled in %d times (psld inpaint).</p>\n"
         "<img class=\"pixels\" src=\"digits-guided.png\" alt=\"one digit of each class\">\n"
         "<img class=\"pixels\" src=\"digits-completed.png\" alt=\"original, lower half hidden, completions\">\n",
         (int)COMPLETIONS);

@@ -7,7 +7,7 @@ set -eu
 cat >net.yaml <<'EOF'
 process: psld gamma=0.02
 data: {size: 8, channels: 1}
-model: {name: ncsnpp, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
+model: {name: ncsnpp, classes: 10, nf: 8, ch_mult: [1, 2], num_res_blocks: 1, attn_resolutions: [4]}
 EOF
 mkdir "$logs/models" "$logs/none"
 quietly convert net.yaml "$logs/models/digits.safetensors"
@@ -33,8 +33,9 @@ says "em"
 says "sscs"
 says "ode"
 says "64 digits"
+says "one digit per label"
 says "one digit of each class"
-for row in guided completed; do grep -q "digits-$row.png" page/index.html || fail "no row digits-$row.png"; done
+for row in labels guided completed; do grep -q "digits-$row.png" page/index.html || fail "no row digits-$row.png"; done
 says "A network trained on toy:"
 for sampler in em sscs ode; do grep -q "digits-$sampler.png" page/index.html || fail "no digits by $sampler"; done
 [ -s page/index.html ] || fail "no index.html"
