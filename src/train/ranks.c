@@ -1,12 +1,22 @@
 #include "train/ranks.h"
 #include "psld_ranks.h"
 
-static void begin_alone(float *numbers, size_t count)
+static psld_status create_sums_alone(const size_t *counts, size_t arrays, psld_sum_format format, psld_sums **sums)
 {
-    (void)numbers, (void)count;
+    (void)counts, (void)arrays, (void)format;
+    *sums = NULL;
+    return PSLD_OK;
 }
 
-static void do_nothing_alone(void) {}
+static void leave_sums_alone(psld_sums *sums)
+{
+    (void)sums;
+}
+
+static void begin_alone(psld_sums *sums, size_t i, float *numbers)
+{
+    (void)sums, (void)i, (void)numbers;
+}
 
 static void sum_alone(double *numbers, size_t count)
 {
@@ -18,8 +28,15 @@ static void share_alone(void *bytes, size_t size)
     (void)bytes, (void)size;
 }
 
-static const psld_distribution none = {0,         1,           begin_alone, do_nothing_alone, do_nothing_alone,
-                                       sum_alone, share_alone, share_alone};
+static const psld_distribution none = {.count = 1,
+                                       .create_sums = create_sums_alone,
+                                       .free_sums = leave_sums_alone,
+                                       .begin_sum = begin_alone,
+                                       .poke_sums = leave_sums_alone,
+                                       .finish_sums = leave_sums_alone,
+                                       .sum = sum_alone,
+                                       .broadcast = share_alone,
+                                       .merge = share_alone};
 static const psld_distribution *now = &none;
 
 const psld_distribution *psld_distribution_now(void)

@@ -10,15 +10,26 @@
 
 #include "base/status.h"
 
+/* How numbers are sent; they are added as floats either way. */
+typedef enum psld_sum_format { PSLD_SUM_FP32, PSLD_SUM_BF16 } psld_sum_format;
+
+/* Arrays whose sums over all ranks are made in the background. */
+typedef struct psld_sums psld_sums;
+
 typedef struct psld_distribution {
     int rank, count;
-    /* Begins to sum numbers over all ranks, in place; they must be left alone until `finish`. All ranks begin the same
-     * sums in the same order. */
-    void (*begin_sum)(float *numbers, size_t count);
+    /* Makes room for the sums of `arrays` arrays, array i of counts[i] numbers. */
+    psld_status (*create_sums)(const size_t *counts, size_t arrays, psld_sum_format format, psld_sums **sums);
+    /* NULL is harmless. */
+    void (*free_sums)(psld_sums *sums);
+    /* Begins to sum array i in place; its numbers must be left alone until `finish_sums`. All ranks begin the same arrays
+     * in the same order, and get the same bits. */
+    void (*begin_sum)(psld_sums *sums, size_t i, float *numbers);
     /* Gives sums that have begun a chance to move on. */
-    void (*poke)(void);
+    void (*poke_sums)(psld_sums *sums);
     /* Waits for all that have begun. */
-    void (*finish)(void);
+    void (*finish_sums)(psld_sums *sums);
+    /* At once. */
     void (*sum)(double *numbers, size_t count);
     /* From rank 0 to all. */
     void (*broadcast)(void *bytes, size_t size);
@@ -35,5 +46,11 @@ void psld_distribution_share(const psld_distribution *ranks, uint64_t total, uin
 /* For implementations: begins, and gives its table; NULL when it is not built in. */
 psld_status psld_mpi_begin(const psld_distribution **ranks);
 void psld_mpi_end(int failed);
+/* The part of that table in ranks_sums.c. */
+psld_status psld_mpi_create_sums(const size_t *counts, size_t arrays, psld_sum_format format, psld_sums **sums);
+void psld_mpi_free_sums(psld_sums *sums);
+void psld_mpi_begin_sum(psld_sums *sums, size_t i, float *numbers);
+void psld_mpi_poke_sums(psld_sums *sums);
+void psld_mpi_finish_sums(psld_sums *sums);
 
 #endif

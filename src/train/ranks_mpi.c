@@ -6,35 +6,6 @@
 #include <limits.h>
 #include <mpi.h>
 
-enum { MAX_SUMS = 256 };
-
-static MPI_Request requests[MAX_SUMS];
-static int request_count;
-
-static void wait_for_all(void)
-{
-    MPI_Waitall(request_count, requests, MPI_STATUSES_IGNORE);
-    request_count = 0;
-}
-
-static void begin_sum(float *numbers, size_t count)
-{
-    for (size_t done = 0; done < count;) {
-        int part = count - done < INT_MAX ? (int)(count - done) : INT_MAX;
-        if (request_count == MAX_SUMS) wait_for_all();
-        MPI_Iallreduce(MPI_IN_PLACE, numbers + done, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
-                       &requests[request_count++]);
-        done += (size_t)part;
-    }
-}
-
-static void poke(void)
-{
-    int done;
-    if (request_count) MPI_Testall(request_count, requests, &done, MPI_STATUSES_IGNORE);
-    if (request_count && done) request_count = 0;
-}
-
 static void sum(double *numbers, size_t count)
 {
     MPI_Allreduce(MPI_IN_PLACE, numbers, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -60,7 +31,14 @@ static void merge(void *bytes, size_t size)
 
 psld_status psld_mpi_begin(const psld_distribution **ranks)
 {
-    static psld_distribution own = {0, 1, begin_sum, poke, wait_for_all, sum, broadcast, merge};
+    static psld_distribution own = {.create_sums = psld_mpi_create_sums,
+                                    .free_sums = psld_mpi_free_sums,
+                                    .begin_sum = psld_mpi_begin_sum,
+                                    .poke_sums = psld_mpi_poke_sums,
+                                    .finish_sums = psld_mpi_finish_sums,
+                                    .sum = sum,
+                                    .broadcast = broadcast,
+                                    .merge = merge};
     int level;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return psld_fail(PSLD_IO, "MPI cannot be started");

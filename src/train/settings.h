@@ -40,6 +40,7 @@ typedef struct psld_settings {
         int clean, adamw, ema_warmup;
         int schedule; /* psld_rate_schedule */
         double label_dropout;
+        int reduce_precision; /* psld_sum_format */
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, checkpoint_minutes;
         psld_number_list ema;
         int64_t batch, accumulate, steps, warmup, keep;

@@ -76,6 +76,8 @@ static const setting_row settings_table[] = {
     {"train", "batch", SETTING_WHOLE, TRAIN(batch), 1, 1e6, "128", NULL, FIXED, "samples per step, over all ranks"},
     {"train", "accumulate", SETTING_WHOLE, TRAIN(accumulate), 1, 1e6, "1", NULL, FIXED,
      "micro-batches per step and rank, whose gradients are added: more of them need less memory"},
+    {"train", "reduce_precision", SETTING_WORD, TRAIN(reduce_precision), 0, 0, "fp32", "fp32|bf16", FREE,
+     "numbers in which several ranks send each other gradients; they are added in fp32 either way"},
     {"train", "steps", SETTING_WHOLE, TRAIN(steps), 1, 1e12, "100000", NULL, FREE, "number of training steps"},
     {"train", "lr", SETTING_NUMBER, TRAIN(lr), 0, 1e3, "2e-4", NULL, FIXED, "learning rate"},
     {"train", "warmup", SETTING_WHOLE, TRAIN(warmup), 0, 1e12, "5000", NULL, FIXED,

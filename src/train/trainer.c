@@ -59,15 +59,15 @@ static void send_final_gradients(void *user, size_t step)
     for (size_t i = 0; i < r->bucket_count; i++) {
         if (r->buckets[i].ready != step) continue;
         if (r->sum) add_to_sum(r, r->buckets[i].first, r->buckets[i].count);
-        r->options.ranks->begin_sum((r->sum ? r->sum : r->gradients) + r->buckets[i].first, r->buckets[i].count);
+        r->options.ranks->begin_sum(r->sums, i, (r->sum ? r->sum : r->gradients) + r->buckets[i].first);
     }
-    r->options.ranks->poke();
+    r->options.ranks->poke_sums(r->sums);
 }
 
 /* What the micro-batches since the last update add up to, on all ranks, at the offsets of the network's weights. */
 static const float *step_gradient(psld_trainer *r)
 {
-    if (r->buckets) r->options.ranks->finish();
+    if (r->buckets) r->options.ranks->finish_sums(r->sums);
     return r->sum ? r->sum : r->gradients;
 }
 
@@ -186,6 +186,7 @@ const float *psld_trainer_average(const psld_trainer *trainer)
 
 size_t psld_trainer_bytes(const psld_trainer *r)
 {
-    size_t copies = (size_t)(4 + (r->average != NULL) + (r->sum != NULL)) + r->options.more_count;
+    size_t copies =
+        (size_t)(4 + (r->average != NULL) + (r->sum != NULL) + (r->buckets != NULL)) + r->options.more_count;
     return (copies * r->plan->parameters + r->plan->arena) * sizeof(float);
 }

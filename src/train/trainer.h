@@ -39,6 +39,7 @@ typedef struct psld_trainer_options {
     size_t more_count;
     uint64_t seed;                  /* of dropout */
     const psld_distribution *ranks; /* whose gradients are summed; NULL: this process is alone */
+    psld_sum_format format;         /* in which they are sent */
 } psld_trainer_options;
 
 /* Adam 2e-4, warm-up 5000, clipping 1, average 0.9999: App. C of the paper. */

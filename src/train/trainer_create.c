@@ -80,9 +80,26 @@ static size_t final_step(const psld_plan *plan, const psld_parameter *p)
     return last;
 }
 
+/* Numbers of the smallest bucket: a megabyte, or 64 KB for each rank, is past the size where latency counts. */
+static size_t bucket_size(const psld_distribution *ranks)
+{
+    enum { ONE = 1 << 18, OF_RANK = 1 << 14 };
+    size_t of_all = (size_t)OF_RANK * (size_t)ranks->count;
+    return of_all > ONE ? of_all : ONE;
+}
+
+static psld_status create_sums(psld_trainer *r)
+{
+    size_t *counts = psld_alloc(r->bucket_count, sizeof *counts);
+    if (!counts) return PSLD_NO_MEMORY;
+    for (size_t i = 0; i < r->bucket_count; i++) counts[i] = r->buckets[i].count;
+    psld_status status = r->options.ranks->create_sums(counts, r->bucket_count, r->options.format, &r->sums);
+    psld_release(counts);
+    return status;
+}
+
 static psld_status make_gradient_buckets(psld_trainer *r)
 {
-    enum { BUCKET = 1 << 18 }; /* numbers: a megabyte is past the size where latency counts */
     const psld_graph *graph = r->network_plan.graph;
     size_t end = r->plan->parameters;
     if (!r->options.ranks || r->options.ranks->count < 2) return PSLD_OK;
@@ -91,12 +108,12 @@ static psld_status make_gradient_buckets(psld_trainer *r)
     for (size_t i = graph->parameter_count, ready = 0; i-- > 0;) {
         size_t first = i ? graph->parameters[i].offset : 0, step = final_step(r->plan, &graph->parameters[i]);
         if (step > ready) ready = step;
-        if (end - first < BUCKET && i > 0) continue;
+        if (end - first < bucket_size(r->options.ranks) && i > 0) continue;
         r->buckets[r->bucket_count++] = (bucket){first, end - first, ready};
         end = first;
         ready = 0;
     }
-    return PSLD_OK;
+    return create_sums(r);
 }
 
 static psld_status make_more_averages(psld_trainer *r, size_t count)
@@ -167,6 +184,7 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_release(trainer->own_average);
     for (int i = 0; i < PSLD_MAX_AVERAGES; i++) psld_release(trainer->more[i]);
     psld_release(trainer->ranges);
+    if (trainer->sums) trainer->options.ranks->free_sums(trainer->sums);
     psld_release(trainer->buckets);
     psld_release(trainer->chunks);
     psld_release(trainer->weights);

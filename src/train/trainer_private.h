@@ -35,6 +35,7 @@ struct psld_trainer {
     size_t range_count;
     bucket *buckets; /* the last parameters first; NULL: this process is alone */
     size_t bucket_count;
+    psld_sums *sums; /* of the buckets over the ranks */
     double *chunks;
     float *weights, *losses; /* [batch] */
     float *zeros;            /* [batch] times the widest of augment and label; NULL: the network has neither */

@@ -62,6 +62,7 @@ static psld_status create_trainer(psld_training *t)
     o.backend = t->model->backend;
     o.batch = (int)microbatch_size(t);
     o.ranks = t->ranks;
+    o.format = (psld_sum_format)s->train.reduce_precision;
     o.microbatches = (int)s->train.accumulate;
     o.rate = s->train.lr;
     o.beta1 = s->train.beta1;

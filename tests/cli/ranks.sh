@@ -26,6 +26,19 @@ paste -d' ' <(losses one) <(losses two) |
     awk '{ d = $1 / $2 - 1; if (d < -1e-4 || d > 1e-4) { print "loss " $1 " and " $2; bad = 1 } } END { exit bad }' ||
     fail "other losses on two ranks"
 
+check "gradients sent as bf16: losses within 1e-3, and not the same"
+on_two train small.yaml -o two-fp32
+on_two train small.yaml -o two-bf16 train.reduce_precision=bf16
+paste -d' ' <(losses one) <(losses two-bf16) |
+    awk '{ d = $1 / $2 - 1; if (d < -1e-3 || d > 1e-3) { print "loss " $1 " and " $2; bad = 1 } } END { exit bad }' ||
+    fail "other losses with bf16"
+! cmp -s <(losses two-fp32) <(losses two-bf16) || fail "train.reduce_precision=bf16 does nothing"
+
+check "a run goes on with the other precision; another word is refused"
+on_two train -o two-bf16 train.steps=42 train.reduce_precision=fp32
+[ "$(wc -l <two-bf16/log.jsonl)" -eq 42 ] || fail "did not go on"
+refuses 1 "expected fp32 or bf16" train small.yaml -o refused train.reduce_precision=fp16
+
 check "a run begun by one rank goes on with two"
 "$psld" train small.yaml -o mixed train.steps=17 2>"$logs/err" || fail "$(cat "$logs/err")"
 on_two train -o mixed train.steps=20

@@ -212,13 +212,30 @@ static void golden_steps(void **state)
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
 
-/* The sum over two ranks that have the same numbers. */
-static void begin_double(float *numbers, size_t count)
+/* The sums over two ranks that have the same numbers. */
+enum { MAX_ARRAYS = 100 };
+static size_t array_counts[MAX_ARRAYS], arrays_begun;
+
+static psld_status keep_counts(const size_t *counts, size_t arrays, psld_sum_format format, psld_sums **sums)
 {
-    for (size_t i = 0; i < count; i++) numbers[i] *= 2;
+    (void)format;
+    assert_in_range(arrays, 1, MAX_ARRAYS);
+    memcpy(array_counts, counts, arrays * sizeof *counts);
+    *sums = NULL;
+    return PSLD_OK;
 }
 
-static void nothing(void) {}
+static void begin_double(psld_sums *sums, size_t i, float *numbers)
+{
+    (void)sums;
+    for (size_t j = 0; j < array_counts[i]; j++) numbers[j] *= 2;
+    arrays_begun++;
+}
+
+static void nothing(psld_sums *sums)
+{
+    (void)sums;
+}
 
 /* The norm of the gradient and the weights that a step leaves. */
 static double step_among(const psld_distribution *ranks, float *weights, size_t room)
@@ -255,11 +272,17 @@ static void equal_ranks(void **state)
 {
     (void)state;
     enum { ROOM = 100000 };
-    const psld_distribution two = {.count = 2, .begin_sum = begin_double, .poke = nothing, .finish = nothing};
+    const psld_distribution two = {.count = 2,
+                                   .create_sums = keep_counts,
+                                   .begin_sum = begin_double,
+                                   .poke_sums = nothing,
+                                   .finish_sums = nothing,
+                                   .free_sums = nothing};
     float *alone = calloc(ROOM, sizeof *alone), *together = calloc(ROOM, sizeof *together);
     double norm = step_among(NULL, alone, ROOM);
     assert_true(norm > 0 && step_among(&two, together, ROOM) == norm); /* twice a half, to the bit */
     assert_memory_equal(alone, together, ROOM * sizeof *alone);
+    assert_true(arrays_begun > 0);
     free(alone);
     free(together);
 }
