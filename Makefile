@@ -33,7 +33,7 @@ check-all: ## what takes longer than make test has time for: run it every night 
 bench: all ## run the benchmarks
 	@$(cmake) --build build --target bench
 
-bench-compare: all ## our network beside PyTorch and ONNX Runtime (makes build/venv)
+bench-compare: all ## our network beside PyTorch, ONNX Runtime and OpenVINO (makes build/venv)
 	@tools/bench-compare
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR if given

@@ -1,4 +1,4 @@
-"""Our network beside PyTorch (eager) and ONNX Runtime: the same weights, the same machine, the same run.
+"""Our network beside PyTorch, ONNX Runtime and OpenVINO: the same weights, the same machine, the same run.
 
     python3 compare.py [CONFIG] [-o FOLDER] [--threads N] [--rounds N] [--repetitions N] [--only forward|train] ...
 
@@ -10,12 +10,10 @@ what the kernel accounts (getrusage). This process itself stays small: a child s
 
 import argparse
 import datetime
-import importlib
 import importlib.metadata
 import json
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
@@ -23,43 +21,56 @@ import sys
 import tempfile
 import time
 
+from peers import PEERS, Worker, ask_once, finish, why_absent
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-TOLERANCE = 5e-5
-NAMES = {"psld": "psld", "torch": "PyTorch", "onnx": "ONNX Runtime"}
+TOLERANCE = {"fp32": 5e-5, "bf16": 0.1}  # of the largest value; beyond it is another network
 RATIOS = ("median", "best")
 BUSY = "threads wait for each other differently in each contender, so even the ratios may lean to one side."
 COLUMNS = ("", "contender", "s an image, median", "best", "GFLOP/s", "peak MB", "of which libraries",
            "its time / psld's, median", "best")
+AGAINST = ("", "psld", "fastest fp32 peer", "its time / psld's, median", "best", "fastest peer of any precision",
+           "its time / psld's, median", "best")
 NOTE = "Times on a shared machine move; only ratios within one run mean anything."
 
 
-# ---- Contenders: in the parent ------------------------------------------------------------------------------------
+# ---- Contenders -----------------------------------------------------------------------------------------------------
 
 
-def finish(process):
-    """Waits for a child; its exit code and peak resident bytes."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * 1024
+class Variant:
+    """psld with an instruction set and a precision; None is its own choice."""
+
+    def __init__(self, isa, precision):
+        self.isa, self.precision = isa, precision
+        self.key = "-".join(filter(None, ("psld", isa, None if precision == "fp32" else precision)))
+        self.label = ", ".join(filter(None, (f"psld {isa}" if isa else "psld", None if precision == "fp32" else precision)))
+        self.words = (["--isa", isa] if isa else []) + (["--precision", precision] if precision != "fp32" else [])
+
+    def why_absent(self, help_text):
+        missing = [word for word in self.words if word.startswith("--") and word not in help_text]
+        return f"this psld has no {' and no '.join(missing)}" if missing else None
 
 
 class Psld:
     """One process a turn: it opens the model, plans, warms up and measures."""
 
-    def __init__(self, options, weights, case, batch):
-        self.command = [options.psld, "bench", "net", weights, "-b", str(batch), "--json"]
+    imported = 0
+
+    def __init__(self, options, variant, work, case, batch):
+        self.command = [options.psld, "bench", "net", work["weights"], "-b", str(batch), "--json", *variant.words]
         self.command += ["--threads", str(options.threads), "--repetitions", str(options.repetitions)]
         self.command += ["--train"] if case == "train" else []
         self.command += ["--reference"] if options.reference else []
-        self.peak, self.flops = 0, None
+        self.log, self.peak, self.flops = options.log, 0, None
 
     def turn(self):
-        process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
-        answer = process.stdout.read()
+        process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        answer, errors = process.stdout.read(), process.stderr.read()
         code, peak = finish(process)
+        self.log.write(errors)
         if code != 0:
-            raise RuntimeError("failed: " + " ".join(self.command))
+            raise RuntimeError(errors.strip() or f"exit code {code}: " + " ".join(self.command))
         answer = json.loads(answer)
         self.peak = max(self.peak, peak)
         self.flops = answer["gflops"] * answer["seconds_per_image"] * 1e9
@@ -69,248 +80,197 @@ class Psld:
         return self.peak
 
 
-class Worker:
-    """A Python process that stays: it loads the network at the start and measures when told to."""
-
-    def __init__(self, options, kind, *words):
-        self.repetitions = options.repetitions
-        threads = str(options.threads)
-        environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
-        self.process = subprocess.Popen(
-            [sys.executable, os.path.abspath(__file__), "--worker", kind, threads, *map(str, words)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=options.log, text=True, env=environment)
-        self.imported = self.ask(None)
-
-    def ask(self, question):
-        """A line to the worker, and the line of JSON that it answers; the first comes unasked, when it is ready."""
-        if question is not None:
-            self.process.stdin.write(json.dumps(question) + "\n")
-            self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            code, _ = finish(self.process)
-            raise RuntimeError(f"{self.process.args[3]} failed (exit code {code}); compare.log says why")
-        return json.loads(answer)
+class Other:
+    def __init__(self, options, name, work, case, batch):
+        self.worker = Worker(options.log, "measure", options.threads, name, case, json.dumps(work), batch)
+        self.imported, self.repetitions = self.worker.imported, options.repetitions
 
     def turn(self):
-        return self.ask(self.repetitions)
+        return self.worker.ask(self.repetitions)
 
     def close(self):
-        self.process.stdin.close()
-        self.process.stdout.read()
-        return finish(self.process)[1]
+        return self.worker.close()
 
 
-def ask_once(options, kind, *words):
-    worker = Worker(options, kind, *words)
-    answer = worker.ask(0)
-    worker.close()
-    return answer
+def skip(label, why):
+    print(f"{label}: skipped, {why}", file=sys.stderr)
 
 
-# ---- Workers: each in its own process -----------------------------------------------------------------------------
+def choose_contenders(options):
+    """The variants of psld and the names of the peers that can be measured here."""
+    variants, peers = [], []
+    for variant in (Variant(isa, precision) for isa in options.isa or [None] for precision in options.precision):
+        why = variant.why_absent(options.psld_help)
+        if why:
+            skip(variant.label, why)
+        else:
+            variants.append(variant)
+    for name, peer in PEERS.items():
+        why = why_absent(name) or ("as --no-onnx says" if peer.module != "torch" and options.no_onnx else None)
+        why = why or ("not among --peers" if options.peers and name not in options.peers else None)
+        if name == "torch" and why:
+            sys.exit(f"compare.py: {why}; everything is compared with PyTorch")
+        if why:
+            skip(peer.label, why)
+        else:
+            peers.append(name)
+    if not variants:
+        sys.exit("compare.py: no psld is left to measure")
+    return variants, peers
 
 
-def set_threads(threads):
-    import torch
-
-    torch.set_num_threads(threads)
-    torch.set_num_interop_threads(1)
+# ---- Weights, and whether all compute the same ------------------------------------------------------------------------
 
 
-def made_up(batch, channels, size):
-    """The states and times that `psld bench net` uses."""
-    import torch
-
-    z = torch.sin(torch.arange(batch * channels * size * size, dtype=torch.float64)).float()
-    return z.reshape(batch, channels, size, size), torch.full((batch,), 0.5)
-
-
-def open_network(config, weights):
-    import torch_network
-
-    network, channels = torch_network.load(config, weights)
-    return network, channels, torch_network.read_config(config)["image_size"]
-
-
-def best_of(repetitions, run):
-    best = float("inf")
-    for _ in range(repetitions):
-        began = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - began)
-    return best
+def prepare(options, folder, peers):
+    """Weights, the same for all; init_scale 0 would make most of the network vanish from the comparison."""
+    work = {"folder": folder, "weights": os.path.join(folder, "weights.safetensors"), "config": options.config}
+    subprocess.run([options.psld, "convert", options.config, work["weights"], "model.init_scale=1"], check=True,
+                   stdout=subprocess.DEVNULL)
+    ask_once(options.log, "export", options.threads, json.dumps(work))
+    exports = [name for name in peers if PEERS[name].module != "torch"]
+    if not exports:
+        return work
+    print("exporting the network as ONNX ...", file=sys.stderr)
+    try:
+        ask_once(options.log, "export", options.threads, json.dumps(work), *sorted({1, *options.batch}))
+    except RuntimeError as error:
+        for name in exports:
+            skip(PEERS[name].label, f"the network cannot be exported: {error}")
+            peers.remove(name)
+    return work
 
 
-def torch_forward(threads, config, weights, batch):
-    import torch
-
-    set_threads(threads)
-    network, channels, size = open_network(config, weights)
-    z, t = made_up(int(batch), channels, size)
-
-    @torch.inference_mode()
-    def run():
-        network(z, t)
-
-    run()
-    return lambda repetitions: best_of(repetitions, run) / int(batch)
+def psld_output(options, variant, work, path):
+    files = [word for name in "zt" for word in ("--" + name, os.path.join(work["folder"], name + ".npy"))]
+    command = [options.psld, "score", work["weights"], *files, "-o", path, "--threads", str(options.threads)]
+    command += ["--reference"] if options.reference else []
+    done = subprocess.run([*command, *variant.words], stdout=options.log, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
 
 
-def torch_train(threads, config, weights, batch):
-    """Forward, backward, clipping, Adam, EMA. The states do not change: drawing them costs nothing beside the rest."""
-    import copy
+def read_npy(path):
+    """float32 numbers of a .npy file, without importing numpy into this process."""
+    import array
 
-    import torch
-
-    set_threads(threads)
-    network, channels, size = open_network(config, weights)
-    ema = copy.deepcopy(network)
-    network.train()
-    parameters, averages = list(network.parameters()), list(ema.parameters())
-    adam = torch.optim.Adam(parameters, lr=2e-4, fused=True)
-    z, t = made_up(int(batch), channels, size)
-    with torch.no_grad():
-        target = torch.randn_like(ema(z, t))
-
-    def run():
-        adam.zero_grad(set_to_none=True)
-        loss = (network(z, t) - target).square().mean()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        adam.step()
-        with torch.no_grad():
-            torch._foreach_lerp_(averages, parameters, 1e-4)
-
-    run()
-    return lambda repetitions: best_of(repetitions, run) / int(batch)
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 10 + int.from_bytes(data[8:10], "little")
+    assert data[:8] == b"\x93NUMPY\x01\x00" and b"'<f4'" in data[:start], f"{path}: not float32"
+    return array.array("f", data[start:])
 
 
-def onnx_session(threads, path):
-    import onnxruntime
-
-    how = onnxruntime.SessionOptions()
-    how.intra_op_num_threads, how.inter_op_num_threads = threads, 1
-    how.log_severity_level = 3
-    return onnxruntime.InferenceSession(path, how, providers=["CPUExecutionProvider"])
+def difference(found, expected):
+    """The largest and the root mean square difference, of the largest and of the root mean square value."""
+    off = [a - b for a, b in zip(found, expected)]
+    return {"largest": max(map(abs, off)) / max(map(abs, expected)),
+            "rms": (sum(x * x for x in off) / sum(x * x for x in expected)) ** 0.5}
 
 
-def onnx_forward(threads, path, batch):
-    import numpy
-
-    session = onnx_session(threads, path)
-    shape = session.get_inputs()[0].shape
-    z = numpy.sin(numpy.arange(numpy.prod(shape))).astype(numpy.float32).reshape(shape)
-    feed = {"z": z, "t": numpy.full(int(batch), 0.5, numpy.float32)}
-    session.run(None, feed)
-    return lambda repetitions: best_of(repetitions, lambda: session.run(None, feed)) / int(batch)
-
-
-def onnx_export(threads, config, weights, folder, *batches):
-    import torch
-
-    set_threads(threads)
-    network, channels, size = open_network(config, weights)
-    for batch in batches:
-        path = os.path.join(folder, f"batch{batch}.onnx")
-        torch.onnx.export(network, made_up(int(batch), channels, size), path, input_names=["z", "t"],
-                          output_names=["eps"], dynamo=True, verbose=False)
-    return lambda _: True
-
-
-def agreement(threads, psld, config, weights, onnx):
-    """The largest difference from PyTorch's output, relative to its largest value, of `psld score` and ONNX Runtime."""
-    import numpy
-    import torch
-
-    set_threads(threads)
-    network, channels, size = open_network(config, weights)
-    z, t = made_up(1, channels, size)
-    with torch.inference_mode():
-        eps = network(z, t).numpy()
-
-    def error(found):
-        return float(numpy.abs(found - eps).max() / numpy.abs(eps).max())
-
-    def answer(_):
-        with tempfile.TemporaryDirectory() as folder:
-            path = {name: os.path.join(folder, name + ".npy") for name in ("z", "t", "eps")}
-            numpy.save(path["z"], z.numpy())
-            numpy.save(path["t"], t.numpy())
-            subprocess.run([psld, "score", weights, "--z", path["z"], "--t", path["t"], "-o", path["eps"],
-                            "--threads", str(threads)], check=True, stdout=sys.stderr)
-            errors = {"psld": error(numpy.load(path["eps"]))}
-        if onnx:
-            errors["onnx"] = error(onnx_session(threads, onnx).run(None, {"z": z.numpy(), "t": t.numpy()})[0])
-        return errors
-
-    return answer
+def agreement(options, work, variants, peers):
+    """Differences of all from PyTorch in fp32. Who cannot evaluate the network leaves; one who is wrong ends this."""
+    errors, path = {}, os.path.join(work["folder"], "output.npy")
+    ask_once(options.log, "output", options.threads, "torch", json.dumps(work), path)
+    expected = read_npy(path)
+    for entry in [*variants, *peers[1:]]:
+        is_peer = isinstance(entry, str)
+        name, label, precision = (entry, PEERS[entry].label, PEERS[entry].precision) if is_peer else \
+            (entry.key, entry.label, entry.precision)
+        try:
+            if is_peer:
+                ask_once(options.log, "output", options.threads, entry, json.dumps(work), path)
+            else:
+                psld_output(options, entry, work, path)
+        except RuntimeError as error:
+            if not is_peer and not entry.words:
+                raise
+            skip(label, error)
+            (peers if is_peer else variants).remove(entry)
+            continue
+        errors[name] = difference(read_npy(path), expected)
+        if not errors[name]["largest"] <= TOLERANCE[precision]:
+            raise RuntimeError(f"{label}: its result differs by {errors[name]['largest']:.1e} of the largest value; "
+                               f"allowed are {TOLERANCE[precision]}")
+    return errors
 
 
-def limits(threads):
-    """What PyTorch reaches here in a large matrix product and in copying memory: the bounds of everything else."""
-    import torch
-
-    set_threads(threads)
-    a, b = torch.rand(1536, 1536), torch.rand(1536, 1536)
-    source, target = torch.rand(1 << 25), torch.rand(1 << 25)
-    return lambda _: {
-        "matrix_product_gflops": 2 * 1536**3 / best_of(20, lambda: torch.mm(a, b)) / 1e9,
-        "copy_gbytes": 8 * source.numel() / best_of(20, lambda: target.copy_(source)) / 1e9,
-        "torch": torch.__version__.split("+")[0],
-    }
+# ---- The measurement --------------------------------------------------------------------------------------------------
 
 
-def torch_breakdown(threads, config, weights, batch):
-    """Seconds per image of PyTorch's forward by kind of operation (its own profiler, self time)."""
-    import torch
-
-    set_threads(threads)
-    network, channels, size = open_network(config, weights)
-    z, t = made_up(int(batch), channels, size)
-
-    def kind(event):
-        name = event.key.removeprefix("aten::")
-        if "convolution" in name:
-            weight = event.input_shapes[1]
-            return f"convolution {weight[2]}x{weight[3]}" if len(weight) == 4 else "convolution"
-        for part, named in (("group_norm", "GroupNorm"), ("silu", "SiLU"), ("attention", "attention"), ("cat", "cat"),
-                            ("addmm", "linear"), ("add", "add, scale"), ("mul", "add, scale"),
-                            ("upsample", "resampling"), ("avg_pool", "resampling"), ("copy", "copies")):
-            if part in name:
-                return named
-        return "other"
-
-    @torch.inference_mode()
-    def answer(_):
-        network(z, t)
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
-            network(z, t)
-        seconds = {}
-        for event in profile.key_averages(group_by_input_shape=True):
-            seconds[kind(event)] = seconds.get(kind(event), 0) + event.self_cpu_time_total * 1e-6 / int(batch)
-        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
-
-    return answer
+def open_contenders(options, work, variants, peers, case, batch):
+    made = {variant.key: Psld(options, variant, work, case, batch) for variant in variants}
+    for name in peers:
+        if case not in PEERS[name].cases:
+            continue
+        try:
+            made[name] = Other(options, name, work, case, batch)
+        except RuntimeError as error:
+            skip(f"{case} B={batch}, {PEERS[name].label}", error)
+    return made
 
 
-WORKERS = {"torch-forward": torch_forward, "torch-train": torch_train, "onnx-forward": onnx_forward,
-           "onnx-export": onnx_export, "agreement": agreement, "limits": limits, "torch-breakdown": torch_breakdown}
+def take_turns(options, contenders, labels, case, batch):
+    """Seconds per image of each contender in each round. Who fails leaves."""
+    seconds = {name: [] for name in contenders}
+    for number in range(options.rounds):
+        for name, contender in list(contenders.items()):
+            time.sleep(0.2)  # until the threads of the one before have gone to sleep
+            try:
+                seconds[name].append(contender.turn())
+            except RuntimeError as error:
+                if name == "psld":
+                    raise
+                skip(f"{case} B={batch}, {labels[name]}", error)
+                del contenders[name], seconds[name]
+        now = ", ".join(f"{labels[name]} {values[-1]:.4f}" for name, values in seconds.items())
+        print(f"  {case} B={batch}, round {number + 1} of {options.rounds}: {now} s an image", file=sys.stderr)
+    return seconds
 
 
-def serve(kind, threads, *words):
-    """Says what the libraries alone take, then answers, on a copy of stdout: what libraries print goes to stderr."""
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    importlib.import_module("onnxruntime" if kind == "onnx-forward" else "torch")
-    imported = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    answer = WORKERS[kind](int(threads), *words)
-    print(json.dumps(imported), file=out, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+def ratio(peer, own):
+    return {"median": statistics.median(a / b for a, b in zip(peer, own)), "best": min(peer) / min(own)}
 
 
-# ---- The measurement ----------------------------------------------------------------------------------------------
+def fastest(seconds, names):
+    """Of these contenders: the name of the fastest by the median, and the least time of each round."""
+    names = [name for name in names if name in seconds]
+    if not names:
+        return None, None
+    best = min(names, key=lambda name: statistics.median(seconds[name]))
+    return best, [min(times) for times in zip(*(seconds[name] for name in names))]
+
+
+def compare_with_peers(seconds, variants):
+    """Each variant of psld against the fastest peer in fp32, and of any precision, round by round."""
+    against = {}
+    for key in (variant.key for variant in variants if variant.key in seconds):
+        against[key] = {}
+        for kind, names in (("fp32", [name for name in PEERS if PEERS[name].precision == "fp32"]), ("any", [*PEERS])):
+            name, times = fastest(seconds, names)
+            if name:
+                against[key][kind] = {"peer": name, **ratio(times, seconds[key])}
+    return against
+
+
+def measure(options, work, variants, peers, labels, case, batch):
+    contenders = open_contenders(options, work, variants, peers, case, batch)
+    seconds = take_turns(options, contenders, labels, case, batch)
+    base = next((variant.key for variant in variants if variant.key in seconds), None)
+    result = {"case": case, "batch": batch, "contenders": {}, "base": base}
+    for name, contender in contenders.items():
+        peak = contender.close()
+        result["contenders"][name] = {"seconds_per_image": seconds[name], "median": statistics.median(seconds[name]),
+                                      "best": min(seconds[name]), "peak_bytes": peak,
+                                      "library_bytes": contender.imported}
+    if base:
+        result["flops_per_image"] = contenders[base].flops
+        result["ratios"] = {name: ratio(values, seconds[base]) for name, values in seconds.items() if name != base}
+        result["against"] = compare_with_peers(seconds, variants)
+    return result
+
+
+# ---- The report -------------------------------------------------------------------------------------------------------
 
 
 def processor():
@@ -328,124 +288,88 @@ def backend(options, weights):
     return first.removeprefix("backend ") if first.startswith("backend ") else "unknown"
 
 
-def make_contenders(options, work, case, batch):
-    made = {}
-    if case == "forward" or "--train" in options.psld_help:
-        made["psld"] = Psld(options, work["weights"], case, batch)
-    else:
-        print("psld bench net has no --train yet: only the others' training step is measured")
-    made["torch"] = Worker(options, "torch-" + case, options.config, work["weights"], batch)
-    if case == "forward" and work["onnx"]:
-        made["onnx"] = Worker(options, "onnx-forward", os.path.join(work["folder"], f"batch{batch}.onnx"), batch)
-    return made
-
-
-def measure(options, work, case, batch):
-    contenders = make_contenders(options, work, case, batch)
-    seconds = {name: [] for name in contenders}
-    for number in range(options.rounds):
-        for name, contender in contenders.items():
-            time.sleep(0.2)  # until the threads of the one before have gone to sleep
-            seconds[name].append(contender.turn())
-        now = ", ".join(f"{NAMES[name]} {values[-1]:.4f}" for name, values in seconds.items())
-        print(f"  {case} B={batch}, round {number + 1} of {options.rounds}: {now} s an image", file=sys.stderr)
-    result = {"case": case, "batch": batch, "contenders": {}, "ratios": {}}
-    for name, contender in contenders.items():
-        peak = contender.close()
-        result["contenders"][name] = {"seconds_per_image": seconds[name], "median": statistics.median(seconds[name]),
-                                      "best": min(seconds[name]), "peak_bytes": peak,
-                                      "library_bytes": getattr(contender, "imported", 0)}
-    if "psld" in contenders:
-        result["flops_per_image"] = contenders["psld"].flops
-        others = {name: seconds[name] for name in contenders if name != "psld"}
-        if len(others) > 1:
-            others["fastest"] = [min(values) for values in zip(*others.values())]
-        for name, values in others.items():
-            result["ratios"][name] = {
-                "median": statistics.median(a / b for a, b in zip(values, seconds["psld"])),
-                "best": min(values) / min(seconds["psld"]),
-            }
-    return result
-
-
-def prepare(options, folder):
-    """Weights, the same for all; init_scale 0 would make most of the network vanish from the comparison."""
-    weights = os.path.join(folder, "weights.safetensors")
-    subprocess.run([options.psld, "convert", options.config, weights, "model.init_scale=1"], check=True,
-                   stdout=subprocess.DEVNULL)
-    work = {"folder": folder, "weights": weights, "onnx": not options.no_onnx}
-    if work["onnx"]:
-        print("exporting for ONNX Runtime ...", file=sys.stderr)
-        try:
-            ask_once(options, "onnx-export", options.config, weights, folder, *sorted({1, *options.batch}))
-        except RuntimeError as error:
-            print(f"without ONNX Runtime: {error}", file=sys.stderr)
-            work["onnx"] = False
-    return work
+def make_labels(variants, peers, kernels):
+    """How contenders are called in the report: with versions, and psld's own choice of kernels."""
+    labels = {name: f"{PEERS[name].label} ({importlib.metadata.version(PEERS[name].module).split('+')[0].split('-')[0]})"
+              for name in peers}
+    return {**{variant.key: variant.label + ("" if variant.isa else f" ({kernels})") for variant in variants}, **labels}
 
 
 def compare(options, folder):
-    work = prepare(options, folder)
-    bounds = ask_once(options, "limits")
-    torch_version = bounds.pop("torch")
+    variants, peers = choose_contenders(options)
+    work = prepare(options, folder, peers)
+    errors = agreement(options, work, variants, peers)
+    labels = make_labels(variants, peers, backend(options, work["weights"]))
     report = {
         "date": datetime.date.today().isoformat(),
         "config": os.path.splitext(os.path.basename(options.config))[0],
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_before": options.load, **bounds},
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_before": options.load,
+                    **ask_once(options.log, "limits", options.threads)},
         "threads": options.threads,
         "rounds": options.rounds,
         "repetitions": options.repetitions,
-        "backend": backend(options, work["weights"]),
-        "versions": {"torch": torch_version},
+        "labels": labels,
+        "error": errors,
     }
-    if work["onnx"]:
-        report["versions"]["onnx"] = importlib.metadata.version("onnxruntime")
-    first = os.path.join(folder, "batch1.onnx") if work["onnx"] else ""
-    report["error"] = ask_once(options, "agreement", options.psld, options.config, work["weights"], first)
-    if not max(report["error"].values()) <= TOLERANCE:
-        raise RuntimeError(f"results differ by {report['error']} of the largest value; allowed are {TOLERANCE}")
     cases = [("forward", batch) for batch in options.batch] + [("train", max(options.batch))]
-    report["cases"] = [measure(options, work, *case) for case in cases if options.only in (None, case[0])]
+    report["cases"] = [measure(options, work, variants, peers, labels, *case)
+                       for case in cases if options.only in (None, case[0])]
     if options.breakdown:
-        report["torch_breakdown"] = ask_once(options, "torch-breakdown", options.config, work["weights"],
+        report["torch_breakdown"] = ask_once(options.log, "breakdown", options.threads, json.dumps(work),
                                              max(options.batch))
     report["machine"]["load_after"] = os.getloadavg()[0]
     return report
 
 
-# ---- What is printed and written ----------------------------------------------------------------------------------
+def row(*cells):
+    return "| " + " | ".join(cells) + " |"
 
 
-def heading(report, name):
-    version = f"({report['backend']})" if name == "psld" else report["versions"].get(name)
-    return f"{NAMES[name]} {version}" if version else NAMES[name]
+def two(ratio):
+    return [f"{ratio[key]:.2f}" if ratio else "" for key in RATIOS]
 
 
-def table(report):
+def times_table(report):
+    yield row(*COLUMNS)
+    yield "|---" * len(COLUMNS) + "|"
+    for case in report["cases"]:
+        flops = case.get("flops_per_image")  # as psld counts them: convolutions as if done directly
+        for name, found in case["contenders"].items():
+            yield row(f"{case['case']} B={case['batch']}", report["labels"][name], f"{found['median']:.4f}",
+                      f"{found['best']:.4f}", f"{flops / found['best'] / 1e9:.1f}" if flops else "",
+                      f"{found['peak_bytes'] / 1e6:.0f}",
+                      f"{found['library_bytes'] / 1e6:.0f}" if found["library_bytes"] else "",
+                      *two(case.get("ratios", {}).get(name)))
+
+
+def against_table(report):
+    yield row(*AGAINST)
+    yield "|---" * len(AGAINST) + "|"
+    for case in report["cases"]:
+        for key, kinds in case.get("against", {}).items():
+            found = [kinds.get(kind) for kind in ("fp32", "any")]
+            yield row(f"{case['case']} B={case['batch']}", report["labels"][key],
+                      *(cell for one in found for cell in (report["labels"][one["peer"]] if one else "", *two(one))))
+
+
+def summary(report):
     """Lines of Markdown."""
-    machine = report["machine"]
+    machine, labels = report["machine"], report["labels"]
     yield f"{report['config']}, {report['date']}, {machine['processor']}, {machine['cores']} cores, " \
           f"{report['threads']} threads, load {machine['load_before']:.1f} before and {machine['load_after']:.1f} after"
-    yield f"PyTorch's matrix product {machine['matrix_product_gflops']:.0f} GFLOP/s, copying " \
-          f"{machine['copy_gbytes']:.1f} GB/s; {report['rounds']} rounds, best of {report['repetitions']} in each"
-    errors = ", ".join(f"{NAMES[name]} {error:.1e}" for name, error in report["error"].items())
-    yield f"difference from PyTorch's output, of the largest value: {errors}"
+    yield f"PyTorch's matrix product {machine['matrix_product_gflops']:.0f} GFLOP/s in fp32 and " \
+          f"{machine['matrix_product_bf16_gflops']:.0f} in bf16, copying {machine['copy_gbytes']:.1f} GB/s; " \
+          f"{report['rounds']} rounds, best of {report['repetitions']} in each"
+    yield "difference from PyTorch's output in fp32, largest (of the largest value) and root mean square (relative): " + \
+        ", ".join(f"{labels[name]} {error['largest']:.1e} and {error['rms']:.1e}"
+                  for name, error in report["error"].items())
     yield NOTE
     if machine["load_before"] > 0.5:
         yield f"OTHERS WERE AT WORK (load {machine['load_before']:.1f} at the start): {BUSY}"
     yield ""
-    yield "| " + " | ".join(COLUMNS) + " |"
-    yield "|---" * len(COLUMNS) + "|"
-    for case in report["cases"]:
-        for name, found in case["contenders"].items():
-            ratio = case["ratios"].get(name)
-            flops = case.get("flops_per_image")  # as psld counts them: convolutions as if done directly
-            cells = [f"{case['case']} B={case['batch']}", heading(report, name), f"{found['median']:.4f}",
-                     f"{found['best']:.4f}", f"{flops / found['best'] / 1e9:.1f}" if flops else "",
-                     f"{found['peak_bytes'] / 1e6:.0f}",
-                     f"{found['library_bytes'] / 1e6:.0f}" if found["library_bytes"] else "",
-                     *(f"{ratio[key]:.2f}" if ratio else "" for key in RATIOS)]
-            yield "| " + " | ".join(cells) + " |"
+    yield from times_table(report)
+    yield ""
+    yield from against_table(report)
     if "torch_breakdown" in report:
         total = sum(report["torch_breakdown"].values())
         yield ""
@@ -454,9 +378,13 @@ def table(report):
             if seconds / total >= 0.005)
 
 
+def colour(name):
+    module = PEERS[name].module if name in PEERS else "psld"
+    return {"psld": "#1b6ca8", "torch": "#d9822b", "onnxruntime": "#7a7a7a", "openvino": "#5a9367"}[module]
+
+
 def chart(report):
     """Bars of the best times, as SVG."""
-    colours = {"psld": "#1b6ca8", "torch": "#d9822b", "onnx": "#7a7a7a"}
     left, right, bar, gap, y = 110, 330, 20, 16, 66
     parts = []
     for case in report["cases"]:
@@ -464,17 +392,17 @@ def chart(report):
         parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{case["case"]} B={case["batch"]}</text>')
         for name, found in case["contenders"].items():
             width = right * found["best"] / longest
-            ratio = case["ratios"].get(name)
-            label = f'{heading(report, name)}: {found["best"]:.4f} s' + (f', {ratio["best"]:.2f}x' if ratio else "")
-            parts.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{bar - 3}" fill="{colours[name]}"/>')
+            times = case.get("ratios", {}).get(name)
+            label = f'{report["labels"][name]}: {found["best"]:.4f} s' + (f', {times["best"]:.2f}x' if times else "")
+            parts.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{bar - 3}" fill="{colour(name)}"/>')
             parts.append(f'<text x="{left + width + 6:.1f}" y="{y + 13}">{label}</text>')
             y += bar
         y += gap
     title = f"{report['config']}: seconds per image, best of a run ({report['threads']} threads, {report['date']})"
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{y}" viewBox="0 0 720 {y}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{y}" viewBox="0 0 860 {y}" '
         'font-family="sans-serif" font-size="13">',
-        f'<rect width="720" height="{y}" fill="white"/>',
+        f'<rect width="860" height="{y}" fill="white"/>',
         f'<text x="20" y="26" font-size="15">{title}</text>',
         f'<text x="20" y="46" fill="#666">Shorter is better; each group has its own scale; only ratios '
         'within one run mean anything.</text>',
@@ -486,19 +414,28 @@ def write(folder, name, text):
         file.write(text)
 
 
+# ---- The command line -------------------------------------------------------------------------------------------------
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("config", nargs="?", default=os.path.join(ROOT, "configs", "cifar10-psld-39m.yaml"))
     parser.add_argument("-o", "--out", default=os.path.join(ROOT, "build", "bench-compare"), metavar="FOLDER",
                         help="where compare.json, compare.md and compare.svg go (default build/bench-compare)")
     parser.add_argument("--psld", default=os.path.join(ROOT, "build", "psld"), help="the program (default build/psld)")
+    parser.add_argument("--isa", nargs="+", metavar="NAME", help="instruction sets of psld (default: its own choice)")
+    parser.add_argument("--precision", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"],
+                        help="precisions of psld (default: both)")
+    parser.add_argument("--peers", nargs="+", choices=[*PEERS], metavar="NAME",
+                        help="torch and these only: " + ", ".join(name for name in PEERS if name != "torch"))
     parser.add_argument("--threads", type=int, default=2, help="for every contender (default 2)")
-    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8], help="sizes of a batch (default 1 8)")
+    parser.add_argument("--batch", type=int, nargs="+", default=[8, 1],
+                        help="sizes of a batch (default 8 1); training has the largest")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (default 5)")
     parser.add_argument("--repetitions", type=int, default=3, help="a turn is the best of N (default 3)")
     parser.add_argument("--only", choices=("forward", "train"), help="only these cases")
     parser.add_argument("--reference", action="store_true", help="measure psld's reference kernels")
-    parser.add_argument("--no-onnx", action="store_true", help="leave ONNX Runtime out")
+    parser.add_argument("--no-onnx", action="store_true", help="leave out ONNX Runtime and OpenVINO, which need the export")
     parser.add_argument("--breakdown", action="store_true", help="PyTorch's time by kind of operation, too")
     options = parser.parse_args()
     if not (options.psld and shutil.which(options.psld)):
@@ -510,7 +447,8 @@ def parse():
     options.psld = os.path.abspath(shutil.which(options.psld))
     options.config = os.path.abspath(options.config)
     options.load = os.getloadavg()[0]
-    options.psld_help = subprocess.run([options.psld, "bench", "--help"], capture_output=True, text=True).stdout
+    options.peers = options.peers and ["torch", *options.peers]
+    options.psld_help = subprocess.run([options.psld, "bench", "net", "--help"], capture_output=True, text=True).stdout
     return options
 
 
@@ -523,7 +461,7 @@ def main():
             report = compare(options, folder)
         except (RuntimeError, subprocess.CalledProcessError) as error:
             sys.exit(f"compare.py: {error}")
-    text = "\n".join(table(report)) + "\n"
+    text = "\n".join(summary(report)) + "\n"
     print(text, end="")
     write(options.out, "compare.md", text)
     write(options.out, "compare.json", json.dumps(report, indent=2) + "\n")
@@ -532,7 +470,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
-        serve(*sys.argv[2:])
-    else:
-        main()
+    main()
