@@ -1,14 +1,14 @@
 /* What the parts of the plotter share. In the order of the work:
  *
- *     plot.c        records a figure; turns a drawing into the bytes of a file
- *     plot_axes.c   ranges, ticks and their labels: arithmetic only
- *     plot_marks.c  the data: curves, points, density maps
- *     plot_draw.c   the page: layout, frames, text, legends
- *     plot_svg.c    makes cairo's SVG small, and the same each time
+ *     figure.c        records a figure; turns a drawing into the bytes of a file
+ *     axes.c          ranges, ticks and their labels: arithmetic only
+ *     marks.c         the data, with mark_curves.c, mark_points.c, mark_density.c
+ *     draw.c          the page, with view.c, draw_frame.c, draw_text.c, legend.c
+ *     svg.c           makes cairo's SVG small, and the same each time
  *
  * Lengths are in points, y downwards, as in cairo. */
-#ifndef PSLD_IO_PLOT_PRIVATE_H
-#define PSLD_IO_PLOT_PRIVATE_H
+#ifndef PSLD_PLOT_FIGURE_PRIVATE_H
+#define PSLD_PLOT_FIGURE_PRIVATE_H
 
 #include <cairo.h>
 
