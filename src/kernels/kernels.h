@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/adam.h"
 #include "psld.h"
 
 enum { PSLD_LANES = 8, PSLD_MAX_INPUTS = 6, PSLD_MAX_TAPS = 16 };
@@ -186,10 +187,19 @@ typedef struct psld_op_kernel {
     int (*in_time)(const psld_call *call);
 } psld_op_kernel;
 
+/* The update of training (kernels/adam.h), always on floats. */
+typedef struct psld_update_kernels {
+    void (*adam)(const psld_adam *adam, size_t count, const float *g, float *w, float *m, float *v, float *average);
+    size_t (*square_chunks)(size_t count);
+    double (*sum_squares)(size_t count, const float *x, double *scratch);
+} psld_update_kernels;
+
 typedef struct psld_backend {
-    const char *name;
+    const char *name;                /* in printed plans: "avx2", "avx2 bf16" */
+    const char *isa, *precision;     /* "avx2", "bf16" */
     psld_type type;                  /* of every element: PSLD_F32 or PSLD_F64 */
     psld_op_kernel kernel[PSLD_OPS]; /* none for inputs and parameters */
+    psld_update_kernels update;
 } psld_backend;
 
 /* Plain C; sums in double. The backend in double is for finite differences in tests. */
