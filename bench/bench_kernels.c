@@ -190,7 +190,7 @@ static void product_forward(void *context, int slots)
 static conv_layer open_layer(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t size, ptrdiff_t kernel, int winograd)
 {
     conv_layer l = {.s = {n, size, size, ci, size, size, co, kernel, kernel, 1, 1, kernel / 2, kernel / 2, 2}};
-    l.mirror = simd_winograd_mirror(&l.s);
+    l.mirror = simd_conv_mirror(&l.s);
     l.x_stride = psld_round8(ci);
     l.y_stride = psld_round8(co);
     l.x = buffer(n * size * size * l.x_stride);

@@ -7,4 +7,9 @@
 #include "kernels/sets.def"
 #undef PSLD_SET
 
+#if defined(__x86_64__)
+/* Products of bfloat16 by AMX, with AVX512_BF16; asks the operating system for its registers. */
+int psld_cpu_has_amx(void);
+#endif
+
 #endif

@@ -161,6 +161,7 @@ typedef struct psld_call {
     const psld_run *run;
     int inputs;
     int threads; /* that scratch has room for: the same when it is asked for and when it is used */
+    int narrow;  /* factors of products may have 16 bits */
     psld_operand in[PSLD_MAX_INPUTS], out; /* an input that is not there (see finish) has no data */
     void *scratch;                         /* as many bytes as the kernel asked for; holds anything */
     void *packed;                          /* the weights in the kernel's own form */
@@ -198,6 +199,7 @@ typedef struct psld_backend {
     const char *name;                /* in printed plans: "avx2", "avx2 bf16" */
     const char *isa, *precision;     /* "avx2", "bf16" */
     psld_type type;                  /* of every element: PSLD_F32 or PSLD_F64 */
+    int narrow;                      /* factors of products may have 16 bits */
     psld_op_kernel kernel[PSLD_OPS]; /* none for inputs and parameters */
     psld_update_kernels update;
 } psld_backend;

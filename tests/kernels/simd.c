@@ -404,7 +404,7 @@ static tensor run_conv(const conv_case *c, int winograd, int backward, int threa
     s.images = count;
     s.slots = threads;
     use_threads(threads);
-    used = backward && winograd ? simd_winograd_mirror(&s) : s;
+    used = backward && winograd ? simd_conv_mirror(&s) : s;
     const ptrdiff_t in_pixels = s.height * s.width, out_pixels = s.out_height * s.out_width;
     const tensor from = backward ? c->dy : c->x;
     simd_const_pixels source = in(from);

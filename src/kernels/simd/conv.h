@@ -42,6 +42,14 @@ void simd_conv_transpose(const simd_conv_shape *shape, const float *weights, flo
  * all of them. */
 void simd_conv_read_block(const simd_conv_shape *shape, const float *logical, ptrdiff_t j, ptrdiff_t i, float *block);
 void simd_conv_write_block(const simd_conv_shape *shape, const float *block, ptrdiff_t j, ptrdiff_t i, float *logical);
+/* Block (j, i) of the weights of `shape`; with `mirrored` they are given as those of the shape that it mirrors, and taken
+ * transposed and turned by 180 degrees. */
+void simd_conv_read_mirrored(const simd_conv_shape *shape, int mirrored, const float *logical, ptrdiff_t j, ptrdiff_t i,
+                             float *block);
+/* The shape whose convolution is the data gradient of `shape`, which has strides of 1. */
+simd_conv_shape simd_conv_mirror(const simd_conv_shape *shape);
+enum { SIMD_MAX_TAPS = 64 }; /* of these two */
+
 void simd_conv_block(const simd_conv_shape *shape, const float *logical, float *weights);
 void simd_conv_unblock(const simd_conv_shape *shape, const float *weights, float *logical);
 

@@ -123,6 +123,31 @@ void simd_conv_write_block(const simd_conv_shape *shape, const float *block, ptr
                 rows[o * v.row + n * v.taps + tap] = block[block_number(n, tap, o)];
 }
 
+simd_conv_shape simd_conv_mirror(const simd_conv_shape *shape)
+{
+    simd_conv_shape m = *shape;
+    m.inputs = shape->outputs, m.outputs = shape->inputs;
+    m.height = shape->out_height, m.out_height = shape->height;
+    m.width = shape->out_width, m.out_width = shape->width;
+    m.pad_top = shape->kernel_height - 1 - shape->pad_top;
+    m.pad_left = shape->kernel_width - 1 - shape->pad_left;
+    return m;
+}
+
+void simd_conv_read_mirrored(const simd_conv_shape *shape, int mirrored, const float *logical, ptrdiff_t j, ptrdiff_t i,
+                             float *block)
+{
+    if (!mirrored) {
+        simd_conv_read_block(shape, logical, j, i, block);
+        return;
+    }
+    _Alignas(64) float forward[SIMD_MAX_TAPS * 256];
+    const simd_conv_shape other = simd_conv_mirror(shape);
+    const ptrdiff_t taps = count_taps(shape);
+    simd_conv_read_block(&other, logical, i, j, forward);
+    for (ptrdiff_t tap = 0; tap < taps; tap++) v_transpose16(forward + tap * 256, block + (taps - 1 - tap) * 256);
+}
+
 typedef struct {
     const simd_conv_shape *shape;
     const float *from;

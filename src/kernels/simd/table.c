@@ -4,7 +4,7 @@
 
 #include "kernels/simd/update.h"
 
-static psld_backend exact;
+static psld_backend exact, narrow;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_backend(void)
@@ -20,6 +20,10 @@ static void make_backend(void)
     simd_table_pools(exact.kernel);
     simd_table_products(exact.kernel);
     exact.update = (psld_update_kernels){simd_adam, simd_square_chunks, simd_sum_squares};
+    narrow = exact;
+    narrow.name = SIMD_QUOTE(SIMD_SET) " bf16";
+    narrow.precision = "bf16";
+    narrow.narrow = 1;
 }
 
 size_t simd_table_one_task(const psld_call *call)
@@ -30,7 +34,6 @@ size_t simd_table_one_task(const psld_call *call)
 
 const psld_backend *simd_backend(int bf16)
 {
-    (void)bf16;
     pthread_once(&once, make_backend);
-    return &exact;
+    return bf16 ? &narrow : &exact;
 }

@@ -3,6 +3,8 @@
  *     1 x 1, stride 1        a matrix product of pixels and weights,
  *     3 x 3, stride 1        Winograd, unless there are too few channels to fill its tiles,
  *     all else               by indirection.
+ * With 16-bit factors those of stride 1 go by direct products on a matrix unit where there is one (direct.h), and else
+ * Winograd's U is kept in half precision.
  * Packed weights are blocks (conv.h), those of the data gradient transposed, or U (winograd.h). Where U is not kept and
  * tiles are few, none is made: Winograd makes it panel by panel. Scratch begins with the table of biases that a product
  * is finished with; making packed weights uses all of it for weights in another order. */
@@ -10,13 +12,14 @@
 
 #include <string.h>
 
+#include "kernels/simd/direct.h"
 #include "kernels/simd/gemm.h"
 #include "kernels/simd/sizes.h"
 #include "kernels/simd/winograd.h"
 
-enum { MIN_WINOGRAD_CHANNELS = 16, MAX_TILES_IN_TIME = 64 };
+enum { MIN_WINOGRAD_CHANNELS = 16, MAX_TILES_IN_TIME = 64, MIN_DIRECT_PIXELS = 16 };
 
-typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_INDIRECTION } algorithm;
+typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_HALF_WINOGRAD, BY_INDIRECTION, BY_DIRECT } algorithm;
 
 static simd_conv_shape shape_between(const psld_call *call, const psld_operand *x, const psld_operand *y)
 {
@@ -37,7 +40,7 @@ static simd_conv_shape shape_between(const psld_call *call, const psld_operand *
                              .slots = call->threads};
 }
 
-static algorithm algorithm_for(const simd_conv_shape *s)
+static algorithm exact_algorithm(const simd_conv_shape *s)
 {
     if (s->stride_y != 1 || s->stride_x != 1) return BY_INDIRECTION;
     if (s->kernel_height == 1 && s->kernel_width == 1 && s->pad_top == 0 && s->pad_left == 0 &&
@@ -47,6 +50,23 @@ static algorithm algorithm_for(const simd_conv_shape *s)
         s->inputs >= MIN_WINOGRAD_CHANNELS && s->outputs >= MIN_WINOGRAD_CHANNELS)
         return BY_WINOGRAD;
     return BY_INDIRECTION;
+}
+
+/* With 16-bit factors: not where there are few channels, as in the first and the last layer, nor in maps of vectors such
+ * as the time embedding. They cost little, and their errors would go everywhere. */
+static algorithm narrow_algorithm(const simd_conv_shape *s)
+{
+    const algorithm exact = exact_algorithm(s);
+    if (s->stride_y != 1 || s->stride_x != 1 || s->out_height * s->out_width < MIN_DIRECT_PIXELS ||
+        s->inputs < MIN_WINOGRAD_CHANNELS || s->outputs < MIN_WINOGRAD_CHANNELS)
+        return exact;
+    if (simd_direct_runs() && s->kernel_height * s->kernel_width <= SIMD_MAX_TAPS) return BY_DIRECT;
+    return exact == BY_WINOGRAD ? BY_HALF_WINOGRAD : exact;
+}
+
+static algorithm algorithm_for(const psld_call *call, const simd_conv_shape *s)
+{
+    return call->narrow ? narrow_algorithm(s) : exact_algorithm(s);
 }
 
 static simd_const_pixels reading(const psld_operand *o)
@@ -140,8 +160,28 @@ static void transpose_logical(const simd_conv_shape *s, const float *logical, fl
 /* Whether U is better made panel by panel than before the run (the bits are the same). */
 static int is_in_time(const psld_call *call, const simd_conv_shape *s)
 {
-    if (algorithm_for(s) != BY_WINOGRAD || call->attributes->conv.transposed) return 0;
+    if (algorithm_for(call, s) != BY_WINOGRAD || call->attributes->conv.transposed) return 0;
     return s->images * ((s->out_height + 3) / 4) * ((s->out_width + 3) / 4) <= MAX_TILES_IN_TIME;
+}
+
+/* Bytes of packed weights of a convolution of shape `s` that is run as one of shape `run`: the same, or its mirror. */
+static size_t packed_bytes(algorithm how, const simd_conv_shape *s, const simd_conv_shape *run)
+{
+    if (how == BY_DIRECT) return (size_t)simd_direct_weights_size(run);
+    if (how == BY_HALF_WINOGRAD) return (size_t)simd_winograd_half_size(run);
+    return (size_t)(how == BY_WINOGRAD ? simd_winograd_weights_size(run) : simd_conv_weights(s)) * sizeof(float);
+}
+
+/* Packs what is made of logical weights: all but blocks. */
+static void pack_transformed(algorithm how, const simd_conv_shape *run, int mirrored, const float *weights,
+                             void *packed)
+{
+    if (how == BY_DIRECT)
+        simd_direct_weights(run, mirrored, weights, packed);
+    else if (how == BY_HALF_WINOGRAD)
+        simd_winograd_weights_half(run, mirrored, weights, packed);
+    else
+        simd_winograd_weights(run, mirrored, weights, packed);
 }
 
 /* ---- What a product is finished with ----------------------------------------------------------------------------- */
@@ -212,28 +252,29 @@ static simd_conv_shape forward_shape(const psld_call *call)
 static size_t fast_packed_conv(const psld_call *call)
 {
     simd_conv_shape s = forward_shape(call);
-    ptrdiff_t floats = algorithm_for(&s) == BY_WINOGRAD ? simd_winograd_weights_size(&s) : simd_conv_weights(&s);
-    return (size_t)floats * sizeof(float);
+    return packed_bytes(algorithm_for(call, &s), &s, &s);
 }
 
 static void fast_pack_conv(const psld_call *call, size_t begin, size_t end)
 {
     simd_conv_shape s = forward_shape(call);
     (void)begin, (void)end;
-    if (algorithm_for(&s) != BY_WINOGRAD) {
+    const algorithm how = algorithm_for(call, &s);
+    if (how == BY_PRODUCT || how == BY_INDIRECTION)
         block_weights(call, &s, call->packed);
-        return;
-    }
-    simd_winograd_weights(&s, 0, logical_weights(call, &s, call->scratch), call->packed);
+    else
+        pack_transformed(how, &s, 0, logical_weights(call, &s, call->scratch), call->packed);
 }
 
 /* Scratch of a convolution of shape `s` that is run as Winograd's of shape `tiled`: the same, or its mirror. */
 static size_t conv_scratch(const psld_call *call, const simd_conv_shape *s, const simd_conv_shape *tiled)
 {
-    algorithm how = algorithm_for(s);
-    ptrdiff_t run = how == BY_WINOGRAD      ? simd_winograd_scratch(tiled)
-                    : how == BY_INDIRECTION ? simd_conv_scratch(s)
-                                            : 0;
+    algorithm how = algorithm_for(call, s);
+    ptrdiff_t run = how == BY_WINOGRAD        ? simd_winograd_scratch(tiled)
+                    : how == BY_HALF_WINOGRAD ? simd_winograd_half_scratch(tiled)
+                    : how == BY_DIRECT        ? simd_direct_scratch(tiled)
+                    : how == BY_INDIRECTION   ? simd_conv_scratch(s)
+                                              : 0;
     if (is_in_time(call, s)) run = psld_max(run, simd_winograd_in_time_scratch(tiled));
     return (size_t)psld_max(psld_round16(table_size(call)) + run, simd_conv_weights(s)) * sizeof(float);
 }
@@ -248,7 +289,7 @@ static void run_conv_shape(const psld_call *call, const simd_conv_shape *s, cons
     simd_finish room;
     float *scratch = (float *)call->scratch + psld_round16(table_size(call));
     const simd_finish *finish = finish_for(call, call->scratch, &room);
-    switch (algorithm_for(s)) {
+    switch (algorithm_for(call, s)) {
     case BY_PRODUCT:
         fast_product(call, s, k, finish);
         break;
@@ -258,6 +299,12 @@ static void run_conv_shape(const psld_call *call, const simd_conv_shape *s, cons
         else
             simd_winograd_in_time(tiled, reading(&call->in[0]), tiled != s, call->in[1].data, finish,
                                   writing(&call->out), scratch);
+        break;
+    case BY_HALF_WINOGRAD:
+        simd_winograd_half(tiled, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        break;
+    case BY_DIRECT:
+        simd_direct(tiled, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
         break;
     case BY_INDIRECTION:
         indirect(s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
@@ -294,17 +341,17 @@ static simd_conv_shape adjoint_shape(const psld_call *call)
 
 static size_t fast_packed_conv_dx(const psld_call *call)
 {
-    simd_conv_shape s = adjoint_shape(call), mirror = simd_winograd_mirror(&s);
-    ptrdiff_t floats = algorithm_for(&s) == BY_WINOGRAD ? simd_winograd_weights_size(&mirror) : simd_conv_weights(&s);
-    return (size_t)floats * sizeof(float);
+    simd_conv_shape s = adjoint_shape(call), mirror = simd_conv_mirror(&s);
+    return packed_bytes(algorithm_for(call, &s), &s, &mirror);
 }
 
 static void fast_pack_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
-    simd_conv_shape s = adjoint_shape(call), mirror = simd_winograd_mirror(&s);
+    simd_conv_shape s = adjoint_shape(call), mirror = simd_conv_mirror(&s);
     (void)begin, (void)end;
-    if (algorithm_for(&s) == BY_WINOGRAD) {
-        simd_winograd_weights(&mirror, 1, logical_weights(call, &s, call->scratch), call->packed);
+    const algorithm how = algorithm_for(call, &s);
+    if (how != BY_PRODUCT && how != BY_INDIRECTION) {
+        pack_transformed(how, &mirror, 1, logical_weights(call, &s, call->scratch), call->packed);
         return;
     }
     block_weights(call, &s, call->scratch);
@@ -319,13 +366,13 @@ static int in_time_conv_dx(const psld_call *call)
 
 static size_t scratch_conv_dx(const psld_call *call)
 {
-    simd_conv_shape s = adjoint_shape(call), mirror = simd_winograd_mirror(&s);
+    simd_conv_shape s = adjoint_shape(call), mirror = simd_conv_mirror(&s);
     return conv_scratch(call, &s, &mirror);
 }
 
 static void fast_conv_dx(const psld_call *call, size_t begin, size_t end)
 {
-    simd_conv_shape s = adjoint_shape(call), mirror = simd_winograd_mirror(&s);
+    simd_conv_shape s = adjoint_shape(call), mirror = simd_conv_mirror(&s);
     (void)begin, (void)end;
     run_conv_shape(call, &s, &mirror, s.outputs, simd_conv_dx);
 }
@@ -340,7 +387,7 @@ static simd_conv_shape weight_shape(const psld_call *call)
 static size_t scratch_conv_dw(const psld_call *call)
 {
     simd_conv_shape s = weight_shape(call);
-    ptrdiff_t run = algorithm_for(&s) == BY_WINOGRAD ? simd_winograd_dw_scratch(&s) : simd_conv_scratch(&s);
+    ptrdiff_t run = exact_algorithm(&s) == BY_WINOGRAD ? simd_winograd_dw_scratch(&s) : simd_conv_scratch(&s);
     return (size_t)(simd_conv_weights(&s) + run) * sizeof(float);
 }
 
@@ -350,7 +397,7 @@ static void fast_conv_dw(const psld_call *call, size_t begin, size_t end)
     int transposed = call->attributes->conv.transposed;
     float *room = call->scratch, *scratch = room + simd_conv_weights(&s), *out = call->out.data;
     (void)begin, (void)end;
-    if (algorithm_for(&s) == BY_WINOGRAD) {
+    if (exact_algorithm(&s) == BY_WINOGRAD) {
         simd_winograd_dw(&s, reading(&call->in[0]), reading(&call->in[1]), transposed ? room : out, scratch);
         if (transposed) transpose_logical(&s, room, out);
         return;

@@ -16,7 +16,7 @@
  *     v_turn(r[V_LANES])           rows become columns
  *     vec_double, vd_zero, vd_add(sum, x), vd_add_square(sum, x), vd_to_float, vd_sum
  *                                  a double for every lane
- *     v_load_bf16                  V_LANES numbers of 16 bits
+ *     v_load_half, v_store_half    V_LANES numbers of 16 bits (IEEE half precision), rounded to nearest; finite ones
  *
  * Fused multiply-adds are written out, never left to the compiler, so that the bits are the same everywhere. */
 #ifndef PSLD_KERNELS_SIMD_VEC_H

@@ -10,9 +10,14 @@
  * tiles }. */
 #include "kernels/simd/winograd.h"
 
+#include <string.h>
+
 #include "base/threads.h"
 #include "kernels/simd/gemm.h"
 #include "kernels/simd/winograd_transform.h"
+
+/* Where U comes from. */
+typedef enum { U_STORED, U_IN_TIME, U_HALF } u_source;
 
 enum { BLOCK_TILES = 24, PANEL_TILES = 48, TILES_A_SLOT = 16, WIDTH = 16 * TILE_PANELS };
 
@@ -20,16 +25,17 @@ typedef struct {
     const simd_conv_shape *shape;
     winograd_tiles tiles;
     simd_const_pixels x;
-    const float *u, *weights; /* U, or what to make it of */
+    const float *u, *weights; /* U, or what to make it of; */
+    const uint16_t *half;     /* or U in half precision */
     int mirrored;
     const simd_finish *finish;
     simd_pixels y;
     float *scratch;
 
-    int shared;                                                   /* V is shared and tasks are panels */
-    ptrdiff_t blocks, most;                                       /* blocks of tile rows, tiles of the largest */
-    ptrdiff_t panels;                                             /* of WIDTH outputs */
-    ptrdiff_t v_plane, m_plane, m_offset, rest_offset, slot_size; /* rest: V, or a panel of U */
+    int shared;             /* V is shared and tasks are panels */
+    ptrdiff_t blocks, most; /* blocks of tile rows, tiles of the largest */
+    ptrdiff_t panels;       /* of WIDTH outputs */
+    ptrdiff_t v_plane, m_plane, m_offset, wide_offset, rest_offset, slot_size; /* rest: V, or a panel of U */
 } convolution;
 
 static ptrdiff_t count_tile_blocks(const winograd_tiles *tiles, ptrdiff_t block_tiles)
@@ -39,14 +45,14 @@ static ptrdiff_t count_tile_blocks(const winograd_tiles *tiles, ptrdiff_t block_
 }
 
 /* Schedule and layout of the scratch, whose size it returns. */
-static ptrdiff_t arrange_tiles(convolution *c, const simd_conv_shape *shape, int in_time)
+static ptrdiff_t arrange_tiles(convolution *c, const simd_conv_shape *shape, u_source source)
 {
     c->shape = shape;
     c->tiles = simd_winograd_tiles(shape);
     const winograd_tiles *t = &c->tiles;
     const ptrdiff_t slots = shape->slots, all = t->rows * t->across;
     c->panels = (shape->outputs + 16 * TILE_PANELS - 1) / (16 * TILE_PANELS);
-    c->shared = in_time || (slots > 1 && all < TILES_A_SLOT * slots);
+    c->shared = source == U_IN_TIME || (slots > 1 && all < TILES_A_SLOT * slots);
     c->blocks = count_tile_blocks(t, c->shared ? PANEL_TILES : BLOCK_TILES);
     /* Even shares: a multiple of the number of slots while blocks are few. */
     if (!c->shared && c->blocks < 4 * slots) c->blocks = (c->blocks + slots - 1) / slots * slots;
@@ -55,31 +61,32 @@ static ptrdiff_t arrange_tiles(convolution *c, const simd_conv_shape *shape, int
     c->v_plane = psld_odd_lines((c->shared ? all : c->most) * t->channels);
     c->m_plane = psld_odd_lines(c->most * WIDTH);
     c->m_offset = winograd_ring_size(t);
-    c->rest_offset = c->m_offset + t->points * c->m_plane;
+    c->wide_offset = c->m_offset + t->points * c->m_plane;
+    c->rest_offset = c->wide_offset + (source == U_HALF ? TILE_PANELS * winograd_u_plane(shape) : 0);
     const ptrdiff_t v_size = t->points * c->v_plane, u_size = TILE_PANELS * winograd_panel_size(shape);
-    c->slot_size = c->rest_offset + (c->shared ? (in_time ? u_size : 0) : v_size);
+    c->slot_size = c->rest_offset + (c->shared ? (source == U_IN_TIME ? u_size : 0) : v_size);
     return c->slot_size * slots + (c->shared ? v_size : 0);
 }
 
 /* Fewer images may be scheduled in another way, and their scratch be larger. */
-static ptrdiff_t largest_scratch(const simd_conv_shape *shape, int in_time)
+static ptrdiff_t largest_scratch(const simd_conv_shape *shape, u_source source)
 {
     simd_conv_shape fewer = *shape;
     convolution c = {0};
     ptrdiff_t largest = 0;
     for (fewer.images = 1; fewer.images <= shape->images; fewer.images++)
-        largest = psld_max(largest, arrange_tiles(&c, &fewer, in_time));
+        largest = psld_max(largest, arrange_tiles(&c, &fewer, source));
     return largest;
 }
 
 ptrdiff_t simd_winograd_scratch(const simd_conv_shape *shape)
 {
-    return largest_scratch(shape, 0);
+    return largest_scratch(shape, U_STORED);
 }
 
 ptrdiff_t simd_winograd_in_time_scratch(const simd_conv_shape *shape)
 {
-    return largest_scratch(shape, 1);
+    return largest_scratch(shape, U_IN_TIME);
 }
 
 /* ---- Back from M to the output ----------------------------------------------------------------------------------- */
@@ -129,6 +136,21 @@ SIMD_INLINE void inverse_row(int size, const convolution *c, const float *m, con
                      psld_min(size, width - size * tile));
 }
 
+/* Frequency f of a tile's panels, from `half` on, in float. */
+static void widen_u(const convolution *c, const uint16_t *half, ptrdiff_t f, int lanes, float *wide)
+{
+    const ptrdiff_t plane = winograd_u_plane(c->shape), count = 16 * c->tiles.channels;
+    for (ptrdiff_t i = 0; 16 * i < lanes; i++, wide += plane, half += winograd_half_panel_size(c->shape)) {
+        const uint16_t *from = half + WINOGRAD_HALF_HEADER + f * plane;
+        float factor;
+        memcpy(&factor, half, sizeof factor);
+        for (ptrdiff_t n = 0; n < count; n += V_LANES) {
+            __builtin_prefetch(from + n + plane);
+            v_store(wide + n, v_mul(v_set(factor), v_load_half(from + n)));
+        }
+    }
+}
+
 /* Outputs WIDTH panel ... of tile rows begin ... end - 1, whose first tile has its V at v; u is the panel's part of
  * U. */
 static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin, ptrdiff_t end, const float *u,
@@ -138,9 +160,15 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
     const ptrdiff_t across = c->tiles.across, k = c->tiles.channels, line = s->out_width * c->y.stride;
     const int lanes = (int)psld_min(psld_round8(s->outputs) - WIDTH * panel, WIDTH);
     const ptrdiff_t u_plane = winograd_u_plane(s);
-    for (ptrdiff_t f = 0; f < c->tiles.points; f++, u += u_plane)
-        simd_gemm_panel((end - begin) * across, k, v + f * c->v_plane, k, u, winograd_panel_size(s), m + f * c->m_plane,
-                        WIDTH, lanes, NULL, u + u_plane);
+    const uint16_t *half = c->half ? c->half + panel * TILE_PANELS * winograd_half_panel_size(s) : NULL;
+    const ptrdiff_t apart = half ? u_plane : winograd_panel_size(s);
+    float *wide = m + (c->wide_offset - c->m_offset);
+    for (ptrdiff_t f = 0; f < c->tiles.points; f++) {
+        const float *own = half ? wide : u + f * u_plane;
+        if (half) widen_u(c, half, f, lanes, wide);
+        simd_gemm_panel((end - begin) * across, k, v + f * c->v_plane, k, own, apart, m + f * c->m_plane, WIDTH, lanes,
+                        NULL, half ? NULL : own + u_plane);
+    }
     for (ptrdiff_t row = begin; row < end; row++, m += WIDTH * across) {
         const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * c->tiles.size;
         const ptrdiff_t rows = psld_min(c->tiles.size, s->out_height - top);
@@ -186,7 +214,7 @@ static void block_task(void *context, int slot, ptrdiff_t task)
     float *base = c->scratch + slot * c->slot_size, *v = base + c->rest_offset;
     transform_rows(c, slot, begin, end, v);
     for (ptrdiff_t panel = 0; panel < c->panels; panel++)
-        panel_of_rows(c, panel, begin, end, c->u + panel * u_size, v, base + c->m_offset);
+        panel_of_rows(c, panel, begin, end, c->u ? c->u + panel * u_size : NULL, v, base + c->m_offset);
     finish_tile_rows(c, begin, end);
 }
 
@@ -209,7 +237,7 @@ static void shared_panel_task(void *context, int slot, ptrdiff_t panel)
     const convolution *c = context;
     float *base = c->scratch + slot * c->slot_size;
     const float *u = base + c->rest_offset;
-    if (!c->weights) u = c->u + panel * TILE_PANELS * winograd_panel_size(c->shape);
+    if (c->u) u = c->u + panel * TILE_PANELS * winograd_panel_size(c->shape);
     for (ptrdiff_t i = 0; c->weights && i < TILE_PANELS && WIDTH * panel + 16 * i < c->shape->outputs; i++)
         simd_winograd_panel(c->shape, c->mirrored, c->weights, TILE_PANELS * panel + i,
                             base + c->rest_offset + i * winograd_panel_size(c->shape));
@@ -238,7 +266,23 @@ void simd_winograd(const simd_conv_shape *shape, simd_const_pixels x, const floa
                    simd_pixels y, float *scratch)
 {
     convolution c = {.x = x, .u = u, .finish = finish, .y = y, .scratch = scratch};
-    arrange_tiles(&c, shape, 0);
+    arrange_tiles(&c, shape, U_STORED);
+    if (c.shared)
+        run_shared(&c);
+    else
+        psld_parallel_tasks(shape->slots, c.blocks, block_task, &c);
+}
+
+ptrdiff_t simd_winograd_half_scratch(const simd_conv_shape *shape)
+{
+    return largest_scratch(shape, U_HALF);
+}
+
+void simd_winograd_half(const simd_conv_shape *shape, simd_const_pixels x, const uint16_t *half,
+                        const simd_finish *finish, simd_pixels y, float *scratch)
+{
+    convolution c = {.x = x, .half = half, .finish = finish, .y = y, .scratch = scratch};
+    arrange_tiles(&c, shape, U_HALF);
     if (c.shared)
         run_shared(&c);
     else
@@ -251,6 +295,6 @@ void simd_winograd_in_time(const simd_conv_shape *shape, simd_const_pixels x, in
     convolution c = {.x = x, .weights = weights, .mirrored = mirrored, .finish = finish};
     c.y = y;
     c.scratch = scratch;
-    arrange_tiles(&c, shape, 1);
+    arrange_tiles(&c, shape, U_IN_TIME);
     run_shared(&c);
 }

@@ -9,10 +9,9 @@
 #ifndef PSLD_KERNELS_SIMD_WINOGRAD_H
 #define PSLD_KERNELS_SIMD_WINOGRAD_H
 
-#include "kernels/simd/conv.h"
+#include <stdint.h>
 
-/* The shape whose convolution is the data gradient of `shape`. */
-simd_conv_shape simd_winograd_mirror(const simd_conv_shape *shape);
+#include "kernels/simd/conv.h"
 
 /* Floats of U, aligned to 64 bytes. `shape` is that of the convolution that will be run. */
 ptrdiff_t simd_winograd_weights_size(const simd_conv_shape *shape);
@@ -27,7 +26,15 @@ ptrdiff_t simd_winograd_scratch(const simd_conv_shape *shape);
 void simd_winograd(const simd_conv_shape *shape, simd_const_pixels x, const float *u, const simd_finish *finish,
                    simd_pixels y, float *scratch);
 
-/* The same bits from the weights themselves: each panel of U is made just before it is used and never leaves the cache.
+/* The same with U in half precision: half of the memory, and of what is read. A panel's numbers are scaled by a power of
+ * two, so that the largest are near the end of that format's range; each part is widened just before it is used. */
+ptrdiff_t simd_winograd_half_size(const simd_conv_shape *shape); /* bytes */
+void simd_winograd_weights_half(const simd_conv_shape *shape, int mirrored, const float *weights, uint16_t *half);
+ptrdiff_t simd_winograd_half_scratch(const simd_conv_shape *shape);
+void simd_winograd_half(const simd_conv_shape *shape, simd_const_pixels x, const uint16_t *half,
+                        const simd_finish *finish, simd_pixels y, float *scratch);
+
+/* The same bits as with U in float, from the weights themselves: each panel of U is made just before it is used and never leaves the cache.
  * V of all tiles is kept meanwhile. Faster where tiles are few and weights many, say below a hundred tiles. */
 ptrdiff_t simd_winograd_in_time_scratch(const simd_conv_shape *shape);
 void simd_winograd_in_time(const simd_conv_shape *shape, simd_const_pixels x, int mirrored, const float *weights,

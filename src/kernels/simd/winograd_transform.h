@@ -200,6 +200,15 @@ static inline ptrdiff_t winograd_panel_size(const simd_conv_shape *shape)
     return edge * edge * winograd_u_plane(shape);
 }
 
+/* The same panel in half precision: the factor that it is to be multiplied with (a float, in a line of its own), then its
+ * numbers. */
+enum { WINOGRAD_HALF_HEADER = 32 };
+
+static inline ptrdiff_t winograd_half_panel_size(const simd_conv_shape *shape)
+{
+    return WINOGRAD_HALF_HEADER + winograd_panel_size(shape);
+}
+
 /* One panel of U from logical weights. */
 void simd_winograd_panel(const simd_conv_shape *shape, int mirrored, const float *weights, ptrdiff_t panel, float *u);
 

@@ -202,10 +202,14 @@ SIMD_INLINE double vd_sum(vec_double x)
 
 /* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
 
-SIMD_INLINE vec v_load_bf16(const uint16_t *p)
+SIMD_INLINE vec v_load_half(const uint16_t *p)
 {
-    const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+
+SIMD_INLINE void v_store_half(uint16_t *p, vec x)
+{
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #endif

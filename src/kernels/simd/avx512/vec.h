@@ -220,10 +220,14 @@ SIMD_INLINE double vd_sum(vec_double x)
 
 /* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
 
-SIMD_INLINE vec v_load_bf16(const uint16_t *p)
+SIMD_INLINE vec v_load_half(const uint16_t *p)
 {
-    const __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+SIMD_INLINE void v_store_half(uint16_t *p, vec x)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #endif

@@ -196,10 +196,24 @@ SIMD_INLINE double vd_sum(vec_double x)
 
 /* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
 
-SIMD_INLINE vec v_load_bf16(const uint16_t *p)
+/* The exponents of the two formats are 112 apart; multiplying by 2^112 also makes the subnormal numbers right. */
+SIMD_INLINE vec v_load_half(const uint16_t *p)
 {
     const vec_int bits = {p[0], p[1], p[2], p[3]};
-    return (vec)(bits << 16);
+    const vec size = (vec)((bits & 0x7FFF) << 13) * v_set(0x1p112F);
+    return (vec)((vec_int)size | (bits & 0x8000) << 16);
+}
+
+/* To nearest, ties to even, by adding half of the last place. Below the smallest normal number, 2^-14, the last place is
+ * 2^-24, which adding and subtracting 1/2 rounds to. Above 65504 the result is infinite. */
+SIMD_INLINE void v_store_half(uint16_t *p, vec x)
+{
+    const vec_int sign = (vec_int)x & (vec_int)v_set(-0.0F), size = (vec_int)x ^ sign;
+    const vec_int normal = (size - (112 << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
+    const vec_int small = (vec_int)((vec)size + v_set(0.5F)) - (vec_int)v_set(0.5F);
+    vec_int half = (vec_int)v_choose((vec)size < v_set(0x1p-14F), (vec)small, (vec)normal);
+    half = (vec_int)v_choose((vec)size < v_set(65520.0F), (vec)half, (vec)(vec_int){0x7C00, 0x7C00, 0x7C00, 0x7C00});
+    for (int i = 0; i < V_LANES; i++) p[i] = (uint16_t)(half[i] | (int32_t)((uint32_t)sign[i] >> 16));
 }
 
 #endif

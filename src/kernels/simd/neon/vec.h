@@ -219,11 +219,15 @@ SIMD_INLINE double vd_sum(vec_double x)
 
 /* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
 
-SIMD_INLINE vec v_load_bf16(const uint16_t *p)
+SIMD_INLINE vec v_load_half(const uint16_t *p)
 {
-    const uint16x8_t bits = vld1q_u16(p);
-    return (vec){vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(bits), 16)),
-                 vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(bits), 16))};
+    const float16x8_t x = vreinterpretq_f16_u16(vld1q_u16(p));
+    return (vec){vcvt_f32_f16(vget_low_f16(x)), vcvt_high_f32_f16(x)};
+}
+
+SIMD_INLINE void v_store_half(uint16_t *p, vec x)
+{
+    vst1q_u16(p, vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(x.a), x.b)));
 }
 
 #endif
