@@ -11,18 +11,17 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
-#include "kernels/avx2/conv.h"
-#include "kernels/avx2/gemm.h"
-#include "kernels/avx2/norm.h"
-#include "kernels/avx2/rows.h"
-#include "kernels/avx2/sizes.h"
-#include "kernels/avx2/update.h"
-#include "kernels/avx2/winograd.h"
 #include "kernels/backend.h"
-#include "kernels/cpu.h"
+#include "kernels/simd/conv.h"
+#include "kernels/simd/gemm.h"
+#include "kernels/simd/norm.h"
+#include "kernels/simd/rows.h"
+#include "kernels/simd/sizes.h"
+#include "kernels/simd/update.h"
+#include "kernels/simd/winograd.h"
 #include "psld.h"
 
-#if defined(__x86_64__)
+static const psld_backend *backend;
 
 enum { MAX_RUNS = 400, MAX_CONTENDERS = 8 };
 
@@ -96,7 +95,7 @@ static void compete(void *layer, const contender *contenders, int count, int by_
 enum { COLD_FLOATS = 16 << 20 };
 
 typedef struct {
-    psld_conv_shape_avx2 s, mirror;
+    simd_conv_shape s, mirror;
     float *x, *y, *w, *u, *mirror_u, *dx, *dw, *scratch;
     ptrdiff_t x_stride, y_stride, copies, turn, u_size;
 } conv_layer;
@@ -106,112 +105,110 @@ static void wino_forward(void *context, int slots)
     conv_layer *l = context;
     l->s.slots = slots;
     l->turn = (l->turn + 1) % l->copies;
-    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, l->u + l->turn * l->u_size, NULL,
-                       (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    simd_winograd(&l->s, (simd_const_pixels){l->x, l->x_stride}, l->u + l->turn * l->u_size, NULL,
+                  (simd_pixels){l->y, l->y_stride}, l->scratch);
 }
 
 static void wino_forward_hot(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, l->u, NULL,
-                       (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    simd_winograd(&l->s, (simd_const_pixels){l->x, l->x_stride}, l->u, NULL, (simd_pixels){l->y, l->y_stride},
+                  l->scratch);
 }
 
 static void wino_dx(void *context, int slots)
 {
     conv_layer *l = context;
     l->mirror.slots = slots;
-    psld_winograd_avx2(&l->mirror, (psld_const_pixels_avx2){l->y, l->y_stride}, l->mirror_u, NULL,
-                       (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
+    simd_winograd(&l->mirror, (simd_const_pixels){l->y, l->y_stride}, l->mirror_u, NULL,
+                  (simd_pixels){l->dx, l->x_stride}, l->scratch);
 }
 
 static void wino_dw(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_dw_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride},
-                          (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, l->scratch);
+    simd_winograd_dw(&l->s, (simd_const_pixels){l->x, l->x_stride}, (simd_const_pixels){l->y, l->y_stride}, l->dw,
+                     l->scratch);
 }
 
 static void wino_u(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_weights_avx2(&l->s, 0, l->w, l->u);
+    simd_winograd_weights(&l->s, 0, l->w, l->u);
 }
 
 static void wino_u_mirrored(void *context, int slots)
 {
     conv_layer *l = context;
     l->mirror.slots = slots;
-    psld_winograd_weights_avx2(&l->mirror, 1, l->w, l->mirror_u);
+    simd_winograd_weights(&l->mirror, 1, l->w, l->mirror_u);
 }
 
 static void wino_in_time(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_winograd_in_time_avx2(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, 0, l->w, NULL,
-                               (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    simd_winograd_in_time(&l->s, (simd_const_pixels){l->x, l->x_stride}, 0, l->w, NULL,
+                          (simd_pixels){l->y, l->y_stride}, l->scratch);
 }
 
 static void indirect_forward(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_conv_avx2_6x16(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride}, l->w, NULL,
-                        (psld_pixels_avx2){l->y, l->y_stride}, l->scratch);
+    simd_conv(&l->s, (simd_const_pixels){l->x, l->x_stride}, l->w, NULL, (simd_pixels){l->y, l->y_stride}, l->scratch);
 }
 
 static void indirect_dx(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_conv_dx_avx2_6x16(&l->s, (psld_const_pixels_avx2){l->y, l->y_stride}, l->mirror_u, NULL,
-                           (psld_pixels_avx2){l->dx, l->x_stride}, l->scratch);
+    simd_conv_dx(&l->s, (simd_const_pixels){l->y, l->y_stride}, l->mirror_u, NULL, (simd_pixels){l->dx, l->x_stride},
+                 l->scratch);
 }
 
 static void indirect_dw(void *context, int slots)
 {
     conv_layer *l = context;
     l->s.slots = slots;
-    psld_conv_dw_avx2_6x16(&l->s, (psld_const_pixels_avx2){l->x, l->x_stride},
-                           (psld_const_pixels_avx2){l->y, l->y_stride}, l->dw, 0, l->scratch);
+    simd_conv_dw(&l->s, (simd_const_pixels){l->x, l->x_stride}, (simd_const_pixels){l->y, l->y_stride}, l->dw, 0,
+                 l->scratch);
 }
 
 static void product_forward(void *context, int slots)
 {
     conv_layer *l = context;
     const ptrdiff_t pixels = l->s.height * l->s.width, k = psld_round8(l->s.inputs);
-    const psld_gemm_avx2 gemm = {
-        l->s.images * pixels,           l->s.outputs, k,           pixels, l->x, l->x_stride, l->w,
-        16 * psld_round16(l->s.inputs), l->y,         l->y_stride, NULL,   slots};
-    psld_gemm_avx2_6x16(&gemm);
+    const simd_gemm gemm = {l->s.images * pixels,           l->s.outputs, k,           pixels, l->x, l->x_stride, l->w,
+                            16 * psld_round16(l->s.inputs), l->y,         l->y_stride, NULL,   slots};
+    simd_gemm_run(&gemm);
 }
 
 static conv_layer open_layer(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t size, ptrdiff_t kernel, int winograd)
 {
     conv_layer l = {.s = {n, size, size, ci, size, size, co, kernel, kernel, 1, 1, kernel / 2, kernel / 2, 2}};
-    l.mirror = psld_winograd_mirror_avx2(&l.s);
+    l.mirror = simd_conv_mirror(&l.s);
     l.x_stride = psld_round8(ci);
     l.y_stride = psld_round8(co);
     l.x = buffer(n * size * size * l.x_stride);
     l.dx = buffer(n * size * size * l.x_stride);
     l.y = buffer(n * size * size * l.y_stride);
-    l.w = buffer(psld_conv_weights_avx2(&l.s));
-    l.dw = buffer(psld_conv_weights_avx2(&l.s));
-    ptrdiff_t scratch = psld_conv_scratch_avx2(&l.s), mirror = psld_conv_weights_avx2(&l.s);
+    l.w = buffer(simd_conv_weights(&l.s));
+    l.dw = buffer(simd_conv_weights(&l.s));
+    ptrdiff_t scratch = simd_conv_scratch(&l.s), mirror = simd_conv_weights(&l.s);
     l.copies = 1;
     if (winograd) {
-        l.u_size = psld_winograd_weights_size_avx2(&l.s);
+        l.u_size = simd_winograd_weights_size(&l.s);
         l.copies = COLD_FLOATS / l.u_size + 1;
-        mirror = psld_winograd_weights_size_avx2(&l.mirror);
+        mirror = simd_winograd_weights_size(&l.mirror);
         for (l.s.slots = l.mirror.slots = 1; l.s.slots <= 2; l.s.slots++, l.mirror.slots++) {
-            scratch = psld_max(scratch, psld_winograd_scratch_avx2(&l.s));
-            scratch = psld_max(scratch, psld_winograd_scratch_avx2(&l.mirror));
-            scratch = psld_max(scratch, psld_winograd_dw_scratch_avx2(&l.s));
-            scratch = psld_max(scratch, psld_winograd_in_time_scratch_avx2(&l.s));
+            scratch = psld_max(scratch, simd_winograd_scratch(&l.s));
+            scratch = psld_max(scratch, simd_winograd_scratch(&l.mirror));
+            scratch = psld_max(scratch, simd_winograd_dw_scratch(&l.s));
+            scratch = psld_max(scratch, simd_winograd_in_time_scratch(&l.s));
         }
     }
     l.u = buffer(l.copies * l.u_size);
@@ -279,7 +276,7 @@ static void bench_convolutions(ptrdiff_t n)
 
 /* For these the "flops" are bytes that have to move at least: the columns are GB/s. */
 typedef struct {
-    psld_norm_avx2 norm;
+    simd_norm norm;
     float *x, *y, *dy, *tables, *parameters, *weights, *scratch;
     ptrdiff_t count;
     double *sums;
@@ -294,19 +291,18 @@ static void norm_forward(void *context, int slots)
 {
     (void)slots;
     rest_layer *l = context;
-    psld_moments_avx2(&l->norm, l->x, l->norm.stride, table(l, 0), table(l, 1));
-    psld_norm_tables_avx2(&l->norm, table(l, 0), table(l, 1), l->parameters, l->parameters, table(l, 2), table(l, 3),
-                          table(l, 4), table(l, 5));
-    const psld_fill_avx2 fill = {table(l, 2), table(l, 3), l->norm.stride, 1};
-    psld_affine_avx2(&fill, l->norm.images, l->norm.pixels, l->norm.channels, l->x, l->norm.stride, l->y,
-                     l->norm.stride);
+    simd_moments(&l->norm, l->x, l->norm.stride, table(l, 0), table(l, 1));
+    simd_norm_tables(&l->norm, table(l, 0), table(l, 1), l->parameters, l->parameters, table(l, 2), table(l, 3),
+                     table(l, 4), table(l, 5));
+    const simd_fill fill = {table(l, 2), table(l, 3), l->norm.stride, 1};
+    simd_affine(&fill, l->norm.images, l->norm.pixels, l->norm.channels, l->x, l->norm.stride, l->y, l->norm.stride);
 }
 
 static void norm_moments(void *context, int slots)
 {
     (void)slots;
     rest_layer *l = context;
-    psld_moments_avx2(&l->norm, l->x, l->norm.stride, table(l, 0), table(l, 1));
+    simd_moments(&l->norm, l->x, l->norm.stride, table(l, 0), table(l, 1));
 }
 
 static void norm_backward(void *context, int slots)
@@ -314,26 +310,26 @@ static void norm_backward(void *context, int slots)
     (void)slots;
     rest_layer *l = context;
     const ptrdiff_t stride = l->norm.stride;
-    const psld_norm_gradient_avx2 g = {.x = l->x,
-                                       .dy = l->dy,
-                                       .x_stride = stride,
-                                       .dy_stride = stride,
-                                       .gamma = l->parameters,
-                                       .scale = table(l, 2),
-                                       .shift = table(l, 3),
-                                       .group_mean = table(l, 4),
-                                       .group_rstd = table(l, 5)};
-    float *sums = l->scratch + psld_norm_dx_scratch_avx2(&l->norm);
-    psld_norm_sums_avx2(&l->norm, &g, sums);
-    psld_norm_dx_avx2(&l->norm, &g, sums, l->y, stride, l->scratch);
+    const simd_norm_gradient g = {.x = l->x,
+                                  .dy = l->dy,
+                                  .x_stride = stride,
+                                  .dy_stride = stride,
+                                  .gamma = l->parameters,
+                                  .scale = table(l, 2),
+                                  .shift = table(l, 3),
+                                  .group_mean = table(l, 4),
+                                  .group_rstd = table(l, 5)};
+    float *sums = l->scratch + simd_norm_dx_scratch(&l->norm);
+    simd_norm_sums(&l->norm, &g, sums);
+    simd_norm_dx(&l->norm, &g, sums, l->y, stride, l->scratch);
 }
 
 static void add_pixels(void *context, int slots)
 {
     (void)slots;
     rest_layer *l = context;
-    psld_add_avx2(l->norm.images * l->norm.pixels, l->norm.channels, l->x, l->norm.stride, 1, l->dy, l->norm.stride, 1,
-                  l->y, l->norm.stride);
+    simd_add(l->norm.images * l->norm.pixels, l->norm.channels, l->x, l->norm.stride, 1, l->dy, l->norm.stride, 1, l->y,
+             l->norm.stride);
 }
 
 static void bench_norm(ptrdiff_t n, ptrdiff_t channels, ptrdiff_t size)
@@ -345,7 +341,7 @@ static void bench_norm(ptrdiff_t n, ptrdiff_t channels, ptrdiff_t size)
     l.count = n * size * size * channels;
     l.x = buffer(l.count), l.y = buffer(l.count), l.dy = buffer(l.count);
     l.tables = buffer(6 * n * channels), l.parameters = buffer(channels);
-    l.scratch = buffer(psld_norm_dx_scratch_avx2(&l.norm) + 2 * l.norm.images * l.norm.stride);
+    l.scratch = buffer(simd_norm_dx_scratch(&l.norm) + 2 * l.norm.images * l.norm.stride);
     const double bytes = 4.0 * (double)l.count;
     const contender contenders[] = {{"y", norm_forward, 3 * bytes},
                                     {"moments", norm_moments, bytes},
@@ -381,7 +377,7 @@ static void attention_forward(void *context, int slots)
     (void)slots;
     attention_layer *l = context;
     for (int i = 0; i < 3; i++) {
-        operation o = {&psld_backend_fastest()->kernel[attention_ops[i]], &l->call[i]};
+        operation o = {&backend->kernel[attention_ops[i]], &l->call[i]};
         psld_parallel(o.kernel->tasks(o.call), 1, run_operation, &o);
     }
 }
@@ -404,7 +400,7 @@ static void bench_attention(int n, int side, int width)
     l.call[2] = (psld_call){.inputs = 2, .in = {p, v}, .out = {l.out, narrow, (size_t)width}};
     size_t most = 0;
     for (int i = 0; i < 3; i++) {
-        const psld_op_kernel *kernel = &psld_backend_fastest()->kernel[attention_ops[i]];
+        const psld_op_kernel *kernel = &backend->kernel[attention_ops[i]];
         l.call[i].attributes = &l.by[i];
         const size_t bytes = kernel->scratch ? kernel->scratch(&l.call[i]) : 0;
         most = bytes > most ? bytes : most;
@@ -421,14 +417,14 @@ static void adam_step(void *context, int slots)
     (void)slots;
     rest_layer *l = context;
     const psld_adam adam = {2e-4, 0.9, 0.999, 1e-8, 0, 1, 0.9999, 1, 10};
-    psld_adam_avx2_8(&adam, l->count, l->x, l->y, l->dy, l->tables, l->weights);
+    simd_adam(&adam, (size_t)l->count, l->x, l->y, l->dy, l->tables, l->weights);
 }
 
 static void square_norm(void *context, int slots)
 {
     (void)slots;
     rest_layer *l = context;
-    psld_sum_squares_avx2(l->count, l->x, l->sums);
+    simd_sum_squares((size_t)l->count, l->x, l->sums);
 }
 
 static void bench_update(void)
@@ -438,7 +434,7 @@ static void bench_update(void)
     l.x = buffer(l.count), l.y = buffer(l.count), l.dy = buffer(l.count), l.tables = buffer(l.count);
     l.weights = buffer(l.count);
     for (ptrdiff_t i = 0; i < l.count; i++) l.tables[i] = l.tables[i] * l.tables[i];
-    l.sums = psld_alloc((size_t)psld_sum_squares_chunks_avx2(l.count), sizeof(double));
+    l.sums = psld_alloc((size_t)simd_square_chunks(l.count), sizeof(double));
     const double bytes = 4.0 * (double)l.count;
     const contender contenders[] = {{"adam", adam_step, 9 * bytes}, {"norm", square_norm, bytes}};
     compete(&l, contenders, 2, 1);
@@ -466,8 +462,8 @@ static void bench_pool(void)
 
 int main(int argc, char **argv)
 {
-    if (!psld_cpu_has_avx2()) {
-        printf("this processor has no AVX2\n");
+    if (psld_backend_find(SIMD_QUOTE(SIMD_SET), NULL, &backend) != PSLD_OK) {
+        printf("%s\n", psld_error_text());
         return 0;
     }
     wanted = argc > 1 ? argv[1] : NULL;
@@ -485,12 +481,3 @@ int main(int argc, char **argv)
     bench_pool();
     return 0;
 }
-
-#else
-
-int main(void)
-{
-    return 0;
-}
-
-#endif

@@ -48,11 +48,28 @@ if(PSLD_COVERAGE)
     target_link_options(psld_flags INTERFACE --coverage)
 endif()
 
-# Files under kernels/avx2 may use AVX2 and FMA, whatever the build is for: they are called only where the CPU has
-# both. On other processors they compile to nothing.
-function(psld_flags_for_instruction_sets)
-    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-        file(GLOB avx2 ${PROJECT_SOURCE_DIR}/src/kernels/avx2/*.c)
-        set_source_files_properties(${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+# psld_read_instruction_sets(SETS): the rows of src/kernels/sets.def for this processor, as "name;options" with names in
+# SETS and options in PSLD_OPTIONS_<name>.
+function(psld_read_instruction_sets sets)
+    set(file ${PROJECT_SOURCE_DIR}/src/kernels/sets.def)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -E -P -x c ${file} OUTPUT_VARIABLE rows COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX MATCHALL "PSLD_SET\\([^)]*\\)" rows "${rows}")
+    foreach(row ${rows})
+        string(REGEX REPLACE "PSLD_SET\\(([a-z0-9]+), *\"([^\"]*)\"\\)" "\\1" name "${row}")
+        string(REGEX REPLACE "PSLD_SET\\(([a-z0-9]+), *\"([^\"]*)\"\\)" "\\2" options "${row}")
+        separate_arguments(options UNIX_COMMAND "${options}")
+        list(APPEND names ${name})
+        set(PSLD_OPTIONS_${name} ${options} PARENT_SCOPE)
+    endforeach()
+    set(${sets} ${names} PARENT_SCOPE)
+endfunction()
+
+# psld_for_instruction_set(TARGET SET): TARGET sees the names and headers of kernels/simd as those of SET.
+function(psld_for_instruction_set target set)
+    target_compile_definitions(${target} PRIVATE SIMD_SET=${set} SIMD_VEC_H="kernels/simd/${set}/vec.h"
+                                                 SIMD_TILE_H="kernels/simd/${set}/tile.h")
+    if(EXISTS ${PROJECT_SOURCE_DIR}/src/kernels/simd/${set}/dot.h) # products of 16-bit factors of its own
+        target_compile_definitions(${target} PRIVATE SIMD_DOT_H="kernels/simd/${set}/dot.h")
     endif()
 endfunction()

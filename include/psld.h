@@ -680,11 +680,14 @@ typedef struct psld_model_options {
     double ema;        /* of a run or checkpoint with several averages of weights: the decay of the one to take; unset:
                           the first */
     double cfg;        /* classifier-free guidance by default, see psld_labels; unset: what the file says, or 1 */
+    const char *isa;   /* instruction set to compute with: avx512, avx2, neon, generic or reference; NULL: the best that
+                          this processor has */
+    const char *precision; /* of products in networks: fp32, or bf16 (sums, norms, softmax stay fp32); NULL: fp32 */
 } psld_model_options;
 
-#define PSLD_MODEL_DEFAULTS                                                              \
-    {                                                                                    \
-        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, PSLD_UNSET \
+#define PSLD_MODEL_DEFAULTS                                                                          \
+    {                                                                                                \
+        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, PSLD_UNSET, NULL, NULL \
     }
 
 #define PSLD_WEAK_SCALE 1.5
@@ -724,6 +727,9 @@ PSLD_API size_t psld_model_parameters(const psld_model *model);
 /* Channels that its network takes and gives; 0 for an exact model. */
 PSLD_API void psld_model_channels(const psld_model *model, size_t *in, size_t *out);
 PSLD_API double psld_model_flops(psld_model *model);
+/* What a network computes with, as in psld_model_options; "" for exact models. */
+PSLD_API const char *psld_model_isa(const psld_model *model);
+PSLD_API const char *psld_model_precision(const psld_model *model);
 /* Classes of a classifier, or of the labels that a score model takes; 0: none. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
 /* The name of a class as the configuration lists it (data.classes), or else its number. */

@@ -136,24 +136,32 @@ typedef struct cli_model {
     psld_model_options options;
     const char *use, *weak;
 } cli_model;
-#define CLI_MODEL_OPTIONS(m)                                                                                        \
-    {"config",                                                                                                      \
-     0,                                                                                                             \
-     CLI_FILE,                                                                                                      \
-     "FILE",                                                                                                        \
-     "configuration of weights that carry none (ours or a published one)",                                          \
-     &(m).options.config,                                                                                           \
-     NULL},                                                                                                         \
-        {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"}, \
-        {"ema",                                                                                                     \
-         0,                                                                                                         \
-         CLI_NUMBER,                                                                                                \
-         "DECAY",                                                                                                   \
-         "which average of weights, of a run with several (default: the first of train.ema)",                       \
-         &(m).options.ema,                                                                                          \
-         NULL},                                                                                                     \
-    {                                                                                                               \
-        "reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL    \
+#define CLI_MODEL_OPTIONS(m)                                                                                          \
+    {"config",                                                                                                        \
+     0,                                                                                                               \
+     CLI_FILE,                                                                                                        \
+     "FILE",                                                                                                          \
+     "configuration of weights that carry none (ours or a published one)",                                            \
+     &(m).options.config,                                                                                             \
+     NULL},                                                                                                           \
+        {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"},   \
+        {"ema",                                                                                                       \
+         0,                                                                                                           \
+         CLI_NUMBER,                                                                                                  \
+         "DECAY",                                                                                                     \
+         "which average of weights, of a run with several (default: the first of train.ema)",                         \
+         &(m).options.ema,                                                                                            \
+         NULL},                                                                                                       \
+        {"reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL},   \
+        {"isa",                                                                                                       \
+         0,                                                                                                           \
+         CLI_TEXT,                                                                                                    \
+         "NAME",                                                                                                      \
+         "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",           \
+         &(m).options.isa,                                                                                            \
+         NULL},                                                                                                       \
+    {                                                                                                                 \
+        "precision", 0, CLI_TEXT, "fp32|bf16", "of products in networks (default fp32)", &(m).options.precision, NULL \
     }
 /* Of commands that draw, and of convert: guidance by a weaker model. What draws under a condition, or along the flow of
  * the model itself, sets m.weak to "none" first. */

@@ -255,6 +255,9 @@ static int train_run(const cli_command *command, int argc, char **argv)
          "how long training may take here: 30m, 2h, 1d (default 2h where a network is chosen; else as train.steps "
          "says)",
          &r.options.seconds, NULL},
+        {"isa", 0, CLI_TEXT, "NAME",
+         "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",
+         &r.options.isa, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
          &r.estimate, NULL},
         {"keys", 0, CLI_FLAG, NULL, "list every key of configurations: type, default, choices, meaning", &r.keys, NULL},

@@ -12,6 +12,8 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
     psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.config = s->classifier_config;
     options.reference = s->model.options.reference;
+    options.isa = s->model.options.isa;
+    options.precision = s->model.options.precision;
     psld_status status = psld_model_open(s->classifier, &options, &job->classifier);
     if (status != PSLD_OK) return status;
     if (!psld_model_classifier(job->classifier)) return cli_bad_input("%s: is no classifier", s->classifier);

@@ -21,8 +21,19 @@
 
 enum { SAMPLES = 3, FIRST = 100, DIRECTIONS = 3 };
 
-/* The backends that a case is run on: reference kernels, the same in double, and the fast ones of this CPU. */
-enum { IN_FLOAT, IN_DOUBLE, FAST, BACKENDS };
+/* The backends that a case is run on: reference kernels, the same in double, and those of every instruction set that
+ * this CPU has, exact and then with 16-bit products. */
+enum { IN_FLOAT, IN_DOUBLE, FAST, BACKENDS = FAST + 16 };
+
+static const psld_backend *backend_at(int i)
+{
+    if (i == IN_FLOAT) return &psld_backend_reference;
+    if (i == IN_DOUBLE) return &psld_backend_reference_f64;
+    int sets = 0;
+    while (psld_backend_number_bf16(sets)) sets++;
+    i -= FAST;
+    return i < sets ? psld_backend_number(i) : psld_backend_number_bf16(i - sets);
+}
 
 static int checked;
 
@@ -65,8 +76,6 @@ static psld_id add_leaf(psld_graph *graph, psld_shape s, const char *name)
 
 static void make_bench(bench *b, const op_case *c)
 {
-    const psld_backend *const backends[BACKENDS] = {&psld_backend_reference, &psld_backend_reference_f64,
-                                                    psld_backend_fastest()};
     psld_id by[OP_INPUTS], gradient[OP_INPUTS];
     psld_plan_output outputs[2 * OP_INPUTS + 1];
     size_t count = 0;
@@ -93,8 +102,8 @@ static void make_bench(bench *b, const op_case *c)
      * whatever may be is. */
     size_t kept = count;
     for (int j = 0; j < c->inputs; j++) outputs[++kept] = (psld_plan_output){b->in[j], PSLD_NONE};
-    for (int i = 0; i < BACKENDS; i++) {
-        psld_plan_options options = {backends[i], SAMPLES, i == IN_DOUBLE ? 0 : PSLD_PASS_ALL, 0};
+    for (int i = 0; i < BACKENDS && backend_at(i); i++) {
+        psld_plan_options options = {backend_at(i), SAMPLES, i == IN_DOUBLE ? 0 : PSLD_PASS_ALL, 0};
         size_t wanted = 1 + (i == IN_DOUBLE ? kept : count);
         assert_int_equal(psld_plan_create(b->graph, &options, outputs, wanted, &b->plan[i]), PSLD_OK);
         assert_int_equal(psld_plan_check(b->plan[i]), PSLD_OK);
@@ -220,7 +229,7 @@ static void run_bench(const bench *b, int backend, size_t sample, int n, values 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 /* `slack`: how much larger errors may be than those of the reference kernels, which sum in double. */
-static void check_value(const bench *b, const values *exact, const values *single, double slack)
+static void check_value(const bench *b, int backend, const values *exact, const values *single, double slack)
 {
     const op_case *c = b->c;
     psld_shape out = psld_graph_shape(b->graph, b->out);
@@ -235,14 +244,16 @@ static void check_value(const bench *b, const values *exact, const values *singl
         memcpy(expected, exact->out, count * sizeof *expected);
     }
     double error = difference(single->out, expected, count) / largest(expected, count);
-    if (!(error <= tolerance)) fail_msg("%s: in float off by %g (%g)", c->name, error, tolerance);
+    if (!(error <= tolerance))
+        fail_msg("%s: %s is off by %g (%g)", c->name, backend_at(backend)->name, error, tolerance);
     psld_release(expected);
     for (int i = 0; i < c->inputs; i++) {
         size_t size = count_of(c->in[i], SAMPLES);
         if (b->gradient[i] == PSLD_NONE) continue;
         error =
             difference(single->gradient[i], exact->gradient[i], size) / fmax(largest(exact->gradient[i], size), 1e-3);
-        if (!(error <= 20 * tolerance)) fail_msg("%s: gradient %d in float off by %g", c->name, i, error);
+        if (!(error <= 20 * tolerance))
+            fail_msg("%s: gradient %d of %s is off by %g", c->name, i, backend_at(backend)->name, error);
     }
 }
 
@@ -347,29 +358,43 @@ static double time_plan(const bench *b, int backend, const values *v)
     return best;
 }
 
+static void print_times(const bench *b, const values *v)
+{
+    printf("%-60s", b->c->name);
+    for (int i = 0; i < BACKENDS && backend_at(i); i++)
+        if (i != IN_DOUBLE) printf("  %s %9.1f us", backend_at(i)->name, time_plan(b, i, v));
+    printf("\n");
+}
+
+/* Sums in float, and Winograd's transforms lose a digit. With 16-bit products a factor has 8 bits (2e-3 at most), and
+ * errors of many terms hardly add up. */
+static void check_fast(const bench *b, int backend, const values *exact)
+{
+    values fast;
+    make_values(b, &fast);
+    run_bench(b, backend, 0, SAMPLES, &fast);
+    check_value(b, backend, exact, &fast, strcmp(backend_at(backend)->precision, "bf16") == 0 ? 5e4 : 20);
+    check_bits(b, backend, &fast);
+    free_values(b, &fast);
+}
+
 void check_op(const op_case *c)
 {
     bench b;
-    values exact, single, fast;
+    values exact, single;
     make_bench(&b, c);
     make_values(&b, &exact);
     make_values(&b, &single);
-    make_values(&b, &fast);
     run_bench(&b, IN_DOUBLE, 0, SAMPLES, &exact);
     run_bench(&b, IN_FLOAT, 0, SAMPLES, &single);
-    run_bench(&b, FAST, 0, SAMPLES, &fast);
-    check_value(&b, &exact, &single, 1);
-    check_value(&b, &exact, &fast, 20); /* sums in float; Winograd's transforms lose a digit */
+    check_value(&b, IN_FLOAT, &exact, &single, 1);
     check_differences(&b, &exact);
     check_adjoint(&b, &exact);
     check_bits(&b, IN_FLOAT, &single);
-    check_bits(&b, FAST, &fast);
-    if (getenv("PSLD_TIME_OPS"))
-        printf("%-60s %9.1f us reference, %9.1f us fast\n", c->name, time_plan(&b, IN_FLOAT, &exact),
-               time_plan(&b, FAST, &exact));
+    for (int i = FAST; i < BACKENDS && backend_at(i); i++) check_fast(&b, i, &exact);
+    if (getenv("PSLD_TIME_OPS")) print_times(&b, &exact);
     free_values(&b, &exact);
     free_values(&b, &single);
-    free_values(&b, &fast);
     free_bench(&b);
     checked++;
 }

@@ -14,13 +14,13 @@ typedef struct psld_adam {
     long step; /* 1 for the first */
 } psld_adam;
 
-/* average may be NULL. */
-void psld_adam_update(const psld_adam *adam, size_t count, const float *g, float *w, float *m, float *v,
-                      float *average);
-
-/* Sum of squares in double, in chunks of fixed size that are added in order. `scratch` has room for
- * psld_adam_chunks(count) doubles. */
-size_t psld_adam_chunks(size_t count);
-double psld_adam_sum_squares(size_t count, const float *x, double *scratch);
+/* A backend has three kernels for it (kernels.h, psld_update_kernels):
+ *     adam            the update; average may be NULL
+ *     sum_squares     of the gradient, for its norm: in double, in chunks of fixed size that are added in order.
+ *                     `scratch` has room for square_chunks(count) doubles
+ * These are the plain ones. */
+void psld_ref_adam(const psld_adam *adam, size_t count, const float *g, float *w, float *m, float *v, float *average);
+size_t psld_ref_square_chunks(size_t count);
+double psld_ref_sum_squares(size_t count, const float *x, double *scratch);
 
 #endif

@@ -1,9 +1,15 @@
-/* The capabilities of this processor. */
+/* The capabilities of this processor: whether it has what an instruction set of sets.def needs, and the operating system
+ * saves the registers. Otherwise nothing that was compiled for the set may be called. */
 #ifndef PSLD_KERNELS_CPU_H
 #define PSLD_KERNELS_CPU_H
 
-/* 1 if AVX2 and FMA are available, the operating system saves their registers, and kernels/avx2 was compiled for
- * them. Otherwise nothing in kernels/avx2 may be called. */
-int psld_cpu_has_avx2(void);
+#define PSLD_SET(name, options) int psld_cpu_has_##name(void);
+#include "kernels/sets.def"
+#undef PSLD_SET
+
+#if defined(__x86_64__)
+/* Products of bfloat16 by AMX, with AVX512_BF16; asks the operating system for its registers. */
+int psld_cpu_has_amx(void);
+#endif
 
 #endif

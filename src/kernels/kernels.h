@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/adam.h"
 #include "psld.h"
 
 enum { PSLD_LANES = 8, PSLD_MAX_INPUTS = 6, PSLD_MAX_TAPS = 16 };
@@ -160,6 +161,7 @@ typedef struct psld_call {
     const psld_run *run;
     int inputs;
     int threads; /* that scratch has room for: the same when it is asked for and when it is used */
+    int narrow;  /* factors of products may have 16 bits */
     psld_operand in[PSLD_MAX_INPUTS], out; /* an input that is not there (see finish) has no data */
     void *scratch;                         /* as many bytes as the kernel asked for; holds anything */
     void *packed;                          /* the weights in the kernel's own form */
@@ -186,10 +188,20 @@ typedef struct psld_op_kernel {
     int (*in_time)(const psld_call *call);
 } psld_op_kernel;
 
+/* The update of training (kernels/adam.h), always on floats. */
+typedef struct psld_update_kernels {
+    void (*adam)(const psld_adam *adam, size_t count, const float *g, float *w, float *m, float *v, float *average);
+    size_t (*square_chunks)(size_t count);
+    double (*sum_squares)(size_t count, const float *x, double *scratch);
+} psld_update_kernels;
+
 typedef struct psld_backend {
-    const char *name;
+    const char *name;                /* in printed plans: "avx2", "avx2 bf16" */
+    const char *isa, *precision;     /* "avx2", "bf16" */
     psld_type type;                  /* of every element: PSLD_F32 or PSLD_F64 */
+    int narrow;                      /* factors of products may have 16 bits */
     psld_op_kernel kernel[PSLD_OPS]; /* none for inputs and parameters */
+    psld_update_kernels update;
 } psld_backend;
 
 /* Plain C; sums in double. The backend in double is for finite differences in tests. */

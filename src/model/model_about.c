@@ -13,6 +13,16 @@ const char *psld_model_predicts(const psld_model *model)
     return model->network->config.predicts == PSLD_OUTPUT_DATA ? "data" : "eps";
 }
 
+const char *psld_model_isa(const psld_model *model)
+{
+    return model->network ? model->backend->isa : "";
+}
+
+const char *psld_model_precision(const psld_model *model)
+{
+    return model->network ? model->backend->precision : "";
+}
+
 /* ---- Steps of training ------------------------------------------------------------------------------------------- */
 
 /* PyTorch Lightning's checkpoints call it global_step. */

@@ -60,8 +60,11 @@ static void run_range(void *context, size_t begin, size_t end)
 
 static psld_call make_call(const psld_exec *exec, const psld_step *step, int n, const psld_run *run)
 {
-    psld_call call = {
-        .attributes = &step->attributes, .run = run, .inputs = step->inputs, .threads = exec->plan->threads};
+    psld_call call = {.attributes = &step->attributes,
+                      .run = run,
+                      .inputs = step->inputs,
+                      .threads = exec->plan->threads,
+                      .narrow = exec->plan->backend->narrow};
     size_t element = exec->plan->element;
     for (int i = 0; i < step->inputs; i++)
         if (step->from[i] != PSLD_NONE) call.in[i] = operand_at(exec, &step->in[i], n);

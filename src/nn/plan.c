@@ -180,7 +180,10 @@ static void make_regions(maker *m)
 /* What a kernel would be called with for the largest batch, without pointers. */
 static psld_call shape_call(const psld_plan *plan, const psld_step *step)
 {
-    psld_call call = {.attributes = &step->attributes, .inputs = step->inputs, .threads = plan->threads};
+    psld_call call = {.attributes = &step->attributes,
+                      .inputs = step->inputs,
+                      .threads = plan->threads,
+                      .narrow = plan->backend->narrow};
     for (int i = 0; i <= step->inputs; i++) {
         const psld_location *place = i < step->inputs ? &step->in[i] : &step->out;
         psld_operand *operand = i < step->inputs ? &call.in[i] : &call.out;

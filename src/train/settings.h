@@ -38,6 +38,7 @@ typedef struct psld_settings {
         int by_noise;  /* times: uniform or noise */
         double noise_part, noise_middle, noise_spread;
         int clean, adamw, ema_warmup;
+        int bf16;     /* precision: fp32 or bf16 */
         int schedule; /* psld_rate_schedule */
         double label_dropout;
         int reduce_precision; /* psld_sum_format */

@@ -100,6 +100,8 @@ static const setting_row settings_table[] = {
      "decay of the moving average of the weights; of a list, the model has the first; 0: no average"},
     {"train", "ema_warmup", SETTING_FLAG, TRAIN(ema_warmup), 0, 0, "true", NULL, FIXED,
      "the decay at step k (from 0) is min(ema, (1 + k) / (10 + k)); false: ema from the beginning"},
+    {"train", "precision", SETTING_WORD, TRAIN(bf16), 0, 0, "fp32", "fp32|bf16", FREE,
+     "of products in networks: with bf16 their factors have 16 bits; sums, losses, weights and their update have 32"},
     {"train", "checkpoint_every", SETTING_WHOLE, TRAIN(checkpoint_every), 0, 1e12, "1000", NULL, FREE,
      "steps between checkpoints; 0: only at the end"},
     {"train", "checkpoint_minutes", SETTING_NUMBER, TRAIN(checkpoint_minutes), 0, 1e6, "10", NULL, FREE,

@@ -128,7 +128,7 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
     const psld_trainer_options *o = &r->options;
     const float *g = step_gradient(r);
     r->pending = 0;
-    *norm = sqrt(psld_adam_sum_squares(r->plan->parameters, g, r->chunks));
+    *norm = sqrt(r->options.backend->update.sum_squares(r->plan->parameters, g, r->chunks));
     if (!isfinite(loss) || !isfinite(*norm))
         return psld_fail(PSLD_NOT_FINITE, "step %ld: the loss is %g and the norm of its gradient %g", r->steps + 1,
                          loss, *norm);
@@ -139,8 +139,8 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
     if (o->clip > 0 && *norm > o->clip) adam.clip = o->clip / (*norm + 1e-6);
     for (size_t i = 0; i < r->range_count; i++) {
         size_t at = r->ranges[i].first;
-        psld_adam_update(&adam, r->ranges[i].count, g + at, r->network->weights + at, r->m + at, r->v + at,
-                         r->average ? r->average + at : NULL);
+        r->options.backend->update.adam(&adam, r->ranges[i].count, g + at, r->network->weights + at, r->m + at,
+                                        r->v + at, r->average ? r->average + at : NULL);
     }
     update_more_averages(r);
     r->steps++;

@@ -139,7 +139,7 @@ static psld_status allocate_trainer(psld_trainer *r)
     r->sum = r->options.microbatches > 1 ? psld_alloc(count, sizeof(float)) : NULL;
     r->own_average = own ? psld_alloc(count, sizeof(float)) : NULL;
     r->average = r->options.ema > 0 ? own ? r->own_average : r->options.average : NULL;
-    r->chunks = psld_alloc(psld_adam_chunks(count), sizeof(double));
+    r->chunks = psld_alloc(r->options.backend->update.square_chunks(count), sizeof(double));
     r->weights = psld_alloc(batch, sizeof(float));
     r->losses = psld_alloc(batch, sizeof(float));
     size_t told = r->network_plan.inputs.augment != PSLD_NONE ? PSLD_AUGMENT_INPUTS : 0;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/sized.h"
 #include "data/data.h"
+#include "kernels/backend.h"
 #include "train/metric.h"
 #include "train/training.h"
 
@@ -38,6 +39,7 @@ static psld_status create_networks(psld_training *t)
 {
     uint64_t seed = (uint64_t)t->settings.seed;
     PSLD_TRY(psld_model_from_config(t->yaml, seed, &t->model));
+    PSLD_TRY(psld_backend_find(t->isa, t->settings.train.bf16 ? "bf16" : NULL, &t->model->backend));
     if (*t->settings.train.init) PSLD_TRY(initialise_from(t->settings.train.init, t->model->network));
     t->network = t->model->network;
     if (t->settings.train.ema.value[0] <= 0) return PSLD_OK;
@@ -219,6 +221,9 @@ static psld_status open_training(psld_training *t, const char *folder, const psl
     int resumes = folder && psld_run_folder_exists(folder);
     if (folder && !resumes) PSLD_TRY(psld_run_folder_check_new(folder));
     if (resumes) PSLD_TRY(psld_run_folder_open(folder, &t->run));
+    const psld_backend *backend; /* a wrong name is refused before anything is read */
+    PSLD_TRY(psld_backend_find(options->isa, NULL, &backend));
+    t->isa = options->isa;
     PSLD_TRY(configure_ranks(t, options));
     PSLD_TRY(create_parts(t));
     PSLD_TRY(psld_training_metric_open(t, options->metric));

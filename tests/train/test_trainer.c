@@ -17,9 +17,8 @@
 
 /* ---- The update -------------------------------------------------------------------------------------------------- */
 
-static void adam_formula(void **state)
+static void check_adam(const psld_update_kernels *update)
 {
-    (void)state;
     enum { COUNT = 100003 };
     float *buffers[5];
     double w = 0.3, m = 0.1, v = 0.02, average = 0.2, g = -0.7;
@@ -29,7 +28,7 @@ static void adam_formula(void **state)
         buffers[b] = malloc(COUNT * sizeof(float));
         for (size_t i = 0; i < COUNT; i++) buffers[b][i] = start[b];
     }
-    psld_adam_update(&adam, COUNT, buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]);
+    update->adam(&adam, COUNT, buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]);
     double clipped = 0.5 * g + 0.01 * w;
     m = 0.9 * m + 0.1 * clipped;
     v = 0.999 * v + 0.001 * clipped * clipped;
@@ -39,10 +38,16 @@ static void adam_formula(void **state)
         assert_true(fabs((double)buffers[1][i] - w) < 1e-7 && fabs((double)buffers[2][i] - m) < 1e-7);
         assert_true(fabs((double)buffers[3][i] - v) < 1e-8 && fabs((double)buffers[4][i] - average) < 1e-7);
     }
-    double *chunks = malloc(psld_adam_chunks(COUNT) * sizeof *chunks);
-    assert_true(fabs(psld_adam_sum_squares(COUNT, buffers[0], chunks) / (0.49 * COUNT) - 1) < 1e-6);
+    double *chunks = malloc(update->square_chunks(COUNT) * sizeof *chunks);
+    assert_true(fabs(update->sum_squares(COUNT, buffers[0], chunks) / (0.49 * COUNT) - 1) < 1e-6);
     free(chunks);
     for (int b = 0; b < 5; b++) free(buffers[b]);
+}
+
+static void adam_formula(void **state)
+{
+    (void)state;
+    for (int i = 0; psld_backend_number(i); i++) check_adam(&psld_backend_number(i)->update);
 }
 
 /* ---- Golden steps ------------------------------------------------------------------------------------------------ */

@@ -3,4 +3,5 @@ typedef float real;
 
 #include "kernels/ref/table.h"
 
-const psld_backend psld_backend_reference = {"reference", PSLD_F32, PSLD_REFERENCE_KERNELS};
+const psld_backend psld_backend_reference = {
+    "reference", "reference", "fp32", PSLD_F32, 0, PSLD_REFERENCE_KERNELS, PSLD_REFERENCE_UPDATE};

@@ -62,4 +62,9 @@
 }
 /* clang-format on */
 
+#define PSLD_REFERENCE_UPDATE                                       \
+    {                                                               \
+        psld_ref_adam, psld_ref_square_chunks, psld_ref_sum_squares \
+    }
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "kernels/backend.h"
 #include "model/files/checkpoints.h"
 #include "model/foreign/foreign.h"
 #include "model/model.h"
@@ -22,6 +23,11 @@ static psld_status read_options(const psld_model_options *options, psld_model_op
     PSLD_FILL_UNSET(own->blank, 0);
     PSLD_FILL_UNSET(own->weak_scale, 0);
     PSLD_FILL_UNSET(own->ema, 0);
+    const psld_backend *backend; /* names that are wrong are refused for exact models, too */
+    PSLD_TRY(psld_backend_find(own->isa, own->precision, &backend));
+    if (own->reference && own->isa && strcmp(own->isa, "reference") != 0)
+        return psld_fail(PSLD_BAD_ARGUMENT, "isa: expected reference or nothing with the reference kernels, found '%s'",
+                         own->isa);
     if (!isfinite(own->cfg)) return psld_fail(PSLD_BAD_ARGUMENT, "cfg: expected a finite number, found %g", own->cfg);
     if (own->override_count >= 0) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "override_count: expected at least 0, found %d", own->override_count);
@@ -64,6 +70,8 @@ static psld_status open_weak(const char *path, const psld_model_options *options
     psld_model_options its = PSLD_MODEL_DEFAULTS;
     its.process = options->process;
     its.reference = options->reference;
+    its.isa = options->isa;
+    its.precision = options->precision;
     its.weak = "";
     if (options->weak && !*options->weak) return PSLD_OK;
     model->weak_scale = PSLD_WEAK_SCALE;

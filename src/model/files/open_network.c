@@ -203,7 +203,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     PSLD_TRY(psld_network_config_read(root, NULL, &config));
     model->cfg = 1;
     model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
-    model->backend = options->reference ? &psld_backend_reference : psld_backend_fastest();
+    PSLD_TRY(psld_backend_find(options->reference ? "reference" : options->isa, options->precision, &model->backend));
     PSLD_TRY(read_process(root, options, model));
     PSLD_TRY(read_conditioning(root, &config, model));
     /* clean data are the same under both kernels: their eps is made of them, with the one given x_0 */
