@@ -47,6 +47,8 @@ json_t *info_describe_network(psld_model *model)
     json_object_set_new(object, "predicts", json_string(psld_model_predicts(model)));
     describe_origin(model, object);
     if (psld_model_classes(model)) json_object_set_new(object, "classes", describe_classes(model));
+    if (psld_model_classes(model) && psld_model_source(model))
+        json_object_set_new(object, "cfg", cli_json_number(psld_model_cfg(model)));
     if (psld_model_trained(model, &steps, &planned) == PSLD_OK && (steps || planned)) {
         json_object_set_new(object, "steps", steps ? json_integer((json_int_t)steps) : json_null());
         json_object_set_new(object, "planned_steps", planned ? json_integer((json_int_t)planned) : json_null());
@@ -109,10 +111,12 @@ static void print_details(const json_t *network)
 {
     const char *predicts = json_string_value(json_object_get(network, "predicts"));
     const json_t *classes = json_object_get(network, "classes"), *weak = json_object_get(network, "weak_scale");
+    const json_t *cfg = json_object_get(network, "cfg");
     long long steps = json_integer_value(json_object_get(network, "steps"));
     long long planned = json_integer_value(json_object_get(network, "planned_steps"));
     print_origin(network);
     if (classes) info_print_classes(classes);
+    if (cfg) printf("  guidance      %g by default (--cfg)\n", json_number_value(cfg));
     if (strcmp(predicts, "classes") != 0) printf("  predicts      %s\n", words_for(predicts));
     if (steps && planned)
         printf("  trained       %lld of %lld steps\n", steps, planned);
