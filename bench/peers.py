@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -295,7 +296,8 @@ class Worker:
         answer = self.process.stdout.readline()
         if not answer:
             code, _ = finish(self.process)
-            raise RuntimeError(f"{self.last_words()} (exit code {code}; compare.log has more)")
+            how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}: {self.last_words()}"
+            raise RuntimeError(f"{how} (compare.log may have more)")
         return json.loads(answer)
 
     def last_words(self):
