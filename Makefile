@@ -11,7 +11,7 @@ export JOBS FUZZ_RUNS DESTDIR
 unexport MAKEFLAGS MFLAGS
 cmake := env -u MAKELEVEL cmake
 
-.PHONY: all packages demo test check-all bench bench-compare install deb test-deb tsan fuzz coverage format clean help
+.PHONY: all packages demo test arm check-all bench bench-compare install deb test-deb tsan fuzz coverage format clean help
 
 all: ## build the program and the libraries into build/
 	@$(cmake) -S . -B build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null || \
@@ -26,6 +26,9 @@ demo: packages all ## build, and show on built-in data what the program can do (
 
 test: ## run all tests (installs missing packages)
 	@tools/test
+
+arm: ## run the unit tests for AArch64 under qemu (installs a cross compiler)
+	@tools/test-arm
 
 check-all: ## what takes longer than make test has time for: run it every night and before a release
 	@tools/check-all
