@@ -434,7 +434,7 @@ static void bench_update(void)
     l.x = buffer(l.count), l.y = buffer(l.count), l.dy = buffer(l.count), l.tables = buffer(l.count);
     l.weights = buffer(l.count);
     for (ptrdiff_t i = 0; i < l.count; i++) l.tables[i] = l.tables[i] * l.tables[i];
-    l.sums = psld_alloc((size_t)simd_square_chunks(l.count), sizeof(double));
+    l.sums = psld_alloc((size_t)simd_square_chunks((size_t)l.count), sizeof(double));
     const double bytes = 4.0 * (double)l.count;
     const contender contenders[] = {{"adam", adam_step, 9 * bytes}, {"norm", square_norm, bytes}};
     compete(&l, contenders, 2, 1);
