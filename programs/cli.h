@@ -68,6 +68,17 @@ int cli_failed(psld_status status);
 enum { CLI_MEANT = 128 };
 const char *cli_meant(const char *word, const char *const *words, size_t count, char text[CLI_MEANT]);
 
+/* Somebody else than the terminal to talk to, for a program that runs what commands do in threads of its own: messages go
+ * to `message`, the last one stays, and progress to `progress`. */
+typedef struct cli_listener {
+    char message[2048];
+    psld_progress_fn progress;
+    void *user;
+} cli_listener;
+/* Sets the listener of this thread; NULL: the terminal again. */
+void cli_listen(cli_listener *listener);
+cli_listener *cli_listener_get(void);
+
 /* The value of a CLI_COUNT for options of the library; what does not fit becomes the largest int. */
 int cli_int(long count);
 

@@ -49,8 +49,13 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     model.options.overrides = words + 1;
     model.options.override_count = count - 1;
     psld_status status = psld_model_open(words[0], &model.options, &job->model);
-    if (status != PSLD_OK) return status;
-    if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", words[0]);
+    return status == PSLD_OK ? sampling_begin(words[0], s, classifier, job) : status;
+}
+
+psld_status sampling_begin(const char *origin, const sampling_request *s, int classifier, sampling_job *job)
+{
+    psld_status status;
+    if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", origin);
     job->request = s;
     job->rank = psld_model_shape(job->model, job->shape);
     job->k = (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
@@ -59,15 +64,15 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     job->kept = job->dim * (s->state ? job->k : 1);
     /* With scale 1 a network follows the class in part only: docs/measurements/conditional.md has it. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
-    if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", words[0]);
+    if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", origin);
     status = sampling_choose(s, job->model, &job->options);
     if (status != PSLD_OK) return status;
-    status = labels_choose(&s->labels, job->model, words[0], &job->labels);
+    status = labels_choose(&s->labels, job->model, origin, &job->labels);
     if (status != PSLD_OK) return status;
     if (s->classifier) return open_classifier(s, job);
     if (!classifier) return PSLD_OK;
     if (!psld_model_classifier(job->model))
-        return cli_bad_input("%s: has no classes of its own; give --classifier", words[0]);
+        return cli_bad_input("%s: has no classes of its own; give --classifier", origin);
     job->classifier = job->model;
     return PSLD_OK;
 }

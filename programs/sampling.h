@@ -131,6 +131,8 @@ typedef struct sampling_job {
  * needed. Checks that they fit each other. */
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
                           sampling_job *job);
+/* What follows when job->model is open; `origin` names it in messages. */
+psld_status sampling_begin(const char *origin, const sampling_request *s, int classifier, sampling_job *job);
 /* The same for commands with SAMPLING_RESTORATION, with a word where it fails: EXIT_DONE when it does not. */
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
                               const sampling_request *s, sampling_job *job);
