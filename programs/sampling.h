@@ -104,7 +104,8 @@ int sampling_parse(const cli_command *command, const cli_option *options, int ar
  * of the '|'-separated endings. Both return EXIT_DONE when nothing is, and take in what was given as text. */
 int sampling_check(const cli_command *command, sampling_request *s);
 int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings);
-/* All of it for commands with SAMPLING_RESTORATION. */
+/* Of commands with SAMPLING_RESTORATION: all but the output, and all of it. */
+int sampling_check_conditions(const cli_command *command, sampling_request *s);
 int sampling_check_restoration(const cli_command *command, sampling_request *s);
 
 /* The options of a walk with this model: the sampler by name, or what costs least for a quality. */
