@@ -84,7 +84,7 @@ class Compare {
     draw() {
         if (!this.rows) return;
         const metric = this.metric.value, cost = this.cost.value, by = this.by.value, rows = this.shown().filter((row) => Number.isFinite(row[metric])), values = [...new Set(this.rows.map((row) => row[by]))];
-        const others = KEYS.filter((key) => key !== by), groups = new Map();
+        const others = KEYS.filter((key) => key !== by && this.off[key]), groups = new Map();
         for (const row of rows) {
             if (this.hidden.has(row[by])) continue;
             const key = KEYS.map((name) => row[name]).join("\n");
@@ -97,7 +97,7 @@ class Compare {
             const c = values.indexOf(group[0][by]) % 8, style = STYLES[second.indexOf(others.map((key) => group[0][key]).join(", ")) % 3], x = group.map((row) => row[cost]), y = group.map((row) => row[metric]);
             curves.push({x, y, c, style, silent: true, label: group[0][by]});
             marks.push({x, y, c, error: group.map((row) => row[`${metric}_spread`]), tell: (i) => [KEYS.map((key) => group[i][key]).filter(Boolean).join(" · "), `${whole(group[i].nfe)} evaluations, ${duration(group[i].seconds)}`,
-                `${metric} ${number(group[i][metric], 4)}${group[i][`${metric}_spread`] ? ` ± ${number(group[i][`${metric}_spread`], 2)}` : ""}`]});
+                `${metric} ${number(group[i][metric], 4)}${group[i][`${metric}_spread`] ? ` ± ${spread(group[i][metric], group[i][`${metric}_spread`])}` : ""}`]});
         }
         if (this.best.value) curves.push(frontier(rows.filter((row) => !this.hidden.has(row[by])), cost, metric));
         this.plot.setAxes({label: cost === "nfe" ? "evaluations per sample" : "seconds", log: this.logX.value, pad: true}, {label: METRICS[metric] || metric, log: this.logY.value});
@@ -106,7 +106,7 @@ class Compare {
             if (!this.hidden.delete(value)) this.hidden.add(value);
             this.draw();
             this.legend.children[i].focus();
-        }}, h("i", {class: "swatch"}), value ?? "adaptive")));
+        }}, h("i", {class: "swatch"}), value ?? "adaptive")), second.length > 1 && second.length <= 3 && second.map((name, i) => h("span", null, h("i", {class: `swatch ${STYLES[i]}`}), name)));
         this.drawTable(rows.filter((row) => !this.hidden.has(row[by])), metric);
     }
 
@@ -115,7 +115,7 @@ class Compare {
         const down = this.sort.key ? this.sort.down : HIGHER.has(metric), best = new Map();
         for (const row of rows) if (!best.has(row.nfe) || (HIGHER.has(metric) ? row[metric] > best.get(row.nfe) : row[metric] < best.get(row.nfe))) best.set(row.nfe, row[metric]);
         rows = [...rows].sort((a, b) => (down ? -1 : 1) * (typeof a[key] === "number" ? a[key] - b[key] : String(a[key]).localeCompare(String(b[key]))));
-        const text = (row, name) => (name === "nfe" ? whole(row.nfe) : name === "seconds" ? number(row.seconds) : name === metric ? `${number(row[metric], 4)}${row[`${metric}_spread`] ? ` ± ${number(row[`${metric}_spread`], 2)}` : ""}` : row[name] ?? "–");
+        const text = (row, name) => (name === "nfe" ? whole(row.nfe) : name === "seconds" ? number(row.seconds) : name === metric ? `${number(row[metric], 4)}${row[`${metric}_spread`] ? ` ± ${spread(row[metric], row[`${metric}_spread`])}` : ""}` : row[name] ?? "–");
         const isNumber = (name) => ["nfe", "seconds", metric].includes(name);
         fill(this.table, h("table", null, h("thead", null, h("tr", null, columns.map((name) => h("th", {class: isNumber(name) ? "n" : "", "aria-sort": name === key ? (down ? "descending" : "ascending") : null},
             h("button", {type: "button", onclick: () => {
@@ -146,6 +146,12 @@ function means(rows, metrics) {
         }
         return merged;
     });
+}
+
+/* A deviation with the decimals that its value is shown with. */
+function spread(value, deviation) {
+    const decimals = Math.max(0, Math.min(8, 3 - Math.floor(Math.log10(Math.abs(value) || 1))));
+    return deviation.toFixed(decimals);
 }
 
 /* What is reached with at most so much cost. */

@@ -45,7 +45,7 @@ class Paint {
         this.blur = slider({label: "blur, pixels", value: 2, low: 0.5, high: 8});
         this.noise = slider({label: "noise", value: 0.05, low: 0, high: 1, scale: "power", hint: "Deviation of the noise in the measurement; pixels are −1 to 1"});
         this.given = segmented("What the picture is", [["whole", "degrade it first"], ["degraded", "it is degraded"]], "whole", () => {});
-        this.button = h("button", {type: "submit", class: "main"}, "Complete");
+        this.button = h("button", {type: "submit", class: "main", form: "paint-form"}, "Complete");
         this.cancel = h("button", {type: "button", disabled: true, onclick: () => this.job?.cancel()}, "Cancel");
         this.file = h("input", {type: "file", accept: "image/png,image/jpeg,image/webp", class: "unseen", id: "paint-file", onchange: () => this.file.files[0] && this.take(this.file.files[0])});
         this.pictures = choice("Picture of the folder", [["", "choose …"]], "", (path) => path && this.takePath(path));
@@ -58,12 +58,11 @@ class Paint {
         this.downloads = h("div", {class: "end"});
         this.chosen = h("div", {class: "row"});
         this.source = h("p", {class: "small", role: "status"});
-        const side = h("form", {class: "side", onsubmit: (event) => (event.preventDefault(), this.run())}, h("section", {class: "card stack", "aria-label": "What to do"},
+        const side = h("form", {class: "side", id: "paint-form", onsubmit: (event) => (event.preventDefault(), this.run())}, h("section", {class: "card stack", "aria-label": "What to do"},
             this.tasks.element, this.taskAbout, this.model.element, h("hr"), this.given.element, this.factor.element, this.blur.element, this.noise.element, this.count.element, this.sampler.element, this.classes.element,
-            h("details", null, h("summary", null, "More"), h("div", {class: "stack"}, h("div", {class: "two"}, this.methods.element, this.repeats.element), this.sampler.more)),
-            h("div", {class: "row"}, h("div", {class: "grow"}, this.button), this.cancel)));
-        this.element = h("div", {class: "split"}, side, h("div", {class: "stage"}, h("section", {class: "card", "aria-label": "Picture and completions"},
-            h("div", {class: "paint-stage"}, h("div", {class: "stack"}, h("header", {class: "row"}, h("h2", null, "Picture"), h("span", {class: "grow"}), this.source), this.easel.element, this.brushes, h("hr"),
+            h("details", null, h("summary", null, "More"), h("div", {class: "stack"}, h("div", {class: "two"}, this.methods.element, this.repeats.element), this.sampler.more))));
+        this.element = h("div", {class: "split stage-first"}, side, h("div", {class: "stage"}, h("section", {class: "card", "aria-label": "Picture and completions"},
+            h("div", {class: "paint-stage"}, h("div", {class: "stack"}, h("header", {class: "row"}, h("h2", null, "Picture"), h("span", {class: "grow"}), this.source), this.easel.element, this.brushes, h("div", {class: "row"}, h("div", {class: "grow"}, this.button), this.cancel), h("hr"),
                 h("div", {class: "row"}, h("label", {class: "button", for: "paint-file"}, "Open a picture"), this.file, this.takeButton), this.pictures.element),
             h("div", {class: "stack"}, h("header", {class: "row"}, h("h2", null, "Completions"), h("span", {class: "grow"}), this.downloads), this.progress.element, this.results, this.chosen, this.command.element)))));
         this.choose("inpaint");
@@ -312,7 +311,7 @@ class Easel {
     }
 
     get hasMask() {
-        const {width, height} = this.mask, data = this.mask.getContext("2d").getImageData(0, 0, width, height).data;
+        const {width, height} = this.mask, data = this.mask.getContext("2d", {willReadFrequently: true}).getImageData(0, 0, width, height).data;
         for (let i = 3; i < data.length; i += 4) if (data[i] > 127) return true;
         return false;
     }
@@ -359,7 +358,7 @@ class Easel {
 
     /* Discs of whole pixels along the way from the last place. */
     stroke(to) {
-        const context = this.mask.getContext("2d"), from = this.last || to, length = Math.hypot(to[0] - from[0], to[1] - from[1]), radius = this.size / 2;
+        const context = this.mask.getContext("2d", {willReadFrequently: true}), from = this.last || to, length = Math.hypot(to[0] - from[0], to[1] - from[1]), radius = this.size / 2;
         context.globalCompositeOperation = this.erase ? "destination-out" : "source-over";
         context.fillStyle = "#fff";
         for (let s = 0; s <= Math.ceil(length * 2); s++) {
@@ -385,7 +384,7 @@ class Easel {
     }
 
     edit(work) {
-        work(this.mask.getContext("2d"), this.mask.width, this.mask.height);
+        work(this.mask.getContext("2d", {willReadFrequently: true}), this.mask.width, this.mask.height);
         this.draw();
         this.onpaint();
     }

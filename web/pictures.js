@@ -48,7 +48,7 @@ export class Tiles {
     }
 
     make(count, shape, name = (i) => `Sample ${i}`) {
-        const [, height, width] = shape, tile = count <= 4 ? 150 : count <= 16 ? 104 : count <= 36 ? 80 : count <= 100 ? 62 : 46;
+        const [, height, width] = shape, tile = count <= 4 ? 170 : count <= 16 ? 104 : count <= 36 ? 80 : count <= 100 ? 62 : 46;
         this.element.style.setProperty("--tile", `${tile}px`);
         this.element.style.setProperty("--ratio", `${width} / ${height}`);
         if (count !== this.count || this.small !== width < 100) {

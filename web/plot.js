@@ -29,10 +29,10 @@ function logTicks(low, high, count) {
         if (ticks.length) return ticks;
     }
     const every = Math.max(1, Math.ceil((last - first + 1) / (count + 1))), ticks = [];
-    for (let e = first; e <= last; e++) {
+    for (let e = last - first < 2 ? first - 1 : first; e <= last; e++) {
         ticks.push({value: 10 ** e, text: (e - first) % every === 0 ? decade(e) : ""});
         if (every === 1 && last - first < 5)
-            for (let m = 2; m < 10; m++) ticks.push({value: m * 10 ** e, minor: true});
+            for (let m = 2; m < 10; m++) ticks.push({value: m * 10 ** e, minor: true, text: last - first < 2 && (m === 2 || m === 5) ? number(m * 10 ** e) : ""});
     }
     return ticks.filter((tick) => tick.value >= low * 0.999 && tick.value <= high * 1.001);
 }
@@ -184,7 +184,7 @@ export class Plot {
         if (!(low <= high)) [low, high] = scale.log ? [0.1, 1] : [0, 1];
         if (scale.log) {
             if (options.decades && low < high / 10 ** options.decades) low = high / 10 ** options.decades;
-            const pad = axis === "y" ? Math.max((high / low) ** 0.04, 1.05) : 1;
+            const pad = axis === "y" || options.pad ? Math.max((high / low) ** 0.04, 1.05) : 1;
             low /= pad, high *= pad;
         } else if (axis === "y" || options.pad) {
             const pad = (high - low) * 0.05;
