@@ -140,18 +140,18 @@ export function check(label, value, onchange, hint) {
 /* How far a job is, in a line that is always there. */
 export function progressLine() {
     const bar = h("progress", {max: 1, value: 0, "aria-label": "Progress"}), text = h("span", {class: "status", role: "status"});
-    bar.hidden = true;
+    bar.classList.add("idle");
     return {
         element: h("div", {class: "stack progress-line"}, bar, text),
         show(progress) {
-            bar.hidden = false;
+            bar.classList.remove("idle");
             bar.value = progress.total ? progress.done / progress.total : 0;
             const left = progress.left > 0.5 ? `, about ${duration(progress.left)} left` : "";
             text.textContent = `${progress.total ? Math.round((100 * progress.done) / progress.total) : 0} % of the evaluations, ${duration(progress.seconds || 0)}${left}`;
             text.className = "status";
         },
         say(words, problem) {
-            bar.hidden = true;
+            bar.classList.add("idle");
             text.textContent = words;
             text.className = problem ? "status problem-text" : "status";
         },

@@ -6,7 +6,7 @@ import {commandLine, slider} from "./controls.js";
 import {RecipeEditor, presetState, matrixState, recipeOf, VARIABLES} from "./lab_recipe.js";
 import {Diffusion} from "./lab_diffusion.js";
 
-const LETTERS = ["A", "B", "C"], POINTS = 160, STYLES = ["", "dashed", "dotted", "dotted"], PATHS = 2;
+const LETTERS = ["A", "B", "C"], POINTS = 128, STYLES = ["", "dashed", "dotted", "dotted"], PATHS = 2;
 
 export async function create(about) {
     const lab = new Lab(about);

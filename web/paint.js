@@ -266,8 +266,8 @@ class Easel {
         this.picture = h("canvas", {class: "pixels", "aria-hidden": "true"});
         this.over = h("canvas", {tabindex: "0", role: "application", "aria-label": "Easel. Arrow keys move the brush, space paints, and a picture can be dropped here."});
         this.hint = empty("Drop a picture here", "PNG, JPEG or WebP; or open one, or take a sample below.");
-        this.element = h("div", {class: "easel"}, this.picture, this.hint, this.over);
-        this.mask = h("canvas", {width: 28, height: 28});
+        this.mask = h("canvas", {width: 28, height: 28, class: "mask", hidden: true});
+        this.element = h("div", {class: "easel"}, this.picture, this.hint, this.over, this.mask);
         this.listen(ondrop);
         new ResizeObserver(() => this.draw()).observe(this.element);
     }

@@ -45,15 +45,30 @@ export class Tiles {
         this.element = h("div", {class: "tiles", role: "group", "aria-label": label});
         this.element.addEventListener("keydown", (event) => this.key(event));
         this.count = 0;
+        new ResizeObserver(() => this.arrange()).observe(this.element);
+    }
+
+    /* As many columns as fit, and among nearly as many those that leave no row half empty. */
+    arrange() {
+        const room = this.element.clientWidth, count = this.count;
+        if (!room || !count) return;
+        const least = count <= 4 ? 150 : count <= 16 ? 90 : count <= 36 ? 64 : room < 500 ? 36 : 46, most = Math.max(1, Math.min(count, Math.floor((room + 4) / (least + 4))));
+        let columns = most;
+        for (let k = most; k >= 0.7 * most; k--)
+            if (count % k === 0) {
+                columns = k;
+                break;
+            }
+        this.element.style.setProperty("--columns", columns);
     }
 
     make(count, shape, name = (i) => `Sample ${i}`) {
-        const [, height, width] = shape, tile = count <= 4 ? 170 : count <= 16 ? 104 : count <= 36 ? 80 : count <= 100 ? 62 : 46;
-        this.element.style.setProperty("--tile", `${tile}px`);
+        const [, height, width] = shape;
         this.element.style.setProperty("--ratio", `${width} / ${height}`);
         if (count !== this.count || this.small !== width < 100) {
             this.count = count;
             this.small = width < 100;
+            this.arrange();
             fill(this.element, Array.from({length: count}, (_, i) => h("button", {type: "button", class: "tile", "aria-pressed": "false", disabled: true, onclick: () => this.pick?.(i)},
                 h("canvas", {class: this.small ? "pixels" : "", width: 1, height: 1}))));
         }
