@@ -41,14 +41,19 @@ psld_status sampling_choose(const sampling_request *s, const psld_model *model, 
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }
 
-psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
-                          sampling_job *job)
+static psld_status open_model(const char *const *words, int count, const sampling_request *s, sampling_job *job)
 {
     cli_model model = s->model;
     cli_model_settle(&model);
     model.options.overrides = words + 1;
     model.options.override_count = count - 1;
-    psld_status status = psld_model_open(words[0], &model.options, &job->model);
+    return psld_model_open(words[0], &model.options, &job->model);
+}
+
+psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
+                          sampling_job *job)
+{
+    psld_status status = open_model(words, count, s, job);
     return status == PSLD_OK ? sampling_begin(words[0], s, classifier, job) : status;
 }
 
@@ -90,11 +95,17 @@ static psld_status label_restoration(const char *origin, const sampling_request 
     return labels_choose(&labels, job->model, origin, &job->labels);
 }
 
+psld_status sampling_begin_restoration(const char *origin, const sampling_request *s, sampling_job *job)
+{
+    psld_status status = sampling_begin(origin, s, 0, job);
+    return status == PSLD_OK && s->label && !s->classifier ? label_restoration(origin, s, job) : status;
+}
+
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
                               const sampling_request *s, sampling_job *job)
 {
-    psld_status status = sampling_open(words, count, s, 0, job);
-    if (status == PSLD_OK && s->label && !s->classifier) status = label_restoration(words[0], s, job);
+    psld_status status = open_model(words, count, s, job);
+    if (status == PSLD_OK) status = sampling_begin_restoration(words[0], s, job);
     if (status != PSLD_OK) return cli_failed(status);
     if (!sampling_is_image(job) && !cli_ends_in(s->out, ".npy"))
         return cli_wrong_usage(command, "-o %s: vectors are written as .npy", s->out);

@@ -130,7 +130,7 @@ psld_status sampling_masks(const sampling_job *job, const char *path, const char
     masks m = {0};
     size_t shape[2] = {images, job->dim};
     psld_status status = rectangle                   ? rectangle_mask(rectangle, p, &m)
-                         : cli_ends_in(path, ".npy") ? load_array(path, p, &m)
+                         : sampling_is_array(path) ? load_array(path, p, &m)
                                                      : load_pictures(path, &m);
     if (status == PSLD_OK) status = check_masks(job, rectangle ? "--rect" : path, p, images, &m);
     if (status == PSLD_OK) status = psld_array_create(PSLD_U8, 2, shape, known);

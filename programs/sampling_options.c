@@ -291,9 +291,8 @@ int sampling_check_conditions(const cli_command *command, sampling_request *s)
     return labels == EXIT_DONE ? sampling_check(command, s) : labels;
 }
 
-int sampling_check_restoration(const cli_command *command, sampling_request *s)
+int sampling_check_restored(const cli_command *command, const sampling_request *s)
 {
-    int exit_code = sampling_check_conditions(command, s);
-    if (exit_code == EXIT_DONE) exit_code = sheet_check_zoom(command, s->zoom, s->out && !cli_ends_in(s->out, ".npy"));
+    int exit_code = sheet_check_zoom(command, s->zoom, s->out && !cli_ends_in(s->out, ".npy"));
     return exit_code == EXIT_DONE ? sampling_check_out(command, s, ".npy|.png") : exit_code;
 }

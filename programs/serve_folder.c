@@ -157,7 +157,7 @@ void serve_folder_user_path(const char *path, char *text, size_t size)
 {
     char shipped[CLI_PATH];
     int found = is_shipped(path) && shipped_path(path, shipped);
-    snprintf(text, size, "%s%s", *path == '-' ? "./" : "", found ? shipped : path);
+    snprintf(text, size, "%s%s", *path == '-' && path[1] != '-' && !strchr("0123456789.", path[1]) ? "./" : "", found ? shipped : path);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------------- */

@@ -158,20 +158,28 @@ static void put_word(FILE *to, const char *word)
     fputc('\'', to);
 }
 
+/* A file that comes with the program by its whole path. */
+static void put_value(FILE *to, const char *value)
+{
+    char path[CLI_PATH];
+    serve_folder_user_path(value, path, sizeof path);
+    put_word(to, path);
+}
+
 /* "--seed=3" as --seed 3. */
 static void put_option(FILE *to, const char *word)
 {
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
     fputc(' ', to);
     if (!equals) {
-        put_word(to, word);
+        put_value(to, word);
         return;
     }
     if (strncmp(word, "--number=", 9) == 0)
         fputs("-n ", to);
     else
         fprintf(to, "%.*s ", (int)(equals - word), word);
-    put_word(to, equals + 1);
+    put_value(to, equals + 1);
 }
 
 char *serve_command_line(const serve_job *job, const char *command, const serve_words *words, const char *out)

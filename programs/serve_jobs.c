@@ -104,8 +104,8 @@ int serve_job_progress(void *user, uint64_t done, uint64_t total)
     serve_job *job = user;
     double now = cli_seconds();
     pthread_mutex_lock(&job->lock);
-    job->done = done;
-    job->total = total;
+    job->done = done + job->part * total;
+    job->total = total * (job->parts ? job->parts : 1);
     job->seconds = now - job->began;
     if (now - job->progressed >= 0.1) {
         job->progressed = now;

@@ -43,6 +43,7 @@ struct serve_job {
     pthread_mutex_t lock;
     _Atomic serve_state state; /* written under both locks, that of the list too where it begins or ends waiting */
     uint64_t done, total;
+    unsigned part, parts; /* the work has so many parts of equal length; 0: one */
     double began, seconds;
     char error[2048];
     json_t *result;
@@ -92,7 +93,6 @@ psld_status serve_sheet_encode(psld_array *part, size_t columns, size_t zoom, vo
 typedef struct serve_words {
     int count;
     char *words[SERVE_ARGUMENTS];
-    const char *shown[SERVE_ARGUMENTS]; /* what stands in the command line for the user; NULL: the word itself */
 } serve_words;
 int serve_words_add(serve_words *words, const char *word);
 void serve_words_free(serve_words *words);

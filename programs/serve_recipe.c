@@ -31,6 +31,23 @@ static char *text_of_words(const char *words, serve_files *files)
     return text;
 }
 
+/* "psld gamma=0.02" for keys of a preset; what has no such line is called a file, as it can be saved. */
+static void name_of_object(const json_t *given, char *name, size_t size)
+{
+    const char *key, *preset = json_string_value(json_object_get(given, "preset"));
+    json_t *value;
+    size_t used = (size_t)snprintf(name, size, "%.60s", preset ? preset : "recipe.yaml");
+    if (!preset) return;
+    json_object_foreach((json_t *)(uintptr_t)given, key, value) {
+        char *text = strcmp(key, "preset") ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+        char number[PSLD_NUMBER_SIZE];
+        if (text && used < size)
+            used += (size_t)snprintf(name + used, size - used, " %s=%s", key,
+                                     json_is_real(value) ? psld_text_shortest(json_real_value(value), number) : text);
+        free(text);
+    }
+}
+
 psld_status serve_recipe_text(const json_t *given, serve_files *files, char **text)
 {
     *text = NULL;
@@ -38,8 +55,9 @@ psld_status serve_recipe_text(const json_t *given, serve_files *files, char **te
     if (json_is_string(given)) *text = text_of_words(json_string_value(given), files);
     if (json_is_object(given)) {
         const char *path;
-        char *yaml = serve_json_text(given);
-        if (yaml && serve_files_add_bytes(files, "recipe", yaml, strlen(yaml), &path)) *text = strdup(path);
+        char name[512], *yaml = serve_json_text(given);
+        name_of_object(given, name, sizeof name);
+        if (yaml && serve_files_add_bytes(files, name, yaml, strlen(yaml), &path)) *text = strdup(path);
         free(yaml);
     }
     return *text ? PSLD_OK : PSLD_BAD_INPUT;
@@ -230,8 +248,9 @@ json_t *serve_recipe_describe(const psld_recipe *recipe)
 /* The command line that prints the same. A recipe given by keys goes in a file, which the page can save. */
 static json_t *command_of(const json_t *given, const wanted *w)
 {
-    char text[2048], number[PSLD_NUMBER_SIZE];
-    const char *words = json_is_string(given) ? json_string_value(given) : "recipe.yaml";
+    char text[2048], number[PSLD_NUMBER_SIZE], name[512];
+    if (json_is_object(given)) name_of_object(given, name, sizeof name);
+    const char *words = json_is_string(given) ? json_string_value(given) : name;
     size_t used = (size_t)snprintf(text, 1024, "psld recipe %s --at ", words);
     if (used >= 1024) return json_null();
     for (size_t i = 0; i < w->count && used + 64 < sizeof text; i++)

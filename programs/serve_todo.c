@@ -5,5 +5,3 @@ T(serve_runs_list) T(serve_runs_post) T(serve_run_get) T(serve_run_log) T(serve_
 void serve_runs_look(void) {}
 void serve_runs_stop(void) {}
 int serve_runs_wait(double s) { (void)s; return 0; }
-static psld_status prep(serve_job *job, const json_t *body) { (void)job; (void)body; return cli_bad_input("not yet"); }
-const serve_kind serve_kind_inpaint = {"inpaint", prep, 0, 0}, serve_kind_restore = {"restore", prep, 0, 0}, serve_kind_encode = {"encode", prep, 0, 0}, serve_kind_interpolate = {"interpolate", prep, 0, 0}, serve_kind_animate = {"animate", prep, 0, 0};
