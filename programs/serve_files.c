@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "serve.h"
+#include "serve_runs.h"
 
 enum { DEPTH = 6, MOST = 10000, HEAD = 1 << 16, MANY_PICTURES = 24 };
 
@@ -179,17 +179,28 @@ static void list_config(void *user, const char *name, const char *path)
     if (!strchr(name, '/')) list_shipped(user, whole);
 }
 
+static void list_all(listing *list)
+{
+    int fd = open(serve_folder_path(serve.folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    list_folder(list, fd, "", 0);
+    close(fd);
+}
+
+json_t *serve_files_of_kind(const char *kind)
+{
+    listing list = {.files = json_array(), .kind = kind};
+    list_all(&list);
+    return list.files;
+}
+
 enum MHD_Result serve_files_list(serve_request *request)
 {
-    int fd;
     listing list = {.files = json_array(), .kind = serve_url_get(&request->url, "kind")};
     list_shipped(&list, "digits.safetensors");
     list_shipped(&list, "digits-classifier.safetensors");
     cli_each_config(list_config, &list);
-    if ((fd = open(serve_folder_path(serve.folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
-        list_folder(&list, fd, "", 0);
-        close(fd);
-    }
+    list_all(&list);
     return serve_answer_json(request, 200, json_pack("{s:o, s:b}", "files", list.files, "cut", list.cut));
 }
 

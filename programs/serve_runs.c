@@ -1,0 +1,612 @@
+/* Runs: what their folders say, and requests to start, stop and resume them. */
+#include "serve_runs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve_server.h"
+
+enum { WORDS = 100, WORD = 2048, MOST_SETTINGS = 64, MOST_POINTS = 20000, CONFIG = 1 << 20, CACHED = 64 };
+
+/* ---- What a folder says --------------------------------------------------------------------------------------------------------- */
+
+/* A long log takes a while to read: what was found stays for a time. */
+typedef struct cached {
+    char path[1024];
+    psld_run_info info;
+    double until;
+    off_t size; /* of the log */
+} cached;
+
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+static cached cache[CACHED];
+
+static size_t slot_of(const char *path)
+{
+    size_t hash = 5381;
+    while (*path) hash = hash * 33 + (unsigned char)*path++;
+    return hash % CACHED;
+}
+
+static off_t log_size(int fd)
+{
+    struct stat about;
+    return fstatat(fd, "log.jsonl", &about, AT_SYMLINK_NOFOLLOW) == 0 ? about.st_size : 0;
+}
+
+/* `fd` is the folder. */
+static psld_status inspect(const char *path, int fd, psld_run_info *info)
+{
+    char folder[SERVE_FD_PATH];
+    off_t size = log_size(fd);
+    cached *c = &cache[slot_of(path)];
+    pthread_mutex_lock(&cache_lock);
+    int found = strcmp(c->path, path) == 0 && cli_seconds() < c->until;
+    if (found) *info = c->info;
+    pthread_mutex_unlock(&cache_lock);
+    if (found) return PSLD_OK;
+    snprintf(folder, sizeof folder, "/proc/%ld/fd/%d", (long)getpid(), fd);
+    *info = (psld_run_info)PSLD_RUN_INFO_EMPTY;
+    psld_status status = psld_run_inspect(folder, info);
+    if (status != PSLD_OK || strlen(path) >= sizeof c->path) return status;
+    pthread_mutex_lock(&cache_lock);
+    strcpy(c->path, path);
+    c->info = *info;
+    c->until = cli_seconds() + 0.3 + 2e-6 * (double)size;
+    pthread_mutex_unlock(&cache_lock);
+    return PSLD_OK;
+}
+
+static void forget(const char *path)
+{
+    pthread_mutex_lock(&cache_lock);
+    cache[slot_of(path)].path[0] = 0;
+    pthread_mutex_unlock(&cache_lock);
+}
+
+/* The last line that says something. */
+static const char *last_line(char *output)
+{
+    for (size_t length = strlen(output); length > 0 && strchr("\n ", output[length - 1]); length--) output[length - 1] = 0;
+    const char *line = strrchr(output, '\n');
+    return line ? line + 1 : output;
+}
+
+static json_t *info_as_json(const char *path, const psld_run_info *info)
+{
+    double each = info->step ? info->seconds / (double)info->step : (double)NAN;
+    json_t *run = json_object();
+    json_object_set_new(run, "path", json_string(path));
+    json_object_set_new(run, "step", json_integer((json_int_t)info->step));
+    json_object_set_new(run, "steps", json_integer((json_int_t)info->steps));
+    json_object_set_new(run, "saved", json_integer((json_int_t)info->saved));
+    json_object_set_new(run, "checkpoints", json_integer((json_int_t)info->checkpoints));
+    json_object_set_new(run, "loss", cli_json_number(info->loss));
+    json_object_set_new(run, "held_out", cli_json_number(info->held_out));
+    json_object_set_new(run, "accuracy", cli_json_number(info->accuracy));
+    json_object_set_new(run, "seconds", cli_json_number(info->seconds));
+    json_object_set_new(run, "running", json_boolean(info->running));
+    json_object_set_new(run, "classifier", json_boolean(info->classifier));
+    json_object_set_new(run, "left", cli_json_number(info->step <= info->steps ? each * (double)(info->steps - info->step) : 0));
+    return run;
+}
+
+/* What a process of ours adds to it. */
+static void put_process(json_t *run, const char *path)
+{
+    char output[SERVE_OUTPUT];
+    serve_run_state state = serve_run_process(path, output);
+    if (state == SERVE_RUN_WORKS) json_object_set_new(run, "running", json_true());
+    json_object_set_new(run, "ours", json_boolean(state == SERVE_RUN_WORKS));
+    json_object_set_new(run, "error", state == SERVE_RUN_FAILED ? json_string(last_line(output)) : json_null());
+}
+
+json_t *serve_run_json(const char *path)
+{
+    int fd;
+    struct stat about;
+    psld_run_info info = PSLD_RUN_INFO_EMPTY;
+    char output[SERVE_OUTPUT];
+    serve_found found = serve_folder_find(serve.folder, path, S_IFDIR, &fd);
+    int has_run = found == SERVE_FOUND && inspect(path, fd, &info) == PSLD_OK;
+    if (!has_run && serve_run_process(path, output) == SERVE_RUN_NONE) {
+        if (found == SERVE_FOUND) close(fd);
+        return NULL;
+    }
+    json_t *run;
+    if (has_run) {
+        run = info_as_json(path, &info);
+        json_object_set_new(run, "has_model", json_boolean(faccessat(fd, "model.safetensors", F_OK, 0) == 0));
+        int logged = fstatat(fd, "log.jsonl", &about, AT_SYMLINK_NOFOLLOW) == 0 || fstat(fd, &about) == 0;
+        json_object_set_new(run, "modified", json_integer(logged ? (json_int_t)about.st_mtime : 0));
+    } else {
+        info.loss = info.held_out = info.accuracy = (double)NAN;
+        run = info_as_json(path, &info);
+        json_object_set_new(run, "has_model", json_false());
+        json_object_set_new(run, "modified", json_integer((json_int_t)time(NULL)));
+    }
+    put_process(run, path);
+    if (found == SERVE_FOUND) close(fd);
+    return run;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    long x = *(const long *)a, y = *(const long *)b;
+    return (x > y) - (x < y);
+}
+
+json_t *serve_run_samples(const char *path)
+{
+    char folder[SERVE_URL_SIZE], name[SERVE_URL_SIZE + 64];
+    int fd;
+    long *steps = NULL;
+    size_t count = 0;
+    json_t *list = json_array();
+    snprintf(folder, sizeof folder, "%s/samples", path);
+    if (serve_folder_find(serve.folder, folder, S_IFDIR, &fd) != SERVE_FOUND) return list;
+    DIR *all = fdopendir(fd);
+    for (struct dirent *entry; all && (entry = readdir(all));) {
+        char *end;
+        long step = strtol(entry->d_name, &end, 10), *more;
+        if (end == entry->d_name || strcmp(end, ".png") != 0) continue;
+        if (!(more = realloc(steps, (count + 1) * sizeof *steps))) break;
+        steps = more;
+        steps[count++] = step;
+    }
+    if (all)
+        closedir(all);
+    else
+        close(fd);
+    if (count) qsort(steps, count, sizeof *steps, compare_steps);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s/%06ld.png", folder, steps[i]);
+        json_array_append_new(list, json_pack("{s:I, s:s}", "step", (json_int_t)steps[i], "path", name));
+    }
+    free(steps);
+    return list;
+}
+
+/* config.yaml as {"train.lr": "2e-4"}: the library writes it with at most one level of indentation. */
+static json_t *settings_of(const char *text)
+{
+    char part[128] = "", name[256];
+    json_t *settings = json_object();
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        size_t indent = strspn(line, " "), length = strcspn(line, "\n"), key = strcspn(line, ":\n");
+        if (line[indent] == '#' || line[key] != ':' || key <= indent) continue;
+        size_t from = key + 1 + strspn(line + key + 1, " ");
+        if (indent == 0) snprintf(part, sizeof part, "%.*s", (int)key, line);
+        if (from >= length) continue;
+        if (indent)
+            snprintf(name, sizeof name, "%s.%.*s", part, (int)(key - indent), line + indent);
+        else
+            snprintf(name, sizeof name, "%s", part);
+        json_object_set_new(settings, name, json_stringn(line + from, length - from));
+    }
+    return settings;
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------------------------------------------- */
+
+static void add_process(void *user, const char *path)
+{
+    json_t *list = user, *known;
+    size_t i;
+    json_array_foreach(list, i, known)
+        if (strcmp(json_string_value(json_object_get(known, "path")), path) == 0) return;
+    json_t *run = serve_run_json(path);
+    if (run) json_array_append_new(list, run);
+}
+
+enum MHD_Result serve_runs_list(serve_request *request)
+{
+    json_t *found = serve_files_of_kind("run"), *list = json_array(), *file;
+    size_t i;
+    json_array_foreach(found, i, file) {
+        json_t *run = serve_run_json(json_string_value(json_object_get(file, "path")));
+        if (run) json_array_append_new(list, run);
+    }
+    json_decref(found);
+    serve_run_each_process(add_process, list);
+    return serve_answer_json(request, 200, json_pack("{s:o}", "runs", list));
+}
+
+/* The run that a request names: refused where there is none. */
+static json_t *run_of(serve_request *request, const char *path, enum MHD_Result *result)
+{
+    int fd;
+    json_t *run = NULL;
+    serve_found found = SERVE_BAD_PATH;
+    if (!path) {
+        *result = serve_refuse(request, 400, "expected path");
+        return NULL;
+    }
+    if (serve_path_is_plain(path)) found = serve_folder_find(serve.folder, path, S_IFDIR, &fd);
+    if (found == SERVE_FOUND) close(fd);
+    if (found == SERVE_FOUND || found == SERVE_NOT_THERE) run = serve_run_json(path);
+    if (run) return run;
+    *result = serve_refuse(request, found == SERVE_FOUND ? 404 : serve_http_status(found), "%s: %s", path,
+                           found == SERVE_FOUND ? "is no training run" : serve_found_text(found));
+    return NULL;
+}
+
+enum MHD_Result serve_run_get(serve_request *request)
+{
+    char inner[SERVE_URL_SIZE + 16], output[SERVE_OUTPUT], *text;
+    size_t size;
+    enum MHD_Result result = MHD_NO;
+    const char *path = serve_url_get(&request->url, "path");
+    json_t *run = run_of(request, path, &result);
+    if (!run) return result;
+    snprintf(inner, sizeof inner, "%s/config.yaml", path);
+    int has_config = serve_folder_read(serve.folder, inner, CONFIG, &text, &size) == SERVE_FOUND;
+    int clean = has_config;
+    for (size_t i = 0; clean && i < size; i++) clean = text[i] == '\n' || (text[i] >= 0x20 && text[i] < 0x7f);
+    json_object_set_new(run, "config", has_config && json_string(text) ? json_string(text) : json_null());
+    json_object_set_new(run, "settings", clean ? settings_of(text) : json_object());
+    json_object_set_new(run, "samples", serve_run_samples(path));
+    serve_run_process(path, output);
+    json_object_set_new(run, "output", json_string(output));
+    free(text);
+    return serve_answer_json(request, 200, run);
+}
+
+static int open_log(const char *path, int *fd)
+{
+    char inner[SERVE_URL_SIZE + 16];
+    snprintf(inner, sizeof inner, "%s/log.jsonl", path);
+    return serve_folder_find(serve.folder, inner, S_IFREG, fd) == SERVE_FOUND;
+}
+
+enum MHD_Result serve_run_log(serve_request *request)
+{
+    long points = 1000, after = 0, until = 1L << 50, offset = 0;
+    int fd;
+    enum MHD_Result result = MHD_NO;
+    const char *path = serve_url_get(&request->url, "path");
+    if (!serve_number(request, "points", 1, MOST_POINTS, &points) || !serve_number(request, "after", 0, 1L << 50, &after) ||
+        !serve_number(request, "until", 0, 1L << 50, &until))
+        return serve_refuse(request, 400, "expected whole numbers: points from 1 to %d, after and until", MOST_POINTS);
+    json_t *run = run_of(request, path, &result);
+    if (!run) return result;
+    json_decref(run);
+    if (!open_log(path, &fd)) fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return serve_refuse(request, 500, "no descriptor");
+    json_t *curves = serve_log_curves(fd, &offset, (double)after, (double)until, (size_t)points);
+    close(fd);
+    return serve_answer_json(request, 200, curves);
+}
+
+/* ---- Watching --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct run_watch {
+    char *path, *told; /* told: the run as it was said last */
+    double after, looked;
+    long offset, sample;
+    int phase;
+} run_watch;
+
+static char *event_of(const char *name, json_t *json)
+{
+    char *data = serve_json_text(json), *event = data ? serve_event(name, data) : NULL;
+    free(data);
+    json_decref(json);
+    return event;
+}
+
+static char *run_news(run_watch *w)
+{
+    json_t *run = serve_run_json(w->path);
+    char *text = run ? serve_json_text(run) : NULL, *event = NULL;
+    if (text && (!w->told || strcmp(text, w->told) != 0)) event = serve_event("run", text);
+    if (event) {
+        free(w->told);
+        w->told = text;
+    } else {
+        free(text);
+    }
+    json_decref(run);
+    return event;
+}
+
+static char *log_news(run_watch *w)
+{
+    int fd;
+    struct stat about;
+    if (!open_log(w->path, &fd)) return NULL;
+    if (fstat(fd, &about) == 0 && about.st_size < w->offset) w->offset = 0, w->after = 0; /* it went back to a checkpoint */
+    json_t *curves = serve_log_curves(fd, &w->offset, w->after, 1e15, 1000);
+    close(fd);
+    if (json_array_size(json_object_get(curves, "step")) == 0) {
+        json_decref(curves);
+        return NULL;
+    }
+    w->after = json_number_value(json_object_get(curves, "last"));
+    return event_of("log", curves);
+}
+
+static char *sample_news(run_watch *w)
+{
+    json_t *all = serve_run_samples(w->path), *newest = json_array_get(all, json_array_size(all) - 1);
+    long step = newest ? (long)json_integer_value(json_object_get(newest, "step")) : -1;
+    char *event = step > w->sample ? event_of("sample", json_incref(newest)) : NULL;
+    if (step > w->sample) w->sample = step;
+    json_decref(all);
+    return event;
+}
+
+static int run_is_due(void *user)
+{
+    const run_watch *w = user;
+    return cli_seconds() - w->looked >= 0.5;
+}
+
+static char *next_run_event(void *user, int *end)
+{
+    static char *(*const kinds[])(run_watch *) = {run_news, log_news, sample_news};
+    run_watch *w = user;
+    (void)end;
+    while (w->phase < 3) {
+        char *event = kinds[w->phase++](w);
+        if (event) return event;
+    }
+    w->phase = 0;
+    w->looked = cli_seconds();
+    return NULL;
+}
+
+static void release_run_watch(void *user)
+{
+    run_watch *w = user;
+    free(w->path);
+    free(w->told);
+    free(w);
+}
+
+enum MHD_Result serve_run_events(serve_request *request)
+{
+    enum MHD_Result result = MHD_NO;
+    long after = 0;
+    const char *path = serve_url_get(&request->url, "path");
+    if (!serve_number(request, "after", 0, 1L << 50, &after)) return serve_refuse(request, 400, "after: expected a step");
+    json_t *run = run_of(request, path, &result);
+    if (!run) return result;
+    json_decref(run);
+    run_watch *w = calloc(1, sizeof *w);
+    if (w) *w = (run_watch){.path = strdup(path), .after = (double)after, .sample = -1};
+    if (!w || !w->path) {
+        free(w);
+        return serve_refuse(request, 500, "out of memory");
+    }
+    return serve_stream_begin(request, next_run_event, run_is_due, release_run_watch, w);
+}
+
+/* ---- Starting --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct words {
+    const char *words[WORDS + 1];
+    char texts[WORDS][WORD];
+    int count;
+} words;
+
+static int add_word(words *w, const char *before, const char *word)
+{
+    if (w->count == WORDS) return 0;
+    int fits = snprintf(w->texts[w->count], WORD, "%s%s", before, word) < WORD;
+    w->words[w->count] = w->texts[w->count];
+    w->count += fits;
+    return fits;
+}
+
+/* Whether a key is one of training that names no file. */
+static int may_be_set(const char *name)
+{
+    static const char *const files[] = {"data.path", "data.cache", "train.init", "train.metric_weights"};
+    psld_key key = PSLD_KEY_EMPTY;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strcmp(name, files[i]) == 0) return 0;
+    for (int i = 0; psld_training_key_info(i, &key); i++)
+        if (strcmp(key.name, name) == 0) return 1;
+    return strcmp(name, "process") == 0;
+}
+
+/* "train.lr=2e-4", with the value as YAML. Returns what is wrong, or NULL. */
+static const char *add_setting(words *w, const char *name, const json_t *value)
+{
+    char before[256];
+    int fits = 0;
+    if (!may_be_set(name)) return "is no key that can be set here";
+    if (strcmp(name, "process") == 0) {
+        serve_files files = {0};
+        psld_recipe *recipe;
+        psld_status status = serve_recipe_open(value, &files, &recipe);
+        psld_recipe_free(recipe);
+        serve_files_close(&files);
+        if (status != PSLD_OK) return "is no recipe: look at it in the process lab";
+    }
+    char *text = json_is_string(value) ? strdup(json_string_value(value)) : serve_json_text(value);
+    snprintf(before, sizeof before, "%.200s=", name);
+    if (text) fits = serve_text_is_clean(text, strlen(text)) && add_word(w, before, text);
+    free(text);
+    return fits ? NULL : "is too long";
+}
+
+static enum MHD_Result add_settings(serve_request *request, words *w, int *refused)
+{
+    const json_t *set = json_object_get(request->json, "set");
+    const char *name;
+    json_t *value;
+    *refused = 1;
+    if (set && (!json_is_object(set) || json_object_size(set) > MOST_SETTINGS))
+        return serve_refuse(request, 400, "set: expected an object of at most %d keys", MOST_SETTINGS);
+    json_object_foreach((json_t *)(uintptr_t)set, name, value) {
+        const char *wrong = add_setting(w, name, value);
+        if (wrong) return serve_refuse(request, 422, "set: %.100s %s", name, wrong);
+    }
+    *refused = 0;
+    return MHD_YES;
+}
+
+/* A configuration or data, as the process that works in the folder will name it. */
+static serve_found check_file(const char *name, mode_t want, char path[WORD])
+{
+    int fd;
+    serve_found found = serve_folder_find(serve.folder, name, want, &fd);
+    if (found == SERVE_FOUND) close(fd);
+    serve_folder_user_path(name, path, WORD);
+    return found;
+}
+
+static enum MHD_Result add_sources(serve_request *request, words *w, int *refused)
+{
+    char path[WORD];
+    const char *config = json_string_value(json_object_get(request->json, "config"));
+    const char *data = json_string_value(json_object_get(request->json, "data"));
+    const char *time = json_string_value(json_object_get(request->json, "time"));
+    serve_found found = config ? check_file(config, S_IFREG, path) : SERVE_FOUND;
+    *refused = 1;
+    if (!config && !data) return serve_refuse(request, 400, "expected data, or config, or both");
+    if (found != SERVE_FOUND)
+        return serve_refuse(request, serve_http_status(found), "config: %s: %s", config, serve_found_text(found));
+    if (config && !cli_ends_in(config, ".yaml|.yml")) return serve_refuse(request, 422, "config: expected a .yaml file");
+    if (config) add_word(w, "", path);
+    if (data && strncmp(data, "toy:", 4) != 0) {
+        found = check_file(data, 0, path);
+        if (found != SERVE_FOUND)
+            return serve_refuse(request, serve_http_status(found), "data: %s: %s", data, serve_found_text(found));
+        data = path;
+    }
+    if (data) add_word(w, "--data=", data);
+    if (time) add_word(w, "--time=", time);
+    *refused = 0;
+    return MHD_YES;
+}
+
+static char *line_of(const words *w)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to) return NULL;
+    fputs("psld train", to);
+    for (int i = 0; i < w->count; i++) {
+        int plain = strcspn(w->words[i], " '\"[]{}()<>|&;$*?\\~#!`") == strlen(w->words[i]);
+        fprintf(to, plain ? " %s" : " '%s'", w->words[i]);
+    }
+    fclose(to);
+    return text;
+}
+
+/* Waits until the process has a run, or has ended: a mistake is said at once. */
+static enum MHD_Result answer_started(serve_request *request, const char *path, const words *w)
+{
+    char output[SERVE_OUTPUT];
+    const struct timespec pause = {.tv_nsec = 20000000};
+    serve_run_state state = SERVE_RUN_WORKS;
+    psld_run_info info;
+    for (int i = 0; i < 100 && state == SERVE_RUN_WORKS; i++) {
+        int fd, there = serve_folder_find(serve.folder, path, S_IFDIR, &fd) == SERVE_FOUND;
+        forget(path);
+        int has_run = there && inspect(path, fd, &info) == PSLD_OK && info.running;
+        if (there) close(fd);
+        if (has_run) break;
+        nanosleep(&pause, NULL);
+        state = serve_run_process(path, output);
+    }
+    forget(path);
+    if (state == SERVE_RUN_FAILED) return serve_refuse(request, 422, "%s", last_line(output));
+    json_t *run = serve_run_json(path);
+    char *line = line_of(w);
+    if (run && line) json_object_set_new(run, "command", json_string(line));
+    free(line);
+    return serve_answer_json(request, 202, run ? run : json_object());
+}
+
+static enum MHD_Result start(serve_request *request, const char *path, words *w)
+{
+    const char *why;
+    unsigned status = serve_run_start(path, w->words, &why);
+    return status ? serve_refuse(request, status, "%s: %s", path, why) : answer_started(request, path, w);
+}
+
+enum MHD_Result serve_runs_post(serve_request *request)
+{
+    static const char *const keys[] = {"path", "data", "config", "set", "time", NULL};
+    const char *path = json_string_value(json_object_get(request->json, "path"));
+    const char *unknown = serve_json_unknown(request->json, keys);
+    int fd, refused;
+    if (unknown) return serve_refuse(request, 400, "unknown key \"%.60s\"", unknown);
+    if (!path || !serve_path_is_plain(path) || *path == '-')
+        return serve_refuse(request, path ? 403 : 400, "path: %s", serve_found_text(SERVE_BAD_PATH));
+    serve_found found = serve_folder_find(serve.folder, path, 0, &fd);
+    if (found == SERVE_FOUND) close(fd);
+    if (found == SERVE_FOUND) return serve_refuse(request, 409, "%s: exists already", path);
+    if (found == SERVE_OUTSIDE) return serve_refuse(request, 403, "%s: %s", path, serve_found_text(found));
+    words *w = calloc(1, sizeof *w);
+    if (!w) return serve_refuse(request, 500, "out of memory");
+    enum MHD_Result result = add_sources(request, w, &refused);
+    if (!refused) add_word(w, "-o", path);
+    if (!refused) result = add_settings(request, w, &refused);
+    if (!refused) result = start(request, path, w);
+    free(w);
+    return result;
+}
+
+/* ---- Resuming and stopping ------------------------------------------------------------------------------------------------------- */
+
+enum MHD_Result serve_run_resume(serve_request *request)
+{
+    static const char *const keys[] = {"path", "set", NULL};
+    const char *path = json_string_value(json_object_get(request->json, "path"));
+    const char *unknown = serve_json_unknown(request->json, keys);
+    int refused;
+    enum MHD_Result result = MHD_NO;
+    if (unknown) return serve_refuse(request, 400, "unknown key \"%.60s\"", unknown);
+    if (path) forget(path);
+    json_t *run = run_of(request, path, &result);
+    if (!run) return result;
+    int running = json_is_true(json_object_get(run, "running"));
+    json_decref(run);
+    if (running) return serve_refuse(request, 409, "%s: is being trained already", path);
+    words *w = calloc(1, sizeof *w);
+    if (!w) return serve_refuse(request, 500, "out of memory");
+    add_word(w, "-o", path);
+    result = add_settings(request, w, &refused);
+    if (!refused) result = start(request, path, w);
+    free(w);
+    return result;
+}
+
+enum MHD_Result serve_run_stop(serve_request *request)
+{
+    static const char *const keys[] = {"path", NULL};
+    char folder[SERVE_FD_PATH];
+    int fd;
+    const char *path = json_string_value(json_object_get(request->json, "path"));
+    const char *unknown = serve_json_unknown(request->json, keys);
+    enum MHD_Result result = MHD_NO;
+    if (unknown) return serve_refuse(request, 400, "unknown key \"%.60s\"", unknown);
+    if (path) forget(path);
+    json_t *run = run_of(request, path, &result);
+    if (!run) return result;
+    int running = json_is_true(json_object_get(run, "running")), ours = json_is_true(json_object_get(run, "ours"));
+    json_decref(run);
+    if (!running) return serve_refuse(request, 409, "%s: nothing trains there", path);
+    if (!ours) return serve_refuse(request, 403, "%s: another process trains it; it is watched, not touched", path);
+    /* As psld stop does it; before the process looks for that, by a signal. */
+    int asked = 0;
+    if (serve_folder_find(serve.folder, path, S_IFDIR, &fd) == SERVE_FOUND) {
+        snprintf(folder, sizeof folder, "/proc/%ld/fd/%d", (long)getpid(), fd);
+        asked = psld_run_stop(folder) == PSLD_OK;
+        close(fd);
+    }
+    if (!asked) serve_run_signal(path);
+    return serve_answer_json(request, 202, serve_run_json(path));
+}
