@@ -4,7 +4,7 @@ import {Job, files} from "./api.js";
 import {Plot, colour} from "./plot.js";
 import {choice, numberField, segmented, options, commandLine} from "./controls.js";
 
-const FRAMES = 48, SAMPLES = 800, REACH = 2.4, SECONDS = 4;
+const FRAMES = 48, SAMPLES = 800, REACH = 2.4, SECONDS = 4, SPACING = 0.07; /* between points of a stroke */
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
@@ -271,8 +271,9 @@ class Pad {
     put(event) {
         const box = this.canvas.getBoundingClientRect();
         const x = (((event.clientX - box.left) / box.width) * 2 - 1) * REACH, y = (1 - ((event.clientY - box.top) / box.height) * 2) * REACH;
-        if (this.last && Math.hypot(x - this.last[0], y - this.last[1]) < 0.06) return;
-        this.add([x, y]);
+        const from = this.last, steps = from ? Math.floor(Math.hypot(x - from[0], y - from[1]) / SPACING) : 0;
+        if (!from) return this.add([x, y]);
+        for (let i = 1; i <= steps; i++) this.add([from[0] + ((x - from[0]) * i) / steps, from[1] + ((y - from[1]) * i) / steps]);
     }
 
     add(point) {
