@@ -19,7 +19,7 @@ class Runs {
         this.runs = [];
         this.chosen = new Map(); /* path -> {c, log, settings} of those whose curves are shown */
         this.focus = null;
-        this.smoothing = 0.6;
+        this.smoothing = 0.9;
         this.build();
         this.redraw = perFrame(() => this.draw());
     }
@@ -54,7 +54,7 @@ class Runs {
         const toggle = (text, on) => check(text, on, () => this.redraw());
         this.toggles = {train: toggle("training", true), held: toggle("held-out", true), raw: toggle("raw weights", false), logX: toggle("log steps", false), logY: toggle("log values", false)};
         this.curves = new Plot({name: "curves of the runs", height: 320, x: {label: "step", name: "step"}, y: {}, read: true, zoom: true, onzoom: (range) => this.zoomed(range)});
-        this.byTime = new Plot({title: "Loss by time", unit: "ten bins of t; solid held-out, dashed training", x: {label: "t", name: "t", low: 0, high: 1}, y: {}, read: true, height: 230});
+        this.byTime = new Plot({title: "Loss by time", unit: "ten bins of t; solid training, dashed held-out", x: {label: "t", name: "t", low: 0, high: 1}, y: {}, read: true, height: 230});
         this.whole = h("button", {type: "button", class: "quiet", disabled: true, onclick: () => this.curves.zoom(null)}, "Whole range");
         this.pictures = h("div", {class: "stack"});
         this.settings = h("div", {class: "stack"});
@@ -62,7 +62,7 @@ class Runs {
         this.legend = h("div", {class: "legend"});
         this.details = h("div", {class: "stage", hidden: true},
             this.head, h("section", {class: "card stack", "aria-label": "Curves"}, h("header", null, h("h2", null, "Curves"), this.legend, h("div", {class: "end"}, this.whole)),
-                h("div", {class: "curve-controls"}, this.quantity.element, h("div", {class: "row"}, Object.values(this.toggles).map((box) => box.element)), this.smooth.element), this.curves.element,
+                h("div", {class: "curve-controls"}, this.quantity.element, this.smooth.element, h("div", {class: "row"}, Object.values(this.toggles).map((box) => box.element))), this.curves.element,
                 h("p", {class: "small"}, "Drag over a part to zoom, double-click for all. With the keyboard: arrows read, + and − zoom, Escape shows all.")),
             h("div", {class: "pair"}, h("section", {class: "card", "aria-label": "Loss by time"}, this.byTime.element), h("section", {class: "card", "aria-label": "Pictures"}, this.pictures)),
             h("section", {class: "card", "aria-label": "Settings"}, this.settings), this.output);
@@ -134,7 +134,7 @@ class Runs {
         try {
             const [about, log] = await Promise.all([get("/api/run", {path}), get("/api/run/log", {path, points: POINTS})]), shown = this.chosen.get(path);
             if (!shown) return;
-            Object.assign(shown, {about, log, appended: 0});
+            Object.assign(shown, {about, log, appended: 0, loaded: performance.now()});
             this.redrawAll();
         } catch (problem) {
             note(`${path}: ${problem.message}`, true);
@@ -154,7 +154,8 @@ class Runs {
         if (!shown?.log || !more || !(more.last > shown.log.last || more.by_t?.length)) return;
         for (const [key, value] of Object.entries(more)) if (Array.isArray(value)) shown.log[key] = (shown.log[key] || []).concat(value);
         shown.log.last = more.last;
-        if ((shown.appended += more.step.length) > 2 * POINTS) this.load(path);
+        shown.appended += more.step.length;
+        if (shown.appended > POINTS / 4 && performance.now() - (shown.loaded || 0) > 5000) this.load(path);
         else this.redraw();
     }
 
@@ -233,7 +234,7 @@ class Runs {
         this.headMade = run.path;
         this.headState = h("span");
         this.headBar = h("progress", {"aria-label": "Progress"});
-        this.headFigures = h("dl", {class: "figures"});
+        this.headFigures = h("dl", {class: "figures run-figures"});
         this.headError = h("p", {class: "problem-text", role: "alert"});
         this.stopButton = h("button", {type: "button", class: "danger", onclick: () => this.stop(run.path)}, "Stop");
         this.until = h("input", {type: "number", min: "1", step: "1", value: String(run.steps), "aria-label": "Until step", title: "Number of steps in all"});
@@ -261,15 +262,15 @@ class Runs {
             if (this.toggles.train.value || quantity !== "loss") {
                 const y = data[quantity].map((v) => v ?? NaN), smooth = quantity === "rate" ? 0 : this.smoothing;
                 if (smooth > 0.01) curves.push({x: data.step, y, c, style: "thin", silent: true});
-                curves.push({x: data.step, y: smoothed(y, smooth), c, style: quantity === "loss" && this.toggles.held.value ? "dashed" : "", label: `${path}, training`});
+                curves.push({x: data.step, y: smoothed(y, smooth), c, label: `${path}, training`});
             }
             if (quantity !== "loss") continue;
-            if (this.toggles.held.value) curves.push({...pairs(shown.log.held_out || []), c, label: `${path}, held-out`});
+            if (this.toggles.held.value) curves.push({...pairs(shown.log.held_out || []), c, style: "dashed", label: `${path}, held-out`});
             if (this.toggles.raw.value) curves.push({...pairs(shown.log.held_out_raw || []), c, style: "dotted", label: `${path}, raw weights`});
         }
         this.curves.setAxes({log: log.x}, {log: log.y, label: QUANTITIES.find((row) => row[0] === quantity)[1].toLowerCase(), ...this.range(curves, log.y)});
         this.curves.set({curves});
-        fill(this.legend, [...this.chosen].map(([path, shown]) => h("span", {class: `c${shown.c}`}, h("i", {class: "swatch"}), path)), this.toggles.held.value && quantity === "loss" && [h("span", null, h("i", {class: "swatch"}), "held-out"), h("span", null, h("i", {class: "swatch dashed"}), "training")]);
+        fill(this.legend, [...this.chosen].map(([path, shown]) => h("span", {class: `c${shown.c}`}, h("i", {class: "swatch"}), path)), this.toggles.held.value && quantity === "loss" && [h("span", null, h("i", {class: "swatch"}), "training"), h("span", null, h("i", {class: "swatch dashed"}), "held-out")]);
         this.drawByTime();
     }
 
@@ -287,8 +288,8 @@ class Runs {
         for (const [path, shown] of this.chosen) {
             const last = shown.log?.by_t?.at(-1);
             if (!last) continue;
-            if (last.held_out_by_t) curves.push({x: centres, y: last.held_out_by_t.map((v) => v ?? NaN), c: shown.c, label: `${path}, held-out`});
-            if (last.loss_by_t) curves.push({x: centres, y: last.loss_by_t.map((v) => v ?? NaN), c: shown.c, style: "dashed", label: `${path}, training`});
+            if (last.held_out_by_t) curves.push({x: centres, y: last.held_out_by_t.map((v) => v ?? NaN), c: shown.c, style: "dashed", label: `${path}, held-out`});
+            if (last.loss_by_t) curves.push({x: centres, y: last.loss_by_t.map((v) => v ?? NaN), c: shown.c, label: `${path}, training`});
         }
         this.byTime.set({curves, marks: curves.filter((curve) => !curve.style).map((curve) => ({x: curve.x, y: curve.y, c: curve.c, size: 3}))});
     }

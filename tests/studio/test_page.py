@@ -424,4 +424,7 @@ if __name__ == "__main__":
     if not programs():
         print("skipped: no Chromium with its driver; tools/bootstrap test installs them")
         sys.exit(77)
+    if subprocess.run([PSLD, "serve", "--help"], capture_output=True).returncode:
+        print("skipped: this build of psld has no server")
+        sys.exit(77)
     walk()
