@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-enum { SERVE_PATHS = 16, SERVE_PATH_POINTS = 160 };
+enum { SERVE_PATHS = 16, SERVE_PATH_POINTS = 240 };
 
 /* Adds `paths` to the answer on a recipe: forward from data at 1 and -1, and back from noise by their exact score. */
 psld_status serve_paths_add(const psld_recipe *recipe, size_t count, uint64_t seed, json_t *answer);

@@ -75,7 +75,8 @@ static const char *last_line(char *output)
 {
     for (size_t length = strlen(output); length > 0 && strchr("\n ", output[length - 1]); length--) output[length - 1] = 0;
     const char *line = strrchr(output, '\n');
-    return line ? line + 1 : output;
+    line = line ? line + 1 : output;
+    return strncmp(line, "psld: ", 6) == 0 ? line + 6 : line;
 }
 
 static json_t *info_as_json(const char *path, const psld_run_info *info)
@@ -136,40 +137,55 @@ json_t *serve_run_json(const char *path)
     return run;
 }
 
+typedef struct sample {
+    long step;
+    char name[64];
+} sample;
+
 static int compare_steps(const void *a, const void *b)
 {
-    long x = *(const long *)a, y = *(const long *)b;
+    long x = ((const sample *)a)->step, y = ((const sample *)b)->step;
     return (x > y) - (x < y);
+}
+
+/* The pictures in a folder: "step-000000500.png". */
+static sample *samples_in(DIR *folder, size_t *count)
+{
+    sample *all = NULL, *more;
+    char end[8];
+    *count = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        sample s;
+        if (sscanf(entry->d_name, "step-%ld%7s", &s.step, end) != 2 || strcmp(end, ".png") != 0) continue;
+        if (strlen(entry->d_name) >= sizeof s.name || !(more = realloc(all, (*count + 1) * sizeof *all))) continue;
+        strcpy(s.name, entry->d_name);
+        all = more;
+        all[(*count)++] = s;
+    }
+    if (*count) qsort(all, *count, sizeof *all, compare_steps);
+    return all;
 }
 
 json_t *serve_run_samples(const char *path)
 {
-    char folder[SERVE_URL_SIZE], name[SERVE_URL_SIZE + 64];
+    char folder[SERVE_URL_SIZE], name[SERVE_URL_SIZE + 128];
     int fd;
-    long *steps = NULL;
-    size_t count = 0;
+    size_t count;
     json_t *list = json_array();
     snprintf(folder, sizeof folder, "%s/samples", path);
     if (serve_folder_find(serve.folder, folder, S_IFDIR, &fd) != SERVE_FOUND) return list;
-    DIR *all = fdopendir(fd);
-    for (struct dirent *entry; all && (entry = readdir(all));) {
-        char *end;
-        long step = strtol(entry->d_name, &end, 10), *more;
-        if (end == entry->d_name || strcmp(end, ".png") != 0) continue;
-        if (!(more = realloc(steps, (count + 1) * sizeof *steps))) break;
-        steps = more;
-        steps[count++] = step;
-    }
-    if (all)
-        closedir(all);
-    else
+    DIR *opened = fdopendir(fd);
+    if (!opened) {
         close(fd);
-    if (count) qsort(steps, count, sizeof *steps, compare_steps);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(name, sizeof name, "%s/%06ld.png", folder, steps[i]);
-        json_array_append_new(list, json_pack("{s:I, s:s}", "step", (json_int_t)steps[i], "path", name));
+        return list;
     }
-    free(steps);
+    sample *all = samples_in(opened, &count);
+    closedir(opened);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s/%s", folder, all[i].name);
+        json_array_append_new(list, json_pack("{s:I, s:s}", "step", (json_int_t)all[i].step, "path", name));
+    }
+    free(all);
     return list;
 }
 
@@ -405,6 +421,12 @@ static int add_word(words *w, const char *before, const char *word)
     return fits;
 }
 
+static void add_out(words *w, const char *path)
+{
+    add_word(w, "", "-o");
+    add_word(w, "", path);
+}
+
 /* Whether a key is one of training that names no file. */
 static int may_be_set(const char *name)
 {
@@ -552,7 +574,7 @@ enum MHD_Result serve_runs_post(serve_request *request)
     words *w = calloc(1, sizeof *w);
     if (!w) return serve_refuse(request, 500, "out of memory");
     enum MHD_Result result = add_sources(request, w, &refused);
-    if (!refused) add_word(w, "-o", path);
+    if (!refused) add_out(w, path);
     if (!refused) result = add_settings(request, w, &refused);
     if (!refused) result = start(request, path, w);
     free(w);
@@ -577,7 +599,7 @@ enum MHD_Result serve_run_resume(serve_request *request)
     if (running) return serve_refuse(request, 409, "%s: is being trained already", path);
     words *w = calloc(1, sizeof *w);
     if (!w) return serve_refuse(request, 500, "out of memory");
-    add_word(w, "-o", path);
+    add_out(w, path);
     result = add_settings(request, w, &refused);
     if (!refused) result = start(request, path, w);
     free(w);
