@@ -164,13 +164,13 @@ export class Diffusion {
 
     makeClouds() {
         if (this.clouds.childElementCount !== this.runs.length) {
-            this.pairs = this.runs.map(() => ["forward", "reverse"].map((name) => new Plot({title: name === "forward" ? "Forward: data to noise" : "Reverse: noise to data", height: null, ratio: 0.86, square: true, x: {low: -REACH, high: REACH}, y: {low: -REACH, high: REACH}})));
+            this.pairs = this.runs.map(() => ["forward", "reverse"].map((name) => new Plot({title: name === "forward" ? "Forward" : "Reverse", height: null, ratio: 0.92, square: true, x: {low: -REACH, high: REACH}, y: {low: -REACH, high: REACH}})));
             fill(this.clouds, this.pairs.map((pair) => h("div", {class: "cloud-pair"}, h("div", {class: "row cloud-head"}), pair.map((plot) => plot.element), h("dl", {class: "figures"}))));
         }
         this.names();
         [...this.clouds.children].forEach((host, i) => {
             const run = this.runs[i], figure = (name, value, exact) => h("div", null, h("dt", null, name), h("dd", {"data-value": String(exact ?? value)}, value));
-            fill(host.lastChild, figure("distance from the truth", number(run.distance), run.distance), figure("of two exact sets", number(run.floor), run.floor), figure("evaluations", String(run.nfe), run.nfe));
+            fill(host.lastChild, figure("distance from truth", number(run.distance), run.distance), figure("of two exact sets", number(run.floor), run.floor), figure("evaluations", String(run.nfe), run.nfe));
         });
     }
 

@@ -54,7 +54,7 @@ export class Tiles {
         if (!room || !count) return;
         const least = count <= 4 ? 150 : count <= 16 ? 90 : count <= 36 ? 64 : room < 500 ? 36 : 46, most = Math.max(1, Math.min(count, Math.floor((room + 4) / (least + 4))));
         let columns = most;
-        for (let k = most; k >= 0.7 * most; k--)
+        for (let k = most; k >= 0.6 * most; k--)
             if (count % k === 0) {
                 columns = k;
                 break;

@@ -1,5 +1,5 @@
 /* Plots with real axes. Axes and curves are SVG, so that the style sheet colours them in light and in dark; clouds of
- * points and fields lie on a canvas below. A plot is read with the mouse, by touch, or with the arrow keys. */
+ * points and fields lie on a canvas above them. A plot is read with the mouse, by touch, or with the arrow keys. */
 import {h, s, fill, number, power, perFrame} from "./dom.js";
 
 const MARGIN = {left: 52, right: 10, top: 8, bottom: 34};
@@ -131,11 +131,11 @@ export class Plot {
         this.svg = s("svg", {"aria-hidden": "true"});
         this.readout = h("div", {class: "readout", hidden: true});
         this.spoken = h("div", {class: "unseen", role: "status"});
-        this.frame = h("div", {class: "frame", tabindex: "0", role: "img"}, this.canvas, this.svg, this.readout);
+        this.frame = h("div", {class: "frame", tabindex: "0", role: "img"}, this.svg, this.canvas, this.readout);
         this.title = h("span", null, this.options.title || "");
         this.reset = h("button", {type: "button", class: "quiet", hidden: true, onclick: () => this.zoom(null)}, "Whole range");
         this.element = h("figure", {class: "plot"},
-            (this.options.title || this.options.unit) && h("h3", null, this.title, h("small", null, this.options.unit || "")), this.frame, this.spoken);
+            (this.options.title || this.options.unit) && h("h3", null, this.title, this.options.unit && h("small", null, this.options.unit)), this.frame, this.spoken);
         if (this.options.height) this.frame.style.height = this.options.height + "px";
         this.window = null;
         this.redraw = perFrame(() => this.draw());

@@ -55,7 +55,7 @@ class Runs {
         this.toggles = {train: toggle("training", true), held: toggle("held-out", true), raw: toggle("raw weights", false), logX: toggle("log steps", false), logY: toggle("log values", false)};
         this.curves = new Plot({name: "curves of the runs", height: 320, x: {label: "step", name: "step"}, y: {}, read: true, zoom: true, onzoom: (range) => this.zoomed(range)});
         this.byTime = new Plot({title: "Loss by time", unit: "ten bins of t; solid training, dashed held-out", x: {label: "t", name: "t", low: 0, high: 1}, y: {}, read: true, height: 230});
-        this.whole = h("button", {type: "button", class: "quiet", disabled: true, onclick: () => this.curves.zoom(null)}, "Whole range");
+        this.whole = h("button", {type: "button", class: "quiet idle", disabled: true, onclick: () => this.curves.zoom(null)}, "Whole range");
         this.pictures = h("div", {class: "stack"});
         this.settings = h("div", {class: "stack"});
         this.output = h("details", {hidden: true}, h("summary", null, "What the process wrote"), this.outputText = h("pre", {class: "small", tabindex: "0"}));
@@ -186,6 +186,7 @@ class Runs {
     /* In detail where it is looked at. */
     async zoomed(range) {
         this.whole.disabled = !range;
+        this.whole.classList.toggle("idle", !range);
         if (!range) return;
         const asked = (this.zoomAsked = Symbol("zoom"));
         for (const [path, shown] of this.chosen) {
