@@ -325,7 +325,7 @@ def runs(studio, b):
     b.click_text("[aria-label=Run] button", "Stop")
     b.wait("return document.querySelector('[aria-label=Run] .tag')?.textContent === 'stopped'", what="the run to stop", seconds=60)
     done = steps_of("moons-run")
-    expect((FOLDER / "moons-run" / "checkpoints" / f"step-{done[-1]}.safetensors").exists(), f"no checkpoint of step {done[-1]}")
+    expect((FOLDER / "moons-run" / "checkpoints" / f"step-{done[-1]:09d}.safetensors").exists(), f"no checkpoint of step {done[-1]}")
     b.type("[aria-label='Until step']", str(done[-1] + 15))
     b.click_text("[aria-label=Run] button", "Resume")
     b.wait("return document.querySelector('[aria-label=Run] .tag')?.textContent === 'finished'", what="the run to finish", seconds=90)
