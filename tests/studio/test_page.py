@@ -18,7 +18,7 @@ PSLD = os.environ["PSLD"]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = str(SOURCE / "models" / "digits.safetensors")
 FOLDER = pathlib.Path("folder")
-NAMED_ROLES = {"button", "link", "slider", "spinbutton", "combobox", "checkbox", "textbox", "radio", "img", "image", "application", "group", "progressbar"}
+NAMED_ROLES = {"button", "link", "slider", "spinbutton", "combobox", "checkbox", "textbox", "radio", "img", "image", "application", "progressbar"}
 
 
 def check(what):
