@@ -147,7 +147,7 @@ static double curve_time(int i, int count)
 {
     int half = count / 2;
     if (i < half) return pow(10, -5 + 4.0 * i / half);
-    return 0.1 + 0.9 * (i - half) / (count - half - 1 > 0 ? count - half - 1 : 1);
+    return i == count - 1 ? 1 : 0.1 + 0.9 * (i - half) / (count - half - 1);
 }
 
 typedef struct curves {
