@@ -195,9 +195,9 @@ class Draw {
     }
 
     trajectory(i) {
+        if (this.asked.classifier) return this.resultProgress.say("There is no trajectory of samples that a classifier guides.");
         const first = this.drawnFirst + i;
         return this.small({...this.asked, ...this.classesOf(i), n: 1, first, frames: FRAMES, preview: false}, async (job, state) => {
-            if (!state.arrays.trajectory) return "There is no trajectory of samples that a classifier guides.";
             const array = await job.array("trajectory"), [, frames, ...shape] = array.shape;
             fill(this.result, strip({shape: [frames, ...shape], data: array.data}, ["t = 1", ...Array(frames - 2).fill(""), "end"], `Trajectory of sample ${first}: predicted clean data from noise to the end`));
             return `What the model expects to come out, from t = 1 to the end; ${state.result?.nfe ?? ""} evaluations.`;

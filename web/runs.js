@@ -5,6 +5,7 @@ import {Plot} from "./plot.js";
 import {choice, field, slider, check, empty, options, numberField} from "./controls.js";
 
 const POINTS = 2000, REFRESH = 4000, BINS = 10;
+const SERIES = ["step", "loss", "norm", "rate", "seconds"], PAIRS = ["held_out", "held_out_raw", "held_out_accuracy", "metric"];
 const QUANTITIES = [["loss", "Loss"], ["norm", "Norm of the gradient"], ["rate", "Learning rate"], ["seconds", "Seconds per step"], ["accuracy", "Accuracy, held-out data"], ["metric", "Distance of samples from data"]];
 
 export async function create(about) {
@@ -149,12 +150,16 @@ class Runs {
         } catch { /* it is asked for again */ }
     }
 
+    /* A stream that was opened again tells some steps a second time. */
     append(path, more) {
         const shown = this.chosen.get(path);
         if (!shown?.log || !more || !(more.last > shown.log.last || more.by_t?.length)) return;
-        for (const [key, value] of Object.entries(more)) if (Array.isArray(value)) shown.log[key] = (shown.log[key] || []).concat(value);
+        const last = shown.log.last, known = (shown.log.held_out.at(-1) || [0])[0], old = more.step.filter((step) => step <= last).length;
+        for (const key of SERIES) shown.log[key] = shown.log[key].concat(more[key].slice(old));
+        for (const key of PAIRS) shown.log[key] = (shown.log[key] || []).concat((more[key] || []).filter(([step]) => step > ((shown.log[key] || []).at(-1) || [0])[0]));
+        shown.log.by_t = (shown.log.by_t || []).concat((more.by_t || []).filter((measured) => measured.step > known));
         shown.log.last = more.last;
-        shown.appended += more.step.length;
+        shown.appended += more.step.length - old;
         if (shown.appended > POINTS / 4 && performance.now() - (shown.loaded || 0) > 5000) this.load(path);
         else this.redraw();
     }
