@@ -16,7 +16,8 @@ async function answered(response) {
     let message = response.status === 401 ? STALE : `${response.status} ${response.statusText}`;
     try {
         message = (response.status === 401 && STALE) || (await response.json()).error || message;
-    } catch { /* an answer without a message: the number has to do */ }
+    } catch { /* an answer without a message: the number has to do */
+    }
     throw new Refusal(message, response.status);
 }
 
@@ -31,25 +32,36 @@ async function request(path, options) {
     return answered(response);
 }
 
-export const query = (values) => new URLSearchParams(Object.entries(values).filter(([, v]) => v !== undefined && v !== null)).toString();
+export const query = (values) =>
+    new URLSearchParams(Object.entries(values).filter(([, v]) => v !== undefined && v !== null)).toString();
 export const get = async (path, values) => (await request(values ? `${path}?${query(values)}` : path)).json();
 export const fetchBlob = async (path) => (await request(path)).blob();
 export const post = async (path, body, signal) =>
-    (await request(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), signal})).json();
+    (await request(
+         path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), signal}))
+        .json();
 export const remove = async (path) => (await request(path, {method: "DELETE"})).json();
 
 export async function upload(blob, name) {
     const type = /^image\/(png|jpeg|webp)$/.test(blob.type) ? blob.type : "application/octet-stream";
-    return (await request(`/api/uploads?${query({name})}`, {method: "POST", headers: {"Content-Type": type}, body: blob})).json();
+    return (await request(
+                `/api/uploads?${query({name})}`, {method: "POST", headers: {"Content-Type": type}, body: blob}))
+        .json();
 }
 
 /* The numbers of a .npy: {shape, data}. The server writes little-endian float32 or uint8 in C order. */
 export async function array(path) {
     const buffer = await (await request(path)).arrayBuffer(), view = new DataView(buffer);
-    const wide = view.getUint8(6) > 1, length = wide ? view.getUint32(8, true) : view.getUint16(8, true), start = (wide ? 12 : 10) + length;
+    const wide = view.getUint8(6) > 1, length = wide ? view.getUint32(8, true) : view.getUint16(8, true),
+          start = (wide ? 12 : 10) + length;
     const head = new TextDecoder().decode(new Uint8Array(buffer, wide ? 12 : 10, length));
     const shape = (/'shape': \(([^)]*)\)/.exec(head)[1].match(/\d+/g) || []).map(Number);
-    const Type = {"<f4": Float32Array, "<f8": Float64Array, "|u1": Uint8Array, "<i4": Int32Array}[/'descr': '([^']*)'/.exec(head)[1]];
+    const Type = {
+        "<f4": Float32Array,
+        "<f8": Float64Array,
+        "|u1": Uint8Array,
+        "<i4": Int32Array
+    }[/'descr': '([^']*)'/.exec(head)[1]];
     return {shape, data: new Type(buffer.slice(start))};
 }
 
@@ -113,42 +125,47 @@ export class Job {
 
     watch() {
         return new Promise((resolve, reject) => {
-            let lost = 0;
-            const settle = () => {
-                close();
-                if (this.state.state === "failed") reject(new Refusal(this.state.error || "the job failed", 422));
-                else resolve(this.state);
-            };
-            const close = events(`/api/jobs/${this.id}/events`, {
-                state: (state) => {
-                    this.state = state;
-                    this.on.state?.(state);
-                },
-                progress: (progress) => this.on.progress?.(progress),
-                preview: (preview) => !this.cancelled && this.on.preview?.(preview),
-                end: settle,
-            });
-            /* A stream that cannot be opened, or breaks for good: ask for the state instead. */
-            const poll = setInterval(async () => {
-                if (["done", "failed", "cancelled"].includes(this.state.state)) return clearInterval(poll), settle();
-                try {
-                    this.state = await get(`/api/jobs/${this.id}`);
-                    lost = 0;
-                } catch (problem) {
-                    if (problem.status === 404 || ++lost > 5) {
-                        clearInterval(poll);
-                        close();
-                        reject(problem);
-                    }
-                }
-            }, 3000);
-            this.stopPolling = () => clearInterval(poll);
-        }).finally(() => this.stopPolling());
+                   let lost = 0;
+                   const settle = () => {
+                       close();
+                       if (this.state.state === "failed")
+                           reject(new Refusal(this.state.error || "the job failed", 422));
+                       else
+                           resolve(this.state);
+                   };
+                   const close = events(`/api/jobs/${this.id}/events`, {
+                       state: (state) => {
+                           this.state = state;
+                           this.on.state?.(state);
+                       },
+                       progress: (progress) => this.on.progress?.(progress),
+                       preview: (preview) => !this.cancelled && this.on.preview?.(preview),
+                       end: settle,
+                   });
+                   /* A stream that cannot be opened, or breaks for good: ask for the state instead. */
+                   const poll = setInterval(async () => {
+                       if (["done", "failed", "cancelled"].includes(this.state.state))
+                           return clearInterval(poll), settle();
+                       try {
+                           this.state = await get(`/api/jobs/${this.id}`);
+                           lost = 0;
+                       } catch (problem) {
+                           if (problem.status === 404 || ++lost > 5) {
+                               clearInterval(poll);
+                               close();
+                               reject(problem);
+                           }
+                       }
+                   }, 3000);
+                   this.stopPolling = () => clearInterval(poll);
+               })
+            .finally(() => this.stopPolling());
     }
 
     cancel() {
         this.cancelled = true;
-        if (this.id && !["done", "failed", "cancelled"].includes(this.state.state)) remove(`/api/jobs/${this.id}`).catch((problem) => note(problem.message, true));
+        if (this.id && !["done", "failed", "cancelled"].includes(this.state.state))
+            remove(`/api/jobs/${this.id}`).catch((problem) => note(problem.message, true));
     }
 
     /* Frees what the server keeps of it. */
@@ -160,10 +177,6 @@ export class Job {
         const text = query(values);
         return `/api/jobs/${this.id}/${array}.${form}${text ? "?" + text : ""}`;
     }
-    thing(array, index) {
-        return `job:${this.id}/${array}/${index}`;
-    }
-    array(name, values) {
-        return array(this.path(name, "npy", values));
-    }
+    thing(array, index) { return `job:${this.id}/${array}/${index}`; }
+    array(name, values) { return array(this.path(name, "npy", values)); }
 }

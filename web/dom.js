@@ -6,10 +6,14 @@ export function h(tag, properties, ...children) {
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(properties || {})) {
         if (value === null || value === undefined || value === false) continue;
-        if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-        else if (name in node && name !== "list" && name !== "form" && typeof value !== "string") node[name] = value;
-        else if (name === "value") node.value = value;
-        else node.setAttribute(name, value === true ? "" : value);
+        if (name.startsWith("on"))
+            node.addEventListener(name.slice(2), value);
+        else if (name in node && name !== "list" && name !== "form" && typeof value !== "string")
+            node[name] = value;
+        else if (name === "value")
+            node.value = value;
+        else
+            node.setAttribute(name, value === true ? "" : value);
     }
     append(node, children);
     return node;
@@ -51,15 +55,23 @@ export function number(value, digits = 3) {
     return minus(shown === 1 ? power(Number(exponent)) : `${shown} · ${power(Number(exponent))}`);
 }
 
-const RAISED = {"-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"};
+const RAISED = {
+    "-": "⁻",
+    0: "⁰",
+    1: "¹",
+    2: "²",
+    3: "³",
+    4: "⁴",
+    5: "⁵",
+    6: "⁶",
+    7: "⁷",
+    8: "⁸",
+    9: "⁹"
+};
 
-export function power(exponent) {
-    return "10" + [...String(exponent)].map((c) => RAISED[c]).join("");
-}
+export function power(exponent) { return "10" + [...String(exponent)].map((c) => RAISED[c]).join(""); }
 
-function minus(text) {
-    return text.replace("-", "−");
-}
+function minus(text) { return text.replace("-", "−"); }
 
 export function whole(value) {
     return Number.isFinite(value) ? Math.round(value).toLocaleString("en").replaceAll(",", "\u202f") : "–";
@@ -85,11 +97,12 @@ export function duration(seconds) {
 export function perFrame(work) {
     let pending = null;
     return (...values) => {
-        if (!pending) requestAnimationFrame(() => {
-            const last = pending;
-            pending = null;
-            work(...last);
-        });
+        if (!pending)
+            requestAnimationFrame(() => {
+                const last = pending;
+                pending = null;
+                work(...last);
+            });
         pending = values;
     };
 }
@@ -97,9 +110,13 @@ export function perFrame(work) {
 /* A short line at the foot of the page; problems stay until they are closed. */
 export function note(text, problem = false) {
     const host = document.getElementById("notes");
-    const line = h("div", {class: problem ? "note problem" : "note"}, h("span", null, text),
-        h("button", {type: "button", class: "quiet icon", "aria-label": "Close this message", onclick: () => line.remove()}, "×"));
-    for (const other of [...host.children]) if (other.firstChild.textContent === text) other.remove();
+    const line =
+        h("div", {class: problem ? "note problem" : "note"}, h("span", null, text),
+          h("button",
+            {type: "button", class: "quiet icon", "aria-label": "Close this message", onclick: () => line.remove()},
+            "×"));
+    for (const other of [...host.children])
+        if (other.firstChild.textContent === text) other.remove();
     host.append(line);
     while (host.children.length > 3) host.firstChild.remove();
     if (!problem) setTimeout(() => line.remove(), 3500);

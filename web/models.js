@@ -1,7 +1,7 @@
 /* Choosing a model and how it is sampled: what the views that draw have in common. */
-import {h, whole, number} from "./dom.js";
-import {get, files} from "./api.js";
-import {choice, numberField, options, fileRows, slider} from "./controls.js";
+import {files, get} from "./api.js";
+import {choice, fileRows, numberField, options, slider} from "./controls.js";
+import {h, number, whole} from "./dom.js";
 
 const known = new Map();
 
@@ -23,9 +23,13 @@ export class ModelChoice {
 
     async list() {
         const models = (await files("model", "run")).filter(this.accepts), now = this.path || this.choice.value;
-        const preferred = models.find((file) => file.path === now) || models.find((file) => file.path === "shipped:digits.safetensors") || models[0];
+        const preferred = models.find((file) => file.path === now) ||
+            models.find((file) => file.path === "shipped:digits.safetensors") || models[0];
         options(this.choice.select, fileRows(models), preferred?.path);
-        if (!preferred) return void (this.about.textContent = "There is no model in this folder. Train one under Runs, or copy a .safetensors file here.");
+        if (!preferred)
+            return void (
+                this.about.textContent =
+                    "There is no model in this folder. Train one under Runs, or copy a .safetensors file here.");
         if (preferred.path !== this.path) await this.choose(preferred.path);
     }
 
@@ -42,8 +46,16 @@ export class ModelChoice {
         try {
             const model = await describe(path);
             if (this.path !== path) return;
-            const size = model.shape.join(" × "), parameters = model.parameters ? `${model.parameters > 1e6 ? number(model.parameters / 1e6) + " million" : whole(model.parameters)} parameters` : "exact mixture";
-            this.about.textContent = [size, parameters, model.process || model.recipe?.name, model.classes?.length ? `${model.classes.length} classes` : null].filter(Boolean).join(" · ");
+            const size = model.shape.join(" × "),
+                  parameters = model.parameters ? `${
+                                                      model.parameters > 1e6 ?
+                                                          number(model.parameters / 1e6) + " million" :
+                                                          whole(model.parameters)} parameters` :
+                                                  "exact mixture";
+            this.about.textContent = [
+                size, parameters, model.process || model.recipe?.name,
+                model.classes?.length ? `${model.classes.length} classes` : null
+            ].filter(Boolean).join(" · ");
             this.onchange(model);
         } catch (problem) {
             if (this.path !== path) return;
@@ -58,24 +70,48 @@ export class ModelChoice {
 export class SamplerChoice {
     constructor(about, {noisy = true} = {}) {
         this.about = about;
-        const qualities = about.qualities.map((row) => [`q:${row.name}`, `${row.name}: ${row.sampler}, ${row.nfe} evaluations`]);
+        const qualities =
+            about.qualities.map((row) => [`q:${row.name}`, `${row.name}: ${row.sampler}, ${row.nfe} evaluations`]);
         this.sampler = choice("Sampler", [], "", () => this.chosen());
-        options(this.sampler.select, [{group: "By quality", rows: qualities}, {group: "By name", rows: about.samplers.filter((row) => noisy || row.reversible).map((row) => [`s:${row.name}`, row.name])}], "q:normal");
-        this.nfe = numberField("Evaluations", null, {min: 1, max: 100000, placeholder: "30", hint: "Calls of the network per sample"});
-        this.seed = numberField("Seed", 0, {min: 0, max: Number.MAX_SAFE_INTEGER, hint: "The same seed gives the same samples"});
-        this.dice = h("button", {type: "button", class: "quiet icon", title: "Another seed", "aria-label": "Another seed", onclick: () => (this.seed.value = Math.floor(Math.random() * 100000))});
-        this.dice.innerHTML = '<svg viewBox="0 0 24 24" aria-hidden="true"><rect x="4" y="4" width="16" height="16" rx="3"/><path d="M8.5 8.5h.01M15.5 8.5h.01M12 12h.01M8.5 15.5h.01M15.5 15.5h.01" stroke-width="2.4"/></svg>';
+        options(
+            this.sampler.select,
+            [
+                {group: "By quality", rows: qualities}, {
+                    group: "By name",
+                    rows: about.samplers.filter((row) => noisy || row.reversible)
+                              .map((row) => [`s:${row.name}`, row.name])
+                }
+            ],
+            "q:normal");
+        this.nfe = numberField(
+            "Evaluations", null, {min: 1, max: 100000, placeholder: "30", hint: "Calls of the network per sample"});
+        this.seed = numberField(
+            "Seed", 0, {min: 0, max: Number.MAX_SAFE_INTEGER, hint: "The same seed gives the same samples"});
+        this.dice = h("button", {
+            type: "button",
+            class: "quiet icon",
+            title: "Another seed",
+            "aria-label": "Another seed",
+            onclick: () => (this.seed.value = Math.floor(Math.random() * 100000))
+        });
+        this.dice.innerHTML =
+            "<svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><rect x=\"4\" y=\"4\" width=\"16\" height=\"16\" rx=\"3\"/><path d=\"M8.5 8.5h.01M15.5 8.5h.01M12 12h.01M8.5 15.5h.01M15.5 15.5h.01\" stroke-width=\"2.4\"/></svg>";
         this.grid = choice("Time grid", [["", "what suits"], ...about.grids.map((row) => [row.name, row.name])], "");
         this.order = choice("Order", [["", "what suits"], ["1", "1"], ["2", "2"], ["3", "3"]], "");
         this.eta = numberField("Eta, share of noise", null, {min: 0, max: 1, step: "any", placeholder: "what suits"});
-        this.element = h("div", {class: "stack"}, this.sampler.element, h("div", {class: "two"}, this.nfe.element, h("div", {class: "row nowrap"}, h("div", {class: "grow"}, this.seed.element), this.dice)));
-        this.more = h("div", {class: "stack"}, h("div", {class: "two"}, this.grid.element, this.order.element), this.eta.element);
+        this.element =
+            h("div", {class: "stack"}, this.sampler.element,
+              h("div", {class: "two"}, this.nfe.element,
+                h("div", {class: "row nowrap"}, h("div", {class: "grow"}, this.seed.element), this.dice)));
+        this.more = h(
+            "div", {class: "stack"}, h("div", {class: "two"}, this.grid.element, this.order.element), this.eta.element);
         this.chosen();
     }
 
     get row() {
         const [kind, name] = this.sampler.value.split(":");
-        return kind === "q" ? this.about.samplers.find((row) => row.name === this.quality.sampler) : this.about.samplers.find((row) => row.name === name);
+        return kind === "q" ? this.about.samplers.find((row) => row.name === this.quality.sampler) :
+                              this.about.samplers.find((row) => row.name === name);
     }
     get quality() {
         const [kind, name] = this.sampler.value.split(":");
@@ -93,8 +129,10 @@ export class SamplerChoice {
 
     values() {
         const [kind, name] = this.sampler.value.split(":"), row = this.row, values = {seed: this.seed.value ?? 0};
-        if (kind === "q") name !== "normal" && (values.quality = name);
-        else values.sampler = name;
+        if (kind === "q")
+            name !== "normal" && (values.quality = name);
+        else
+            values.sampler = name;
         if (this.nfe.value !== null && !row.adaptive) values.nfe = this.nfe.value;
         if (this.grid.value && !row.adaptive) values.grid = this.grid.value;
         if (this.order.value && row.max_order) values.order = Number(this.order.value);
@@ -108,15 +146,28 @@ export class ClassChoice {
     constructor() {
         this.label = choice("Class", [["", "any"]], "", () => this.changed());
         this.judge = choice("Classifier", [["", "none"]], "", () => this.chooseJudge());
-        this.strength = slider({label: "guidance", value: 1, low: 0, high: 8, scale: "linear", hint: "How strongly the class is asked for; 1 is the model's own"});
-        this.weak = slider({label: "weak model", value: 1, low: 0, high: 5, scale: "linear", hint: "Guidance away from the weaker model that the file brings along; 1 is none"});
-        this.element = h("div", {class: "stack"}, this.judge.element, this.label.element, this.strength.element, this.weak.element);
+        this.strength = slider({
+            label: "guidance",
+            value: 1,
+            low: 0,
+            high: 8,
+            scale: "linear",
+            hint: "How strongly the class is asked for; 1 is the model's own"
+        });
+        this.weak = slider({
+            label: "weak model",
+            value: 1,
+            low: 0,
+            high: 5,
+            scale: "linear",
+            hint: "Guidance away from the weaker model that the file brings along; 1 is none"
+        });
+        this.element = h(
+            "div", {class: "stack"}, this.judge.element, this.label.element, this.strength.element, this.weak.element);
         this.classifiers = [];
     }
 
-    async list() {
-        this.classifiers = await files("classifier");
-    }
+    async list() { this.classifiers = await files("classifier"); }
 
     async of(model) {
         this.model = model;
@@ -138,7 +189,9 @@ export class ClassChoice {
 
     setClasses(classes) {
         const rows = classes.map((name, i) => [String(i), name]);
-        options(this.label.select, [...(this.own ? [["", "any"]] : []), ["all", "all, in turn"], ...rows], this.own ? "" : "all");
+        options(
+            this.label.select, [...(this.own ? [["", "any"]] : []), ["all", "all, in turn"], ...rows],
+            this.own ? "" : "all");
         this.count = classes.length;
         this.changed();
     }

@@ -1,5 +1,5 @@
 /* Pictures from arrays and sheets, and tiles that show them. Pixels are (v + 1) 127.5, as psld writes them. */
-import {h, fill} from "./dom.js";
+import {fill, h} from "./dom.js";
 
 /* Draws item `index` of an array [n, c, height, width] with 1 or 3 channels. */
 export function paintItem(canvas, array, index = 0) {
@@ -21,7 +21,8 @@ export function paintChannel(canvas, array, index, channel) {
     const [, channels, height, width] = array.shape, size = height * width, from = (index * channels + channel) * size;
     let largest = 1e-9;
     for (let i = 0; i < size; i++) largest = Math.max(largest, Math.abs(array.data[from + i]));
-    paintItem(canvas, {shape: [1, 1, height, width], data: array.data.slice(from, from + size).map((v) => v / largest)}, 0);
+    paintItem(
+        canvas, {shape: [1, 1, height, width], data: array.data.slice(from, from + size).map((v) => v / largest)}, 0);
 }
 
 /* A picture of a preview: a sheet with equal gaps. */
@@ -29,13 +30,19 @@ export async function openSheet(preview) {
     const image = new Image();
     image.src = "data:image/png;base64," + preview.png;
     await image.decode();
-    const [, height, width] = preview.shape, {columns} = preview, gap = (image.naturalWidth - columns * width) / (columns + 1);
-    return {image, paint: (canvas, i) => {
-        canvas.width = width;
-        canvas.height = height;
-        const context = canvas.getContext("2d");
-        context.drawImage(image, gap + (i % columns) * (width + gap), gap + Math.floor(i / columns) * (height + gap), width, height, 0, 0, width, height);
-    }};
+    const [, height, width] = preview.shape, {columns} = preview,
+                     gap = (image.naturalWidth - columns * width) / (columns + 1);
+    return {
+        image,
+        paint: (canvas, i) => {
+            canvas.width = width;
+            canvas.height = height;
+            const context = canvas.getContext("2d");
+            context.drawImage(
+                image, gap + (i % columns) * (width + gap), gap + Math.floor(i / columns) * (height + gap), width,
+                height, 0, 0, width, height);
+        }
+    };
 }
 
 /* A grid of tiles that can be chosen: pick(i). */
@@ -52,7 +59,12 @@ export class Tiles {
     arrange() {
         const room = this.element.clientWidth, count = this.count;
         if (!room || !count) return;
-        const least = count <= 4 ? 150 : count <= 16 ? 90 : count <= 36 ? 64 : room < 500 ? 36 : 46, most = Math.max(1, Math.min(count, Math.floor((room + 4) / (least + 4))));
+        const least = count <= 4 ? 150 :
+            count <= 16          ? 90 :
+            count <= 36          ? 64 :
+            room < 500           ? 36 :
+                                   46,
+              most = Math.max(1, Math.min(count, Math.floor((room + 4) / (least + 4))));
         let columns = most;
         for (let k = most; k >= 0.6 * most; k--)
             if (count % k === 0) {
@@ -69,8 +81,19 @@ export class Tiles {
             this.count = count;
             this.small = width < 100;
             this.arrange();
-            fill(this.element, Array.from({length: count}, (_, i) => h("button", {type: "button", class: "tile", "aria-pressed": "false", disabled: true, onclick: () => this.pick?.(i)},
-                h("canvas", {class: this.small ? "pixels" : "", width: 1, height: 1}))));
+            fill(
+                this.element,
+                Array.from(
+                    {length: count},
+                    (_, i) =>
+                        h("button", {
+                            type: "button",
+                            class: "tile",
+                            "aria-pressed": "false",
+                            disabled: true,
+                            onclick: () => this.pick?.(i)
+                        },
+                          h("canvas", {class: this.small ? "pixels" : "", width: 1, height: 1}))));
         }
         [...this.element.children].forEach((tile, i) => {
             tile.setAttribute("aria-label", name(i));
@@ -79,9 +102,7 @@ export class Tiles {
         this.mark(new Map());
     }
 
-    canvas(i) {
-        return this.element.children[i].firstChild;
-    }
+    canvas(i) { return this.element.children[i].firstChild; }
 
     clear() {
         for (let i = 0; i < this.count; i++) this.canvas(i).width = 1;
@@ -89,7 +110,8 @@ export class Tiles {
 
     async preview(preview) {
         const sheet = await openSheet(preview), first = preview.first - (this.first || 0);
-        for (let i = 0; i < preview.count; i++) if (this.element.children[first + i]?.disabled) sheet.paint(this.canvas(first + i), i);
+        for (let i = 0; i < preview.count; i++)
+            if (this.element.children[first + i]?.disabled) sheet.paint(this.canvas(first + i), i);
     }
 
     show(array) {
@@ -103,8 +125,10 @@ export class Tiles {
     mark(marks) {
         [...this.element.children].forEach((tile, i) => {
             tile.setAttribute("aria-pressed", String(marks.has(i)));
-            if (marks.get(i)) tile.dataset.mark = marks.get(i);
-            else delete tile.dataset.mark;
+            if (marks.get(i))
+                tile.dataset.mark = marks.get(i);
+            else
+                delete tile.dataset.mark;
         });
     }
 
@@ -123,9 +147,11 @@ export class Tiles {
 /* Pictures side by side with words below: items of an array [n, c, h, w]. */
 export function strip(array, words, label) {
     const small = array.shape[3] < 100;
-    return h("div", {class: "strip", role: "img", tabindex: "0", "aria-label": label}, Array.from({length: array.shape[0]}, (_, i) => {
-        const canvas = h("canvas", {class: small ? "pixels" : ""});
-        paintItem(canvas, array, i);
-        return h("figure", null, canvas, words && h("figcaption", null, words[i] ?? ""));
-    }));
+    return h(
+        "div", {class: "strip", role: "img", tabindex: "0", "aria-label": label},
+        Array.from({length: array.shape[0]}, (_, i) => {
+            const canvas = h("canvas", {class: small ? "pixels" : ""});
+            paintItem(canvas, array, i);
+            return h("figure", null, canvas, words && h("figcaption", null, words[i] ?? ""));
+        }));
 }

@@ -1,8 +1,13 @@
 /* Plots with real axes. Axes and curves are SVG, so that the style sheet colours them in light and in dark; clouds of
  * points and fields lie on a canvas above them. A plot is read with the mouse, by touch, or with the arrow keys. */
-import {h, s, fill, number, power, perFrame} from "./dom.js";
+import {fill, h, number, perFrame, power, s} from "./dom.js";
 
-const MARGIN = {left: 52, right: 10, top: 8, bottom: 34};
+const MARGIN = {
+    left: 52,
+    right: 10,
+    top: 8,
+    bottom: 34
+};
 
 /* ---- Scales ------------------------------------------------------------------------------------------------------ */
 
@@ -18,7 +23,8 @@ function tickText(value, step) {
     if (Math.abs(value) < step * 1e-9) return "0";
     const size = Math.abs(value);
     if (size >= 1e5 || size < 1e-3) return number(Number(value.toPrecision(6)), 3);
-    const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9) + (String(step).includes("25") ? 1 : 0)));
+    const digits =
+        Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9) + (String(step).includes("25") ? 1 : 0)));
     return value.toFixed(digits).replace("-", "−").replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }
 
@@ -32,14 +38,17 @@ function logTicks(low, high, count) {
     for (let e = last - first < 2 ? first - 1 : first; e <= last; e++) {
         ticks.push({value: 10 ** e, text: (e - first) % every === 0 ? decade(e) : ""});
         if (every === 1 && last - first < 5)
-            for (let m = 2; m < 10; m++) ticks.push({value: m * 10 ** e, minor: true, text: last - first < 2 && (m === 2 || m === 5) ? number(m * 10 ** e) : ""});
+            for (let m = 2; m < 10; m++)
+                ticks.push({
+                    value: m * 10 ** e,
+                    minor: true,
+                    text: last - first < 2 && (m === 2 || m === 5) ? number(m * 10 ** e) : ""
+                });
     }
     return ticks.filter((tick) => tick.value >= low * 0.999 && tick.value <= high * 1.001);
 }
 
-function decade(e) {
-    return e >= -2 && e <= 3 ? String(Number((10 ** e).toPrecision(1))) : power(e);
-}
+function decade(e) { return e >= -2 && e <= 3 ? String(Number((10 ** e).toPrecision(1))) : power(e); }
 
 /* From a domain to pixels and back. */
 class Scale {
@@ -51,28 +60,21 @@ class Scale {
     set(low, high) {
         if (!(high > low)) {
             const around = Number.isFinite(low) ? low : 0;
-            [low, high] = this.log ? [(around || 1) / 3, (around || 1) * 3] : [around - (Math.abs(around) * 0.1 || 1), around + (Math.abs(around) * 0.1 || 1)];
+            [low, high] = this.log ? [(around || 1) / 3, (around || 1) * 3] :
+                                     [around - (Math.abs(around) * 0.1 || 1), around + (Math.abs(around) * 0.1 || 1)];
         }
         [this.low, this.high] = [low, high];
         this.from = this.log ? Math.log(low) : low;
         this.span = (this.log ? Math.log(high) : high) - this.from;
     }
-    range(start, end) {
-        [this.start, this.length] = [start, end - start];
-    }
-    to(value) {
-        return this.start + (((this.log ? Math.log(value) : value) - this.from) / this.span) * this.length;
-    }
+    range(start, end) { [this.start, this.length] = [start, end - start]; }
+    to(value) { return this.start + (((this.log ? Math.log(value) : value) - this.from) / this.span) * this.length; }
     back(pixel) {
         const u = this.from + ((pixel - this.start) / this.length) * this.span;
         return this.log ? Math.exp(u) : u;
     }
-    takes(value) {
-        return Number.isFinite(value) && (!this.log || value > 0);
-    }
-    ticks(count) {
-        return this.log ? logTicks(this.low, this.high, count) : linearTicks(this.low, this.high, count);
-    }
+    takes(value) { return Number.isFinite(value) && (!this.log || value > 0); }
+    ticks(count) { return this.log ? logTicks(this.low, this.high, count) : linearTicks(this.low, this.high, count); }
 }
 
 /* ---- Links ------------------------------------------------------------------------------------------------------- */
@@ -107,7 +109,8 @@ export function colour(name) {
 const themed = new Set();
 export function themeChanged() {
     resolved.clear();
-    for (const plot of themed) if (plot.element.isConnected) plot.draw();
+    for (const plot of themed)
+        if (plot.element.isConnected) plot.draw();
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
 
@@ -133,9 +136,13 @@ export class Plot {
         this.spoken = h("div", {class: "unseen", role: "status"});
         this.frame = h("div", {class: "frame", tabindex: "0", role: "img"}, this.svg, this.canvas, this.readout);
         this.title = h("span", null, this.options.title || "");
-        this.reset = h("button", {type: "button", class: "quiet", hidden: true, onclick: () => this.zoom(null)}, "Whole range");
-        this.element = h("figure", {class: "plot"},
-            (this.options.title || this.options.unit) && h("h3", null, this.title, this.options.unit && h("small", null, this.options.unit)), this.frame, this.spoken);
+        this.reset =
+            h("button", {type: "button", class: "quiet", hidden: true, onclick: () => this.zoom(null)}, "Whole range");
+        this.element =
+            h("figure", {class: "plot"},
+              (this.options.title || this.options.unit) &&
+                  h("h3", null, this.title, this.options.unit && h("small", null, this.options.unit)),
+              this.frame, this.spoken);
         if (this.options.height) this.frame.style.height = this.options.height + "px";
         this.window = null;
         this.redraw = perFrame(() => this.draw());
@@ -175,7 +182,8 @@ export class Plot {
         for (const set of [...(this.data.curves || []), ...(this.data.points || []), ...(this.data.marks || [])])
             for (let i = 0; i < set[axis].length; i++)
                 if (!within || (set.x[i] >= within[0] && set.x[i] <= within[1])) take(set[axis][i]);
-        if (axis === "y") for (const limit of this.data.limits || []) take(limit.y);
+        if (axis === "y")
+            for (const limit of this.data.limits || []) take(limit.y);
         return [low, high];
     }
 
@@ -200,8 +208,10 @@ export class Plot {
         this.width = this.frame.clientWidth;
         this.height = this.options.ratio ? Math.round(this.width * this.options.ratio) : this.frame.clientHeight;
         if (this.options.ratio) this.frame.style.height = this.height + "px";
-        if (this.window) this.x.set(...this.window);
-        else this.domain("x", this.x, x);
+        if (this.window)
+            this.x.set(...this.window);
+        else
+            this.domain("x", this.x, x);
         this.domain("y", this.y, y, this.window);
         const bare = this.options.bare;
         this.left = bare ? 0 : MARGIN.left, this.right = this.width - (bare ? 0 : MARGIN.right);
@@ -213,7 +223,8 @@ export class Plot {
 
     /* The same number of pixels for a unit of both. */
     squareUp() {
-        const perX = this.x.span / (this.right - this.left), perY = this.y.span / (this.bottom - this.top), per = Math.max(perX, perY);
+        const perX = this.x.span / (this.right - this.left), perY = this.y.span / (this.bottom - this.top),
+              per = Math.max(perX, perY);
         const widen = (scale, pixels) => {
             const middle = (scale.low + scale.high) / 2, half = (per * pixels) / 2;
             scale.set(middle - half, middle + half);
@@ -227,11 +238,18 @@ export class Plot {
     draw() {
         if (!this.frame.clientWidth) return;
         this.layout();
-        const clip = s("clipPath", {id: this.id}, s("rect", {x: this.left, y: this.top, width: Math.max(0, this.right - this.left), height: Math.max(0, this.bottom - this.top)}));
+        const clip = s("clipPath", {id: this.id}, s("rect", {
+                           x: this.left,
+                           y: this.top,
+                           width: Math.max(0, this.right - this.left),
+                           height: Math.max(0, this.bottom - this.top)
+                       }));
         this.cursorLayer = s("g");
         this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
-        fill(this.svg, s("defs", null, clip), this.options.bare ? null : this.drawAxes(),
-            s("g", {"clip-path": `url(#${this.id})`}, this.drawLimits(), (this.data.curves || []).map((curve) => this.drawCurve(curve)), this.drawMarks()),
+        fill(
+            this.svg, s("defs", null, clip), this.options.bare ? null : this.drawAxes(),
+            s("g", {"clip-path": `url(#${this.id})`}, this.drawLimits(),
+              (this.data.curves || []).map((curve) => this.drawCurve(curve)), this.drawMarks()),
             this.cursorLayer);
         this.drawCanvas();
         this.frame.setAttribute("aria-label", this.describe());
@@ -240,7 +258,8 @@ export class Plot {
 
     drawAxes() {
         const {x, y} = this.options, parts = [];
-        const columns = Math.max(2, Math.floor((this.right - this.left) / 70)), rows = Math.max(2, Math.floor((this.bottom - this.top) / 34));
+        const columns = Math.max(2, Math.floor((this.right - this.left) / 70)),
+              rows = Math.max(2, Math.floor((this.bottom - this.top) / 34));
         let grid = "", ticks = "", texts = [], lastRight = -Infinity;
         for (const tick of this.x.ticks(columns)) {
             const at = Math.round(this.x.to(tick.value)) + 0.5;
@@ -259,17 +278,28 @@ export class Plot {
             ticks += `M${this.left} ${at}h-${tick.minor ? 3 : 5}`;
             if (tick.text) texts.push(s("text", {x: this.left - 8, y: at + 3.5, "text-anchor": "end"}, tick.text));
         }
-        parts.push(s("path", {class: "grid", d: grid}), s("path", {class: "axis", d: `M${this.left + 0.5} ${this.top}V${this.bottom + 0.5}H${this.right}` + ticks}), texts);
-        if (x.label) parts.push(s("text", {x: (this.left + this.right) / 2, y: this.height - 2, "text-anchor": "middle"}, x.label));
-        if (y.label) parts.push(s("text", {transform: `translate(10 ${(this.top + this.bottom) / 2}) rotate(-90)`, "text-anchor": "middle"}, y.label));
+        parts.push(
+            s("path", {class: "grid", d: grid}),
+            s("path", {class: "axis", d: `M${this.left + 0.5} ${this.top}V${this.bottom + 0.5}H${this.right}` + ticks}),
+            texts);
+        if (x.label)
+            parts.push(
+                s("text", {x: (this.left + this.right) / 2, y: this.height - 2, "text-anchor": "middle"}, x.label));
+        if (y.label)
+            parts.push(
+                s("text",
+                  {transform: `translate(10 ${(this.top + this.bottom) / 2}) rotate(-90)`, "text-anchor": "middle"},
+                  y.label));
         return parts;
     }
 
     drawLimits() {
         return (this.data.limits || []).map((limit) => {
             const at = this.y.to(limit.y);
-            return [s("path", {class: "limit", d: `M${this.left} ${at}H${this.right}`}),
-                limit.label && s("text", {x: this.right - 4, y: at - 4, "text-anchor": "end"}, limit.label)];
+            return [
+                s("path", {class: "limit", d: `M${this.left} ${at}H${this.right}`}),
+                limit.label && s("text", {x: this.right - 4, y: at - 4, "text-anchor": "end"}, limit.label)
+            ];
         });
     }
 
@@ -291,12 +321,15 @@ export class Plot {
                     low = Math.min(low, py), high = Math.max(high, py);
                     continue;
                 }
-                if (lastColumn !== null) d += `${d ? "L" : "M"}${lastColumn} ${clamp(low)}L${lastColumn} ${clamp(high)}`;
+                if (lastColumn !== null)
+                    d += `${d ? "L" : "M"}${lastColumn} ${clamp(low)}L${lastColumn} ${clamp(high)}`;
                 lastColumn = column, low = high = py;
-            } else d += `${open ? "L" : "M"}${clamp(px)} ${clamp(py)}`;
+            } else
+                d += `${open ? "L" : "M"}${clamp(px)} ${clamp(py)}`;
             open = true;
         }
-        if (dense && lastColumn !== null) d += `${d ? "L" : "M"}${lastColumn} ${clamp(low)}L${lastColumn} ${clamp(high)}`;
+        if (dense && lastColumn !== null)
+            d += `${d ? "L" : "M"}${lastColumn} ${clamp(low)}L${lastColumn} ${clamp(high)}`;
         return s("path", {class: `curve c${curve.c || 0} ${curve.style || ""}`, d});
     }
 
@@ -304,8 +337,14 @@ export class Plot {
         return (this.data.marks || []).map((set) => set.x.map((x, i) => {
             if (!this.x.takes(x) || !this.y.takes(set.y[i])) return null;
             const cx = this.x.to(x), cy = this.y.to(set.y[i]), e = set.error && set.error[i];
-            const bar = e ? s("path", {class: `bar-line c${set.c || 0}`, d: `M${cx} ${this.y.to(set.y[i] + e)}V${this.y.to(Math.max(this.y.low, set.y[i] - e))}`}) : null;
-            return [bar, s("circle", {class: `mark c${set.c || 0} ${set.hollow ? "hollow" : ""}`, cx, cy, r: set.size || 4})];
+            const bar = e ? s("path", {
+                class: `bar-line c${set.c || 0}`,
+                d: `M${cx} ${this.y.to(set.y[i] + e)}V${this.y.to(Math.max(this.y.low, set.y[i] - e))}`
+            }) :
+                            null;
+            return [
+                bar, s("circle", {class: `mark c${set.c || 0} ${set.hollow ? "hollow" : ""}`, cx, cy, r: set.size || 4})
+            ];
         }));
     }
 
@@ -326,8 +365,10 @@ export class Plot {
             context.globalAlpha = set.alpha || 0.6;
             for (let i = 0; i < set.x.length; i++) {
                 const px = this.x.to(set.x[i]), py = this.y.to(set.y[i]);
-                if (size <= 1.6) context.fillRect(px - size / 2, py - size / 2, size, size);
-                else context.beginPath(), context.arc(px, py, size / 2, 0, 7), context.fill();
+                if (size <= 1.6)
+                    context.fillRect(px - size / 2, py - size / 2, size, size);
+                else
+                    context.beginPath(), context.arc(px, py, size / 2, 0, 7), context.fill();
             }
         }
     }
@@ -351,8 +392,12 @@ export class Plot {
     describe() {
         const curves = (this.data.curves || []).filter((curve) => curve.label).map((curve) => curve.label);
         const {x, y} = this.options;
-        return [this.options.title || this.options.name || "plot", x.label && `over ${x.label}`, y.label && `showing ${y.label}`,
-            curves.length && `curves: ${[...new Set(curves)].join(", ")}`, this.options.describe].filter(Boolean).join("; ");
+        return [
+            this.options.title || this.options.name || "plot", x.label && `over ${x.label}`,
+            y.label && `showing ${y.label}`, curves.length && `curves: ${[...new Set(curves)].join(", ")}`,
+            this.options.describe
+        ].filter(Boolean)
+            .join("; ");
     }
 
     /* -- Reading -- */
@@ -389,15 +434,23 @@ export class Plot {
         if (!this.options.link && !this.options.read) return;
         const value = this.place(event);
         this.showCursor(value, true);
-        if (this.drag) this.cursorLayer.append(s("rect", {class: "select", x: Math.min(this.x.to(this.drag), this.x.to(value)), y: this.top,
-            width: Math.abs(this.x.to(value) - this.x.to(this.drag)), height: this.bottom - this.top}));
+        if (this.drag)
+            this.cursorLayer.append(s("rect", {
+                class: "select",
+                x: Math.min(this.x.to(this.drag), this.x.to(value)),
+                y: this.top,
+                width: Math.abs(this.x.to(value) - this.x.to(this.drag)),
+                height: this.bottom - this.top
+            }));
         if (this.options.link) this.options.link.set(value, this);
     }
 
     leave() {
         this.readout.hidden = true;
-        if (this.options.link) this.options.link.set(null, this);
-        else if (this.cursorLayer) fill(this.cursorLayer);
+        if (this.options.link)
+            this.options.link.set(null, this);
+        else if (this.cursorLayer)
+            fill(this.cursorLayer);
     }
 
     /* The value of a curve at x: linear between its points. */
@@ -407,8 +460,10 @@ export class Plot {
         let low = 0, high = count - 1;
         while (high - low > 1) {
             const middle = (low + high) >> 1;
-            if (curve.x[middle] <= x) low = middle;
-            else high = middle;
+            if (curve.x[middle] <= x)
+                low = middle;
+            else
+                high = middle;
         }
         const width = curve.x[high] - curve.x[low], u = width > 0 ? (x - curve.x[low]) / width : 0;
         return curve.y[low] * (1 - u) + curve.y[high] * u;
@@ -426,14 +481,22 @@ export class Plot {
             if (curve.silent) continue;
             const y = Plot.at(curve, value);
             if (y === null || !this.y.takes(y)) continue;
-            dots.push(s("circle", {class: `mark c${curve.c || 0}`, cx: px, cy: this.y.to(y), r: 3.2, "clip-path": `url(#${this.id})`}));
+            dots.push(
+                s("circle",
+                  {class: `mark c${curve.c || 0}`, cx: px, cy: this.y.to(y), r: 3.2, "clip-path": `url(#${this.id})`}));
             rows.push([curve, y]);
         }
-        fill(this.cursorLayer, s("path", {class: "cursor", d: `M${Math.round(px) + 0.5} ${this.top}V${this.bottom}`}), dots);
+        fill(
+            this.cursorLayer, s("path", {class: "cursor", d: `M${Math.round(px) + 0.5} ${this.top}V${this.bottom}`}),
+            dots);
         if (!read) return void (this.readout.hidden = true);
         const name = this.options.x.name || this.options.x.label || "x";
-        fill(this.readout, h("div", null, `${name} = ${number(value, 4)}`),
-            rows.map(([curve, y]) => h("div", null, h("i", {class: `swatch c${curve.c || 0} ${curve.style || ""}`}), curve.label || "", h("b", null, number(y, 4)))));
+        fill(
+            this.readout, h("div", null, `${name} = ${number(value, 4)}`),
+            rows.map(
+                ([curve, y]) =>
+                    h("div", null, h("i", {class: `swatch c${curve.c || 0} ${curve.style || ""}`}), curve.label || "",
+                      h("b", null, number(y, 4)))));
         this.placeReadout(px, this.top);
     }
 
@@ -457,7 +520,8 @@ export class Plot {
     }
 
     showNearest(event) {
-        const box = this.frame.getBoundingClientRect(), best = this.nearest(event.clientX - box.left, event.clientY - box.top);
+        const box = this.frame.getBoundingClientRect(),
+              best = this.nearest(event.clientX - box.left, event.clientY - box.top);
         this.showMark(best);
     }
 
@@ -475,13 +539,16 @@ export class Plot {
     key(event) {
         const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
         if (this.options.zoom && event.key === "Escape") return this.zoom(null);
-        if (this.options.zoom && (event.key === "+" || event.key === "-")) return this.zoomBy(event.key === "+" ? 0.5 : 2);
+        if (this.options.zoom && (event.key === "+" || event.key === "-"))
+            return this.zoomBy(event.key === "+" ? 0.5 : 2);
         if (!step || this.left === undefined) return;
         event.preventDefault();
         if (this.options.nearest) return this.stepMark(step);
         if (!this.options.link && !this.options.read) return;
-        const pixels = (this.right - this.left) / (event.shiftKey ? 10 : 100), now = this.options.link ? this.options.link.value : this.last;
-        const from = now === null || now === undefined ? (step > 0 ? this.left - pixels : this.right + pixels) : this.x.to(now);
+        const pixels = (this.right - this.left) / (event.shiftKey ? 10 : 100),
+              now = this.options.link ? this.options.link.value : this.last;
+        const from =
+            now === null || now === undefined ? (step > 0 ? this.left - pixels : this.right + pixels) : this.x.to(now);
         const value = this.x.back(Math.max(this.left, Math.min(this.right, from + step * pixels)));
         this.last = value;
         if (this.options.link) this.options.link.set(value, this);
@@ -497,7 +564,8 @@ export class Plot {
     }
 
     zoomBy(factor) {
-        const middle = this.options.link?.value ?? this.last ?? this.x.back((this.left + this.right) / 2), [low, high] = this.extent("x", this.x);
+        const middle = this.options.link?.value ?? this.last ?? this.x.back((this.left + this.right) / 2),
+              [low, high] = this.extent("x", this.x);
         const at = this.x.to(middle), half = ((this.right - this.left) / 2) * factor;
         const range = [Math.max(low, this.x.back(at - half)), Math.min(high, this.x.back(at + half))];
         this.zoom(range[0] <= low && range[1] >= high ? null : range);

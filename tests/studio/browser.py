@@ -1,4 +1,5 @@
 """A small driver of Chromium: WebDriver over HTTP, with the standard library alone."""
+
 import base64
 import json
 import os
@@ -10,7 +11,16 @@ import urllib.error
 import urllib.request
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-KEYS = {"enter": "\ue007", "tab": "\ue004", "left": "\ue012", "up": "\ue013", "right": "\ue014", "down": "\ue015", "space": " ", "escape": "\ue00c"}
+KEYS = {
+    "enter": "\ue007",
+    "tab": "\ue004",
+    "left": "\ue012",
+    "up": "\ue013",
+    "right": "\ue014",
+    "down": "\ue015",
+    "space": " ",
+    "escape": "\ue00c",
+}
 
 
 def programs():
@@ -28,23 +38,49 @@ class Browser:
     def __init__(self, width=1280, height=900, dark=False, touch=False):
         chromium, driver = programs()
         self.folder = tempfile.mkdtemp(prefix="psld-studio-")
-        self.process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        self.process = subprocess.Popen(
+            [driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        )
         for line in self.process.stdout:
             if "successfully on port " in line:
                 self.root = "http://127.0.0.1:" + line.rsplit("on port ", 1)[1].strip().rstrip(".")
                 break
-        arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-                     "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--no-proxy-server",
-                     f"--window-size={width},{height}", f"--user-data-dir={self.folder}"]
+        arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-extensions",
+            "--no-proxy-server",
+            f"--window-size={width},{height}",
+            f"--user-data-dir={self.folder}",
+        ]
         options = {"binary": chromium, "args": arguments, "prefs": {"download.default_directory": self.folder}}
         if width < 600:
-            options["mobileEmulation"] = {"deviceMetrics": {"width": width, "height": height, "pixelRatio": 2, "touch": touch}}
-        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+            options["mobileEmulation"] = {
+                "deviceMetrics": {"width": width, "height": height, "pixelRatio": 2, "touch": touch}
+            }
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
         self.session = ""
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         self.session = "/session/" + answer["sessionId"]
-        self.cdp("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
-                                                             {"name": "prefers-reduced-motion", "value": "reduce"}]})
+        self.cdp(
+            "Emulation.setEmulatedMedia",
+            {
+                "features": [
+                    {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+                    {"name": "prefers-reduced-motion", "value": "reduce"},
+                ]
+            },
+        )
 
     def __enter__(self):
         return self
@@ -63,7 +99,9 @@ class Browser:
 
     def call(self, method, path, body=None):
         data = json.dumps(body if body is not None else {}).encode() if method == "POST" else None
-        request = urllib.request.Request(self.root + self.session + path, data, {"Content-Type": "application/json"}, method=method)
+        request = urllib.request.Request(
+            self.root + self.session + path, data, {"Content-Type": "application/json"}, method=method
+        )
         try:
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as answer:
                 return json.load(answer)["value"]
@@ -105,7 +143,11 @@ class Browser:
 
     def click_text(self, tag, text):
         """Clicks the visible element of this tag with this text."""
-        found = self.js("return [...document.querySelectorAll(arguments[0])].find((e) => e.offsetParent && e.textContent.trim() === arguments[1])", tag, text)
+        found = self.js(
+            "return [...document.querySelectorAll(arguments[0])].find((e) => e.offsetParent && e.textContent.trim() === arguments[1])",
+            tag,
+            text,
+        )
         if not found:
             raise Failure(f"no {tag} with the text {text!r}")
         self.js("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found)
@@ -114,11 +156,18 @@ class Browser:
     def type(self, css, text):
         """Replaces what a field has, by the keyboard."""
         element = self.find(css)
-        self.js("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'}); arguments[0].focus(); arguments[0].select()", {ELEMENT: element})
+        self.js(
+            "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'}); arguments[0].focus(); arguments[0].select()",
+            {ELEMENT: element},
+        )
         self.call("POST", f"/element/{element}/value", {"text": text})
 
     def choose(self, css, value):
-        if not self.js("const s = document.querySelector(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change', {bubbles: true})); return s.value === arguments[1]", css, value):
+        if not self.js(
+            "const s = document.querySelector(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change', {bubbles: true})); return s.value === arguments[1]",
+            css,
+            value,
+        ):
             raise Failure(f"{css} does not have the choice {value!r}")
 
     def keys(self, *keys):
@@ -127,10 +176,24 @@ class Browser:
 
     def drag(self, css, *places):
         """The mouse pressed over an element along places in [0, 1] x [0, 1]."""
-        box = self.js("const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
-        moves = [{"type": "pointerMove", "duration": 20, "x": round(box[0] + x * box[2]), "y": round(box[1] + y * box[3])} for x, y in places]
+        box = self.js(
+            "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]",
+            css,
+        )
+        moves = [
+            {"type": "pointerMove", "duration": 20, "x": round(box[0] + x * box[2]), "y": round(box[1] + y * box[3])}
+            for x, y in places
+        ]
         actions = [moves[0], {"type": "pointerDown", "button": 0}, *moves[1:], {"type": "pointerUp", "button": 0}]
-        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]})
+        self.call(
+            "POST",
+            "/actions",
+            {
+                "actions": [
+                    {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}
+                ]
+            },
+        )
 
     def text(self, css):
         return self.js("const e = document.querySelector(arguments[0]); return e ? e.textContent : null", css)
