@@ -39,7 +39,8 @@ static int serve_run(const cli_command *command, int argc, char **argv)
     int count, exit_code;
     if (argc == 1 && !cli_parse(command, options, argc, argv, words, &count, &exit_code) && exit_code == EXIT_DONE)
         return exit_code;
-    cli_complain("serve: this program was built without libmicrohttpd (Debian: libmicrohttpd-dev); build it again with it");
+    cli_complain(
+        "serve: this program was built without libmicrohttpd (Debian: libmicrohttpd-dev); build it again with it");
     return EXIT_FAILED;
 }
 #endif
@@ -49,11 +50,14 @@ const cli_command command_serve = {
     .summary = "shows the program in a browser",
     .usage = "[FOLDER] [options]",
     .description =
-        "Serves a page on which processes are designed and compared, samples drawn, pictures completed and restored, and "
+        "Serves a page on which processes are designed and compared, samples drawn, pictures completed and restored, "
+        "and "
         "runs\n"
-        "started and watched. FOLDER (default: the current one) holds the models, runs, recipes and pictures that it may "
+        "started and watched. FOLDER (default: the current one) holds the models, runs, recipes and pictures that it "
+        "may "
         "use and\n"
-        "write to; nothing outside is touched. The address that is printed has a token, which every request must have.\n"
+        "write to; nothing outside is touched. The address that is printed has a token, which every request must "
+        "have.\n"
         "\n"
         "The page uses an interface of JSON over HTTP, which can be used with curl, too: docs/reference/serve.md.",
     .examples = "  psld serve --open\n"

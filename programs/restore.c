@@ -172,4 +172,3 @@ void restore_release(restore_job *job)
     psld_operator_free(job->op);
     sampling_close(&job->sampling);
 }
-

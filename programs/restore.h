@@ -12,7 +12,8 @@ typedef struct restore_request {
     long factor, iterations;
     psld_task task;
     psld_restore_options options;
-    char tasks[NAMES_SIZE], task_help[NAMES_SIZE], methods[NAMES_SIZE], method_help[NAMES_SIZE + 64]; /* for the table */
+    char tasks[NAMES_SIZE], task_help[NAMES_SIZE], methods[NAMES_SIZE],
+        method_help[NAMES_SIZE + 64]; /* for the table */
 } restore_request;
 
 typedef struct restore_job {

@@ -66,10 +66,10 @@ static json_t *tasks(void)
     json_t *list = json_array();
     const psld_task_info *t;
     for (int i = 0; (t = psld_task_at(i)); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:b, s:b, s:b}", "name", t->name, "summary",
-                                              t->summary, "uses_factor", t->uses_factor, "uses_blur", t->uses_blur,
-                                              "uses_known", t->uses_known, "uses_matrix", t->uses_matrix,
-                                              "needs_colour", t->needs_colour));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:b, s:b, s:b, s:b}", "name", t->name, "summary", t->summary,
+                                        "uses_factor", t->uses_factor, "uses_blur", t->uses_blur, "uses_known",
+                                        t->uses_known, "uses_matrix", t->uses_matrix, "needs_colour", t->needs_colour));
     return list;
 }
 
@@ -78,9 +78,9 @@ static json_t *methods(void)
     json_t *list = json_array();
     const psld_restore_method_info *m;
     for (int i = 0; (m = psld_restore_method_at(i)); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b}", "name", m->name, "summary", m->summary,
-                                              "needs_gradient", m->needs_gradient, "uses_iterations",
-                                              m->uses_iterations));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:b}", "name", m->name, "summary", m->summary,
+                                        "needs_gradient", m->needs_gradient, "uses_iterations", m->uses_iterations));
     return list;
 }
 

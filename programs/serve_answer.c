@@ -127,7 +127,8 @@ const char *serve_json_unknown(const json_t *object, const char *const *known)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
         size_t i = 0;
         while (known[i] && strcmp(known[i], key) != 0) i++;
         if (!known[i]) return key;

@@ -5,7 +5,7 @@
 
 /* Seconds that each phase may take, from when it began. */
 static const double patience[] = {
-    [SERVE_RECEIVES] = 10, [SERVE_ANSWERS] = 120, [SERVE_STREAMS_ON] = 1e12, [SERVE_IDLES] = 60};
+    [SERVE_RECEIVES] = 10, [SERVE_ANSWERS] = 120, [SERVE_STREAMS_ON] = 1e12, [SERVE_IDLES] = 20};
 
 typedef struct connection {
     struct connection *next, **link;
@@ -22,7 +22,8 @@ static void connection_add(struct MHD_Connection *from, void **context)
     connection *c = info ? malloc(sizeof *c) : NULL;
     *context = c;
     if (!c) return;
-    *c = (connection){.next = all, .link = &all, .fd = info->connect_fd, .until = cli_seconds() + patience[SERVE_RECEIVES]};
+    *c = (connection){
+        .next = all, .link = &all, .fd = info->connect_fd, .until = cli_seconds() + patience[SERVE_RECEIVES]};
     if (all) all->link = &c->next;
     all = c;
 }

@@ -78,8 +78,9 @@ static int open_by_parts(int folder, const char *path, int flags)
         if (length >= sizeof part) errno = ENAMETOOLONG;
         snprintf(part, sizeof part, "%.*s", (int)length, path);
         int last = !path[length];
-        int next = length < sizeof part ? openat(at, part, (last ? flags : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC)
-                                        : -1;
+        int next = length < sizeof part
+                       ? openat(at, part, (last ? flags : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC)
+                       : -1;
         int error = errno;
         close(at);
         errno = error == ELOOP || error == ENOTDIR ? EXDEV : error;
@@ -157,7 +158,8 @@ void serve_folder_user_path(const char *path, char *text, size_t size)
 {
     char shipped[CLI_PATH];
     int found = is_shipped(path) && shipped_path(path, shipped);
-    snprintf(text, size, "%s%s", *path == '-' && path[1] != '-' && !strchr("0123456789.", path[1]) ? "./" : "", found ? shipped : path);
+    snprintf(text, size, "%s%s", *path == '-' && path[1] != '-' && !strchr("0123456789.", path[1]) ? "./" : "",
+             found ? shipped : path);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------------- */
@@ -195,7 +197,8 @@ static serve_found write_in(int at, const char *name, const void *bytes, size_t 
     return found;
 }
 
-serve_found serve_folder_write(const serve_folder *folder, const char *path, const void *bytes, size_t size, int replace)
+serve_found serve_folder_write(const serve_folder *folder, const char *path, const void *bytes, size_t size,
+                               int replace)
 {
     char parent[SERVE_URL_SIZE];
     const char *slash = strrchr(path, '/');

@@ -28,8 +28,9 @@ typedef struct animation {
 
 /* ---- The options ----------------------------------------------------------------------------------------------------------- */
 
-static const serve_key keys[] = {{"mixture", NULL, SERVE_ELSE}, {"points", NULL, SERVE_ELSE}, {"scale", NULL, SERVE_ELSE},
-                                 {"frames", NULL, SERVE_ELSE},  {"n", "--number", SERVE_OPTION}, SERVE_WALK_KEYS,
+static const serve_key keys[] = {{"mixture", NULL, SERVE_ELSE},   {"points", NULL, SERVE_ELSE},
+                                 {"scale", NULL, SERVE_ELSE},     {"frames", NULL, SERVE_ELSE},
+                                 {"n", "--number", SERVE_OPTION}, SERVE_WALK_KEYS,
                                  {NULL, NULL, SERVE_ELSE}};
 
 /* A mixture of points of equal weight. */
@@ -37,7 +38,8 @@ static psld_status mixture_of_points(const json_t *points, const json_t *scale, 
 {
     size_t count = json_array_size(points);
     double deviation = scale ? json_number_value(scale) : 0.05;
-    if (count < 1 || count > MOST_POINTS) return cli_bad_input("points: expected a list of 1 to %d points", MOST_POINTS);
+    if (count < 1 || count > MOST_POINTS)
+        return cli_bad_input("points: expected a list of 1 to %d points", MOST_POINTS);
     if (!(deviation > 0)) return cli_bad_input("scale: expected a number above 0");
     json_t *weights = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(weights, json_real(1 / (double)count));
@@ -53,8 +55,7 @@ static psld_status take_data(serve_job *job, animation *a, const json_t *body)
     if (!points + !given + !json_object_get(body, "model") != 2)
         return cli_bad_input("expected one of model, mixture and points");
     if (!points && !given) return serve_walk_model(job, body);
-    psld_status status =
-        points ? mixture_of_points(points, json_object_get(body, "scale"), &mixture) : PSLD_OK;
+    psld_status status = points ? mixture_of_points(points, json_object_get(body, "scale"), &mixture) : PSLD_OK;
     if (given) mixture = json_deep_copy(given);
     if (status != PSLD_OK) return status;
     model = json_pack("{s:o, s:s}", "mixture", mixture, "process", "psld");
@@ -138,7 +139,8 @@ static void keep_nearest(animation *a, const psld_states *states)
     for (size_t i = 0; i < states->n; i++) {
         size_t sample = (size_t)states->sample[i];
         for (long f = 0; f < a->frames - 1; f++) {
-            double *gap = &a->gap[sample * (size_t)a->frames + (size_t)f], distance = fabs(root - sqrt(a->reverse_times[f]));
+            double *gap = &a->gap[sample * (size_t)a->frames + (size_t)f],
+                   distance = fabs(root - sqrt(a->reverse_times[f]));
             if (!(distance < *gap)) continue;
             *gap = distance;
             float *to = (float *)a->reverse->data + ((size_t)f * a->n + sample) * a->width;
@@ -188,8 +190,8 @@ static psld_status go_back(serve_job *job, animation *a, double *z)
     s->options.progress = serve_job_progress;
     s->options.progress_user = job;
     if (status == PSLD_OK)
-        status = psld_sample(psld_model_recipe(s->model), labelled ? labelled : psld_model_source(s->model), &s->options,
-                             0, a->n, DIM, NULL, z, &s->nfe);
+        status = psld_sample(psld_model_recipe(s->model), labelled ? labelled : psld_model_source(s->model),
+                             &s->options, 0, a->n, DIM, NULL, z, &s->nfe);
     psld_source_free(labelled);
     if (status != PSLD_OK) return status;
     a->reverse_times[a->count] = 0;

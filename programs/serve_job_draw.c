@@ -17,8 +17,12 @@ typedef struct draw {
 
 /* ---- The options ----------------------------------------------------------------------------------------------------------- */
 
-static const serve_key keys[] = {{"n", "--number", SERVE_OPTION}, {"first", NULL, SERVE_ELSE}, {"frames", NULL, SERVE_ELSE},
-                                 SERVE_GUIDANCE_KEYS,             SERVE_WALK_KEYS,             {NULL, NULL, SERVE_ELSE}};
+static const serve_key keys[] = {{"n", "--number", SERVE_OPTION},
+                                 {"first", NULL, SERVE_ELSE},
+                                 {"frames", NULL, SERVE_ELSE},
+                                 SERVE_GUIDANCE_KEYS,
+                                 SERVE_WALK_KEYS,
+                                 {NULL, NULL, SERVE_ELSE}};
 
 static psld_status parse_sample(draw *d)
 {
@@ -142,7 +146,8 @@ static psld_status draw_work(serve_job *job)
     int guided = d->request.classifier != NULL;
     psld_status status = serve_walk_open(job, &d->request, guided, s);
     if (status != PSLD_OK) return status;
-    size_t usual = sampling_is_image(s) ? guided ? 8 : 64 : 1000, n = d->request.n ? (size_t)d->request.n : usual, all = n;
+    size_t usual = sampling_is_image(s) ? guided ? 8 : 64 : 1000, n = d->request.n ? (size_t)d->request.n : usual,
+           all = n;
     if (guided && strcmp(d->request.label, "all") == 0) all = n * sampling_classes(s);
     status = serve_walk_check_number(s, all);
     if (status == PSLD_OK) status = sampling_array(s, all, &d->samples);

@@ -127,8 +127,10 @@ psld_status serve_take_keys(serve_job *job, const json_t *body, const serve_key 
     const char *name;
     json_t *value;
     psld_status status = PSLD_OK;
-    json_object_foreach((json_t *)(uintptr_t)body, name, value) {
-        if (!is_known(name, keys)) return cli_bad_input("unknown key \"%.60s\" of a job of kind %s", name, job->kind->name);
+    json_object_foreach((json_t *)(uintptr_t)body, name, value)
+    {
+        if (!is_known(name, keys))
+            return cli_bad_input("unknown key \"%.60s\" of a job of kind %s", name, job->kind->name);
     }
     job->has_previews = !json_is_false(json_object_get(body, "preview"));
     for (; status == PSLD_OK && keys->key; keys++) {
@@ -191,7 +193,8 @@ char *serve_command_line(const serve_job *job, const char *command, const serve_
     serve_folder_user_path(job->model_name, model, sizeof model);
     fprintf(to, "psld %s", command);
     if (*model) put_option(to, model);
-    for (int i = 0; i < words->count; i++) put_option(to, serve_files_rename(&job->files, words->words[i], named, WORD));
+    for (int i = 0; i < words->count; i++)
+        put_option(to, serve_files_rename(&job->files, words->words[i], named, WORD));
     fputs(" -o ", to);
     put_word(to, out);
     fclose(to);

@@ -281,8 +281,7 @@ int serve_jobs_ended(double seconds)
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&list_lock);
     int count = workers, late = 0;
-    for (; workers > 0 && !late; count = workers)
-        late = pthread_cond_timedwait(&worker_ended, &list_lock, &until) != 0;
+    for (; workers > 0 && !late; count = workers) late = pthread_cond_timedwait(&worker_ended, &list_lock, &until) != 0;
     pthread_mutex_unlock(&list_lock);
     return count == 0;
 }
@@ -473,10 +472,11 @@ static enum MHD_Result answer_array(serve_request *request, psld_array *part, co
     psld_status status = is_sheet ? serve_sheet_encode(part, (size_t)columns, (size_t)zoom, &bytes, &size)
                                   : psld_array_encode(part, &bytes, &size);
     if (status != PSLD_OK) cli_failed(status);
-    enum MHD_Result result =
-        status == PSLD_OK ? serve_answer_bytes(request, bytes, size, psld_bytes_free, is_sheet ? "image/png" : "application/octet-stream",
-                                               serve_url_get(&request->url, "download") ? name : NULL)
-                          : serve_refuse(request, 422, "%s", listener.message);
+    enum MHD_Result result = status == PSLD_OK
+                                 ? serve_answer_bytes(request, bytes, size, psld_bytes_free,
+                                                      is_sheet ? "image/png" : "application/octet-stream",
+                                                      serve_url_get(&request->url, "download") ? name : NULL)
+                                 : serve_refuse(request, 422, "%s", listener.message);
     cli_listen(NULL);
     return result;
 }

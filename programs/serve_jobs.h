@@ -99,13 +99,13 @@ void serve_words_free(serve_words *words);
 
 /* A key of the body and what it becomes: an option of the command, whose value is a text, a number or true. */
 typedef enum serve_value {
-    SERVE_OPTION,  /* a value: text or number */
-    SERVE_SWITCH,  /* true adds the option */
-    SERVE_UNLESS,  /* false adds the option */
-    SERVE_PATH,    /* a file of the folder */
-    SERVE_RECIPE,  /* a recipe */
-    SERVE_THING,   /* a picture or data: path, upload, item of a job */
-    SERVE_ELSE,    /* read by the kind itself */
+    SERVE_OPTION, /* a value: text or number */
+    SERVE_SWITCH, /* true adds the option */
+    SERVE_UNLESS, /* false adds the option */
+    SERVE_PATH,   /* a file of the folder */
+    SERVE_RECIPE, /* a recipe */
+    SERVE_THING,  /* a picture or data: path, upload, item of a job */
+    SERVE_ELSE,   /* read by the kind itself */
 } serve_value;
 typedef struct serve_key {
     const char *key;
@@ -133,7 +133,7 @@ typedef struct serve_preview {
     serve_job *job;
     const psld_source *source;
     const psld_recipe *recipe;
-    double cost; /* seconds that the last one took */
+    double cost;        /* seconds that the last one took */
     psld_watch_fn next; /* a watcher that was there before */
     void *next_user;
 } serve_preview;

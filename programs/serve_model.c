@@ -50,7 +50,8 @@ static void put_sampling(json_t *object, const psld_model *model)
 
 static json_t *describe_model(const char *path, psld_model *model)
 {
-    static const char *const kinds[] = {[PSLD_EXACT_MODEL] = "exact", [PSLD_SCORE_MODEL] = "network", [PSLD_CLASSIFIER] = "classifier"};
+    static const char *const kinds[] = {
+        [PSLD_EXACT_MODEL] = "exact", [PSLD_SCORE_MODEL] = "network", [PSLD_CLASSIFIER] = "classifier"};
     size_t shape[PSLD_MAX_RANK];
     uint64_t steps = 0, planned = 0;
     int rank = psld_model_shape(model, shape);

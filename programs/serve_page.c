@@ -7,10 +7,14 @@
 static const char *type_of(const char *name)
 {
     static const char *const types[][2] = {
-        {".html", "text/html; charset=utf-8"},       {".css", "text/css; charset=utf-8"},
-        {".js", "text/javascript; charset=utf-8"},   {".mjs", "text/javascript; charset=utf-8"},
-        {".svg", "image/svg+xml"},                   {".png", "image/png"},
-        {".ico", "image/x-icon"},                    {".webmanifest", "application/manifest+json"},
+        {".html", "text/html; charset=utf-8"},
+        {".css", "text/css; charset=utf-8"},
+        {".js", "text/javascript; charset=utf-8"},
+        {".mjs", "text/javascript; charset=utf-8"},
+        {".svg", "image/svg+xml"},
+        {".png", "image/png"},
+        {".ico", "image/x-icon"},
+        {".webmanifest", "application/manifest+json"},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (cli_ends_in(name, types[i][0])) return types[i][1];

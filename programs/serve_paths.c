@@ -65,7 +65,8 @@ static json_t *paths_as_json(const paths *p)
     json_t *list = json_array();
     for (size_t i = 0; i < p->count; i++) {
         json_t *path = json_array();
-        for (size_t j = 0; j < SERVE_PATH_POINTS; j++) json_array_append_new(path, cli_json_numbers(p->all[i][j], p->k));
+        for (size_t j = 0; j < SERVE_PATH_POINTS; j++)
+            json_array_append_new(path, cli_json_numbers(p->all[i][j], p->k));
         json_array_append_new(list, path);
     }
     return list;

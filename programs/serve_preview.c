@@ -139,8 +139,8 @@ void serve_preview_watch(serve_preview *preview, serve_job *job, const psld_sour
                          psld_sample_options *options)
 {
     if (!job->has_previews) return;
-    *preview = (serve_preview){.job = job, .source = source, .recipe = recipe, .next = options->watch,
-                               .next_user = options->watch_user};
+    *preview = (serve_preview){
+        .job = job, .source = source, .recipe = recipe, .next = options->watch, .next_user = options->watch_user};
     options->watch = watch_evaluation;
     options->watch_user = preview;
 }

@@ -38,7 +38,8 @@ static void name_of_object(const json_t *given, char *name, size_t size)
     json_t *value;
     size_t used = (size_t)snprintf(name, size, "%.60s", preset ? preset : "recipe.yaml");
     if (!preset) return;
-    json_object_foreach((json_t *)(uintptr_t)given, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)given, key, value)
+    {
         char *text = strcmp(key, "preset") ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
         char number[PSLD_NUMBER_SIZE];
         if (text && used < size)
@@ -159,7 +160,7 @@ static psld_status add_time(const psld_recipe *recipe, double t, psld_mode mode,
 {
     int k = psld_recipe_get(recipe)->k;
     double mean[PSLD_MAX_K * PSLD_MAX_K], cov[PSLD_MAX_K * PSLD_MAX_K], sigma = 0, distance = 0, first[PSLD_MAX_K],
-        second[PSLD_MAX_K];
+                                                                        second[PSLD_MAX_K];
     psld_status status = psld_recipe_kernel(recipe, t, mode, mean, cov, NULL);
     if (status == PSLD_OK) status = psld_recipe_sigma(recipe, t, &sigma);
     if (status == PSLD_OK) status = psld_recipe_distance(recipe, t, &distance);
@@ -230,8 +231,7 @@ json_t *serve_recipe_describe(const psld_recipe *recipe)
 {
     json_t *object = NULL;
     psld_analysis analysis = PSLD_ANALYSIS_EMPTY;
-    psld_status status =
-        recipe_json(recipe, usual_times, sizeof usual_times / sizeof *usual_times, PSLD_HSM, &object);
+    psld_status status = recipe_json(recipe, usual_times, sizeof usual_times / sizeof *usual_times, PSLD_HSM, &object);
     if (status == PSLD_OK) status = psld_recipe_analyse(recipe, &analysis);
     if (status != PSLD_OK) {
         json_decref(object);
@@ -273,8 +273,7 @@ static json_t *analyse(const json_t *given, const wanted *w)
     if (status == PSLD_OK) status = recipe_json(recipe, w->at, w->count, w->mode, &answer);
     if (status == PSLD_OK) status = psld_recipe_analyse(recipe, &analysis);
     if (status == PSLD_OK && w->curves) status = add_curves(recipe, (int)w->curves, w->mode, answer);
-    if (status == PSLD_OK && w->paths)
-        status = serve_paths_add(recipe, (size_t)w->paths, (uint64_t)w->seed, answer);
+    if (status == PSLD_OK && w->paths) status = serve_paths_add(recipe, (size_t)w->paths, (uint64_t)w->seed, answer);
     if (status == PSLD_OK) {
         char *yaml = serve_recipe_yaml(recipe);
         json_object_set_new(answer, "valid", json_true());
@@ -372,7 +371,8 @@ enum MHD_Result serve_recipe_get(serve_request *request)
     if (times < 0) return serve_refuse(request, 400, "at: expected numbers with commas between");
     w.count = (size_t)times;
     if (!serve_number(request, "curves", 0, MOST_CURVES, &w.curves) ||
-        !serve_number(request, "paths", 0, SERVE_PATHS, &w.paths) || !serve_number(request, "seed", 0, 1L << 62, &w.seed))
+        !serve_number(request, "paths", 0, SERVE_PATHS, &w.paths) ||
+        !serve_number(request, "seed", 0, 1L << 62, &w.seed))
         return serve_refuse(request, 400, "expected curves from 0 to %d, paths from 0 to %d, and a seed from 0 on",
                             MOST_CURVES, SERVE_PATHS);
     if (!set_mode(serve_url_get(&request->url, "mode"), &w.mode))

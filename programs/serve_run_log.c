@@ -44,8 +44,7 @@ static void add_measured(log_curves *c, const json_t *line, double step)
 {
     for (int i = 0; i < MEASURED; i++) {
         json_t *value = json_object_get(line, measured[i]);
-        if (json_is_number(value))
-            json_array_append_new(c->measured[i], json_pack("[f, O]", step, value));
+        if (json_is_number(value)) json_array_append_new(c->measured[i], json_pack("[f, O]", step, value));
     }
     if (!json_object_get(line, "loss_by_t")) return;
     json_t *row = json_pack("{s:f}", "step", step);

@@ -92,7 +92,10 @@ serve_run_state serve_run_process(const char *path, char output[SERVE_OUTPUT])
     output[0] = 0;
     pthread_mutex_lock(&lock);
     process *p = find_process(path);
-    serve_run_state state = !p ? SERVE_RUN_NONE : p->pid ? SERVE_RUN_WORKS : p->failed ? SERVE_RUN_FAILED : SERVE_RUN_ENDED;
+    serve_run_state state = !p          ? SERVE_RUN_NONE
+                            : p->pid    ? SERVE_RUN_WORKS
+                            : p->failed ? SERVE_RUN_FAILED
+                                        : SERVE_RUN_ENDED;
     if (p) {
         memcpy(output, p->text, p->used);
         output[p->used] = 0;

@@ -73,7 +73,8 @@ static void forget(const char *path)
 /* The last line that says something. */
 static const char *last_line(char *output)
 {
-    for (size_t length = strlen(output); length > 0 && strchr("\n ", output[length - 1]); length--) output[length - 1] = 0;
+    for (size_t length = strlen(output); length > 0 && strchr("\n ", output[length - 1]); length--)
+        output[length - 1] = 0;
     const char *line = strrchr(output, '\n');
     line = line ? line + 1 : output;
     return strncmp(line, "psld: ", 6) == 0 ? line + 6 : line;
@@ -94,7 +95,8 @@ static json_t *info_as_json(const char *path, const psld_run_info *info)
     json_object_set_new(run, "seconds", cli_json_number(info->seconds));
     json_object_set_new(run, "running", json_boolean(info->running));
     json_object_set_new(run, "classifier", json_boolean(info->classifier));
-    json_object_set_new(run, "left", cli_json_number(info->step <= info->steps ? each * (double)(info->steps - info->step) : 0));
+    json_object_set_new(run, "left",
+                        cli_json_number(info->step <= info->steps ? each * (double)(info->steps - info->step) : 0));
     return run;
 }
 
@@ -215,8 +217,7 @@ static void add_process(void *user, const char *path)
 {
     json_t *list = user, *known;
     size_t i;
-    json_array_foreach(list, i, known)
-        if (strcmp(json_string_value(json_object_get(known, "path")), path) == 0) return;
+    json_array_foreach(list, i, known) if (strcmp(json_string_value(json_object_get(known, "path")), path) == 0) return;
     json_t *run = serve_run_json(path);
     if (run) json_array_append_new(list, run);
 }
@@ -225,7 +226,8 @@ enum MHD_Result serve_runs_list(serve_request *request)
 {
     json_t *found = serve_files_of_kind("run"), *list = json_array(), *file;
     size_t i;
-    json_array_foreach(found, i, file) {
+    json_array_foreach(found, i, file)
+    {
         json_t *run = serve_run_json(json_string_value(json_object_get(file, "path")));
         if (run) json_array_append_new(list, run);
     }
@@ -287,8 +289,8 @@ enum MHD_Result serve_run_log(serve_request *request)
     int fd;
     enum MHD_Result result = MHD_NO;
     const char *path = serve_url_get(&request->url, "path");
-    if (!serve_number(request, "points", 1, MOST_POINTS, &points) || !serve_number(request, "after", 0, 1L << 50, &after) ||
-        !serve_number(request, "until", 0, 1L << 50, &until))
+    if (!serve_number(request, "points", 1, MOST_POINTS, &points) ||
+        !serve_number(request, "after", 0, 1L << 50, &after) || !serve_number(request, "until", 0, 1L << 50, &until))
         return serve_refuse(request, 400, "expected whole numbers: points from 1 to %d, after and until", MOST_POINTS);
     json_t *run = run_of(request, path, &result);
     if (!run) return result;
@@ -337,7 +339,8 @@ static char *log_news(run_watch *w)
     int fd;
     struct stat about;
     if (!open_log(w->path, &fd)) return NULL;
-    if (fstat(fd, &about) == 0 && about.st_size < w->offset) w->offset = 0, w->after = 0; /* it went back to a checkpoint */
+    if (fstat(fd, &about) == 0 && about.st_size < w->offset)
+        w->offset = 0, w->after = 0; /* it went back to a checkpoint */
     json_t *curves = serve_log_curves(fd, &w->offset, w->after, 1e15, 1000);
     close(fd);
     if (json_array_size(json_object_get(curves, "step")) == 0) {
@@ -391,7 +394,8 @@ enum MHD_Result serve_run_events(serve_request *request)
     enum MHD_Result result = MHD_NO;
     long after = 0;
     const char *path = serve_url_get(&request->url, "path");
-    if (!serve_number(request, "after", 0, 1L << 50, &after)) return serve_refuse(request, 400, "after: expected a step");
+    if (!serve_number(request, "after", 0, 1L << 50, &after))
+        return serve_refuse(request, 400, "after: expected a step");
     json_t *run = run_of(request, path, &result);
     if (!run) return result;
     json_decref(run);
@@ -468,7 +472,8 @@ static enum MHD_Result add_settings(serve_request *request, words *w, int *refus
     *refused = 1;
     if (set && (!json_is_object(set) || json_object_size(set) > MOST_SETTINGS))
         return serve_refuse(request, 400, "set: expected an object of at most %d keys", MOST_SETTINGS);
-    json_object_foreach((json_t *)(uintptr_t)set, name, value) {
+    json_object_foreach((json_t *)(uintptr_t)set, name, value)
+    {
         const char *wrong = add_setting(w, name, value);
         if (wrong) return serve_refuse(request, 422, "set: %.100s %s", name, wrong);
     }
@@ -497,7 +502,8 @@ static enum MHD_Result add_sources(serve_request *request, words *w, int *refuse
     if (!config && !data) return serve_refuse(request, 400, "expected data, or config, or both");
     if (found != SERVE_FOUND)
         return serve_refuse(request, serve_http_status(found), "config: %s: %s", config, serve_found_text(found));
-    if (config && !cli_ends_in(config, ".yaml|.yml")) return serve_refuse(request, 422, "config: expected a .yaml file");
+    if (config && !cli_ends_in(config, ".yaml|.yml"))
+        return serve_refuse(request, 422, "config: expected a .yaml file");
     if (config) add_word(w, "", path);
     if (data && strncmp(data, "toy:", 4) != 0) {
         found = check_file(data, 0, path);

@@ -35,8 +35,8 @@ static enum MHD_Result save_recipe(serve_request *request, const char *path, con
     cli_listen(&listener);
     psld_status status = recipe_bytes(recipe, &files, &bytes, &size);
     if (status != PSLD_OK) cli_failed(status);
-    enum MHD_Result result = status == PSLD_OK ? write_bytes(request, path, bytes, size)
-                                               : serve_refuse_status(request, status, &files);
+    enum MHD_Result result =
+        status == PSLD_OK ? write_bytes(request, path, bytes, size) : serve_refuse_status(request, status, &files);
     cli_listen(NULL);
     serve_files_close(&files);
     free(bytes);
@@ -59,8 +59,8 @@ static enum MHD_Result save_array(serve_request *request, const char *path, cons
     psld_status status =
         is_sheet ? serve_sheet_encode(part, 0, 1, &bytes, &size) : psld_array_encode(part, &bytes, &size);
     if (status != PSLD_OK) cli_failed(status);
-    enum MHD_Result result = status == PSLD_OK ? write_bytes(request, path, bytes, size)
-                                               : serve_refuse_status(request, status, NULL);
+    enum MHD_Result result =
+        status == PSLD_OK ? write_bytes(request, path, bytes, size) : serve_refuse_status(request, status, NULL);
     cli_listen(NULL);
     psld_bytes_free(bytes);
     psld_array_free(part);

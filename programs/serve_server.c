@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "serve_jobs.h"
@@ -98,16 +99,33 @@ static void wait_for_signal(const sigset_t *asking)
     }
 }
 
+/* Whatever still waits for something: runs have been told, and nothing else is on the disk. */
+static void end_at_once(int number)
+{
+    (void)number;
+    _exit(EXIT_DONE);
+}
+
+static void set_last_moment(void)
+{
+    const struct itimerval moment = {.it_value = {.tv_usec = 950000}};
+    signal(SIGALRM, end_at_once);
+    setitimer(ITIMER_REAL, &moment, NULL);
+}
+
 /* Runs write their checkpoints while the rest ends. Work that does not end in time is left to the end of the process:
  * nothing that it does is on the disk. */
 static void end_all(void)
 {
     serve_runs_stop();
+    set_last_moment();
     serve_jobs_stop();
     serve_streams_wake(1);
     MHD_stop_daemon(serve.daemon);
     int left = serve_runs_wait(0.7);
-    if (left) cli_complain("%d run%s still at work on a step, and will stop with a checkpoint", left, left > 1 ? "s are" : " is");
+    if (left)
+        cli_complain("%d run%s still at work on a step, and will stop with a checkpoint", left,
+                     left > 1 ? "s are" : " is");
     if (!serve_jobs_ended(0.2)) _exit(EXIT_DONE);
     serve_jobs_free();
     serve_uploads_free();
@@ -127,8 +145,9 @@ static void open_browser(const char *url)
 static int print_address(const serve_options *o)
 {
     char url[512];
-    int is_six = strchr(o->host, ':') != NULL;
-    snprintf(url, sizeof url, "http://%s%s%s:%d/?token=%s", is_six ? "[" : "", o->host, is_six ? "]" : "",
+    const char *host = serve.names.any && *serve.machine ? serve.machine : o->host;
+    int is_six = strchr(host, ':') != NULL;
+    snprintf(url, sizeof url, "http://%s%s%s:%d/?token=%s", is_six ? "[" : "", host, is_six ? "]" : "",
              serve.names.port, serve.token);
     printf("%s\n", url);
     if (fflush(stdout) != 0) return cli_output_failed();

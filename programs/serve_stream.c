@@ -95,8 +95,13 @@ enum MHD_Result serve_stream_begin(serve_request *request, serve_stream_fn next,
     pthread_mutex_lock(&lock);
     int full = !s || count == SERVE_STREAMS || stopping;
     if (!full) {
-        *s = (stream){.next = all, .link = &all, .connection = request->connection, .ask = next, .release = release,
-                      .user = user, .news = news};
+        *s = (stream){.next = all,
+                      .link = &all,
+                      .connection = request->connection,
+                      .ask = next,
+                      .release = release,
+                      .user = user,
+                      .news = news};
         if (all) all->link = &s->next;
         all = s;
         count++;

@@ -38,7 +38,8 @@ static json_t *metrics_of(const json_t *rows)
     json_t *names = json_array(), *seen = json_object(), *row, *value;
     const char *key;
     size_t i;
-    json_array_foreach(rows, i, row) json_object_foreach(row, key, value) {
+    json_array_foreach(rows, i, row) json_object_foreach(row, key, value)
+    {
         int is_metric = json_is_number(value) && !json_object_get(seen, key);
         for (size_t j = 0; j < sizeof others / sizeof *others; j++) is_metric &= strcmp(key, others[j]) != 0;
         if (!is_metric) continue;
@@ -54,7 +55,8 @@ enum MHD_Result serve_sweeps_list(serve_request *request)
     json_t *found = serve_files_of_kind("sweep"), *list = json_array(), *file;
     size_t i;
     serve_found unused;
-    json_array_foreach(found, i, file) {
+    json_array_foreach(found, i, file)
+    {
         const char *path = json_string_value(json_object_get(file, "path"));
         json_t *rows = rows_of(path, &unused);
         json_array_append_new(list, json_pack("{s:s, s:i, s:O}", "path", path, "rows", (int)json_array_size(rows),
@@ -72,6 +74,6 @@ enum MHD_Result serve_sweep_get(serve_request *request)
     if (!path) return serve_refuse(request, 400, "expected path=P");
     json_t *rows = rows_of(path, &found);
     if (!rows) return serve_refuse(request, serve_http_status(found), "%s: %s", path, serve_found_text(found));
-    return serve_answer_json(request, 200, json_pack("{s:s, s:o, s:o}", "path", path, "metrics", metrics_of(rows), "rows",
-                                                     rows));
+    return serve_answer_json(request, 200,
+                             json_pack("{s:s, s:o, s:o}", "path", path, "metrics", metrics_of(rows), "rows", rows));
 }

@@ -144,7 +144,10 @@ enum MHD_Result serve_uploads_get(serve_request *request)
     if (fd < 0) return serve_refuse(request, 404, "there is no upload %.40s", request->url.segments[2]);
     unsigned char head[4] = {0};
     (void)!pread(fd, head, sizeof head, 0);
-    const char *type = head[0] == 0x89 ? "image/png" : head[0] == 0xff ? "image/jpeg" : head[0] == 'R' ? "image/webp" : "application/octet-stream";
+    const char *type = head[0] == 0x89   ? "image/png"
+                       : head[0] == 0xff ? "image/jpeg"
+                       : head[0] == 'R'  ? "image/webp"
+                                         : "application/octet-stream";
     return serve_answer_file(request, fd, type, NULL);
 }
 

@@ -74,8 +74,8 @@ json_t *serve_walk_result(const sampling_job *s, size_t n)
 {
     double weak = psld_model_weak_scale(s->model);
     json_t *result = json_pack("{s:I, s:I, s:s, s:s, s:I}", "n", (json_int_t)n, "nfe", (json_int_t)s->nfe, "sampler",
-                               s->options.sampler, "process", psld_recipe_get(psld_model_recipe(s->model))->name, "seed",
-                               (json_int_t)s->options.seed);
+                               s->options.sampler, "process", psld_recipe_get(psld_model_recipe(s->model))->name,
+                               "seed", (json_int_t)s->options.seed);
     if (result && weak != 0) json_object_set_new(result, "weak_scale", cli_json_number(weak));
     return result;
 }

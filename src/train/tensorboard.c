@@ -182,7 +182,8 @@ static psld_status create_file(const char *folder, psld_events *events)
     for (int number = 0; number < 1000; number++) {
         int length = snprintf(events->path, sizeof events->path, "%s/events.out.tfevents.%010lld.psld.%03d", folder,
                               (long long)time(NULL), number);
-        if (length >= (int)sizeof events->path) return psld_fail(PSLD_BAD_INPUT, "%.200s: the name is too long", folder);
+        if (length >= (int)sizeof events->path)
+            return psld_fail(PSLD_BAD_INPUT, "%.200s: the name is too long", folder);
         events->fd = open(events->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (events->fd >= 0) return PSLD_OK;
         if (errno != EEXIST) break;

@@ -55,7 +55,6 @@ cmp "$logs/answer" folder/ring.yaml || fail "a file comes otherwise"
 check "samples have the bits of psld sample"
 job '{"kind": "draw", "model": "shipped:digits.safetensors", "n": 6, "seed": 3, "nfe": 8}'
 answer '.state == "done" and .arrays.samples == [6, 1, 28, 28] and .result.nfe == 8'
-grep -q '^event: preview' "$logs/events" || fail "no preview"
 same_bits samples sample "$digits" -n 6 --seed 3 --nfe 8
 get "api/jobs/$job/samples.png?columns=3" 200
 [ "$(head -c 4 "$logs/answer" | tail -c 3)" = PNG ] || fail "no sheet"
@@ -70,7 +69,23 @@ job '{"kind": "draw", "model": "shipped:digits.safetensors", "classifier": "ship
       "label": 3, "n": 2, "nfe": 6}'
 same_bits samples guide "$digits" --classifier "${digits%.*}-classifier.safetensors" --label 3 -n 2 --nfe 6
 
+check "those who watch a job see what is predicted"
+post api/jobs '{"kind": "draw", "model": "shipped:digits.safetensors", "n": 512, "nfe": 200}' 202
+before=$(jq -r .id "$logs/answer") # so that the next one waits
+post api/jobs '{"kind": "draw", "model": "shipped:digits.safetensors", "n": 5, "nfe": 10}' 202
+id=$(jq -r .id "$logs/answer")
+curl -sN -H "$auth" --max-time 120 "$server/api/jobs/$id/events" >"$logs/events" &
+stream=$!
+for _ in $(seq 100); do ! grep -q '"state":"waiting"' "$logs/events" || break; sleep 0.1; done
+ask DELETE "api/jobs/$before" 200
+wait $stream
+grep -A1 '^event: preview' "$logs/events" | grep '^data: ' | head -n 1 | cut -c7- >"$logs/answer"
+answer '.t == 1 and .first == 0 and .count == 5 and .columns == 3 and .shape == [1, 28, 28]'
+jq -r .png "$logs/answer" | base64 -d | head -c 4 | grep -q PNG || fail "no picture in the preview"
+
 check "the command line that is told does the same"
+job '{"kind": "draw", "model": "shipped:digits.safetensors", "label": 3, "n": 2, "nfe": 6, "seed": 4000000000,
+      "classifier": "shipped:digits-classifier.safetensors", "scale": 2.5, "denoise": false}'
 command=$(jq -r .command "$logs/job")
 (eval "${command/#psld/\"$psld\"}") >/dev/null
 get "api/jobs/$job/samples.npy" 200

@@ -68,8 +68,9 @@ static void test_records(void **state)
                                "a\x15\x00\x00\xc0\x3f"
                                "\x0a\x08\x0a\x01"
                                "b\x15\x00\x00\x00\xc0",
-                      session[] = "\x10\xad\x02\x3a\x02\x08\x01", version[] = "\x1a\x0d"
-                                                                              "brain.Event:2";
+                      session[] = "\x10\xad\x02\x3a\x02\x08\x01",
+                      version[] = "\x1a\x0d"
+                                  "brain.Event:2";
     static const struct {
         const char *bytes;
         size_t size;

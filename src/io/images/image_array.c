@@ -151,8 +151,8 @@ psld_status psld_images_sheet(const psld_array *images, size_t columns, psld_arr
     size_t channels = (size_t)drawn.channels, shape[3] = {channels, drawn.height, drawn.width};
     psld_status status = psld_array_create(PSLD_U8, 3, shape, sheet);
     if (status == PSLD_OK)
-        status = psld_image_fit(&drawn, drawn.channels, drawn.width, drawn.height, 1, PSLD_RESAMPLE_LANCZOS,
-                                (*sheet)->data);
+        status =
+            psld_image_fit(&drawn, drawn.channels, drawn.width, drawn.height, 1, PSLD_RESAMPLE_LANCZOS, (*sheet)->data);
     if (status != PSLD_OK) psld_array_free(*sheet), *sheet = NULL;
     psld_release(drawn.pixels);
     return status;
