@@ -63,8 +63,7 @@ typedef enum MHD_Result (*serve_handler)(serve_request *request);
 typedef struct serve_route {
     const char *method, *path; /* "*" stands for one part */
     serve_handler handle;
-    int takes;   /* what body: */
-    int changes; /* state: the Origin is looked at */
+    int takes; /* what body: */
 } serve_route;
 enum { SERVE_NO_BODY, SERVE_JSON_BODY, SERVE_BYTES_BODY };
 

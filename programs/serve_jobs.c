@@ -288,6 +288,8 @@ int serve_jobs_ended(double seconds)
 
 void serve_jobs_free(void)
 {
+    for (int i = 0; i < WORKERS; i++)
+        if (threads[i]) pthread_join(threads[i], NULL);
     while (newest) {
         serve_job *job = newest;
         newest = job->next;

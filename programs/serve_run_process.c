@@ -1,11 +1,10 @@
 /* Runs that this server has started: `psld train` as a process of its own, so that training has all of a process for itself
  * and goes on to its checkpoint whatever becomes of the server. Its output comes by a pipe: when the server is gone, so is
  * the reader, and training stops after its step. */
-#define _GNU_SOURCE /* posix_spawn_file_actions_addfchdir_np */
+#define _GNU_SOURCE /* pipe2, posix_spawn_file_actions_addchdir_np */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "serve_runs.h"
+#include "serve_server.h"
 
 enum { REMEMBERED = 32 };
 
@@ -118,31 +118,32 @@ void serve_run_each_process(void (*each)(void *user, const char *path), void *us
 
 /* ---- Starting ------------------------------------------------------------------------------------------------------------------ */
 
-/* Signals as at the beginning, a group of its own, so that Ctrl-C at the terminal is ours to pass on, and no descriptor but
- * the three. */
+void serve_spawn_begin(posix_spawnattr_t *attributes)
+{
+    static const int changed[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGALRM};
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) sigaddset(&usual, changed[i]);
+    posix_spawnattr_init(attributes);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(attributes, 0);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &usual);
+}
+
+/* In the folder that is served, with no descriptor but the three. */
 static int spawn_train(char *const *argv, int output, pid_t *pid)
 {
     extern char **environ;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t none, usual;
-    sigemptyset(&none);
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGINT);
-    sigaddset(&usual, SIGTERM);
-    sigaddset(&usual, SIGHUP);
-    sigaddset(&usual, SIGPIPE);
-    sigaddset(&usual, SIGXFSZ);
+    serve_spawn_begin(&attributes);
     posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
     posix_spawn_file_actions_addchdir_np(&files, serve_folder_path(serve.folder));
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &usual);
     int failed = posix_spawn(pid, "/proc/self/exe", &files, &attributes, argv, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +137,10 @@ static void open_browser(const char *url)
     extern char **environ;
     char *words[] = {(char *)(uintptr_t) "xdg-open", (char *)(uintptr_t)url, NULL};
     pid_t child;
-    int failed = posix_spawnp(&child, words[0], NULL, NULL, words, environ);
+    posix_spawnattr_t attributes;
+    serve_spawn_begin(&attributes);
+    int failed = posix_spawnp(&child, words[0], NULL, &attributes, words, environ);
+    posix_spawnattr_destroy(&attributes);
     if (failed) cli_complain("--open: xdg-open: %s; open the address yourself", strerror(failed));
 }
 

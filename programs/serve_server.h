@@ -2,6 +2,8 @@
 #ifndef PSLD_PROGRAMS_SERVE_SERVER_H
 #define PSLD_PROGRAMS_SERVE_SERVER_H
 
+#include <spawn.h>
+
 #include "serve.h"
 
 /* Connections (serve_connections.c). A connection that has not sent a whole request in time, or takes its answer too
@@ -22,6 +24,10 @@ enum MHD_Result serve_stream_begin(serve_request *request, serve_stream_fn next,
 char *serve_event(const char *name, const char *data);
 /* Called ten times a second; with `stop`, all streams end. */
 void serve_streams_wake(int stop);
+
+/* Attributes of processes that are started: signals as at the beginning of the program, and a group of their own, so that
+ * Ctrl-C at the terminal does not reach them (serve_run_process.c). */
+void serve_spawn_begin(posix_spawnattr_t *attributes);
 
 /* Handlers of libmicrohttpd (serve_handle.c). */
 void *serve_request_begin(void *user, const char *target, struct MHD_Connection *connection);
