@@ -169,7 +169,7 @@ int serve_host_is_ours(const char *host, const serve_names *names)
     if (length == 0 || length >= sizeof name) return 0;
     if (colon) {
         size_t digits = strspn(colon + 1, "0123456789");
-        if (digits == 0 || digits > 5 || colon[1 + digits]) return 0;
+        if (digits == 0 || digits > 5 || colon[1] == '0' || colon[1 + digits]) return 0;
         port = strtol(colon + 1, NULL, 10);
     }
     snprintf(name, sizeof name, "%.*s", (int)length, host);
