@@ -85,7 +85,7 @@ class Paint {
               empty(
                   "No completions yet",
                   "Drop a picture on the left, or take a sample. Then paint over what is to be drawn anew."));
-        this.downloads = h("div", {class: "end"});
+        this.downloads = h("div", {class: "row"});
         this.chosen = h("div", {class: "row"});
         this.source = h("p", {class: "small", role: "status"});
         const side =

@@ -142,33 +142,17 @@ class Runs {
 
     run(path) { return this.runs.find((run) => run.path === path); }
 
+    /* Lines stay where they are while their texts change, so that a click is not lost. */
     drawList() {
-        const focused = document.activeElement?.dataset?.key;
-        fill(
-            this.list,
-            this.runs.map(
-                (run) =>
-                    h("li", {class: run.path === this.focus ? "item on" : "item", "data-run": run.path}, h("input", {
-                          type: "checkbox",
-                          class: this.chosen.has(run.path) ? `c${this.chosen.get(run.path).c}` : "",
-                          "data-key": `box:${run.path}`,
-                          checked: this.chosen.has(run.path),
-                          "aria-label": `Show the curves of ${run.path}`,
-                          onchange: (event) => this.overlay(run.path, event.target.checked)
-                      }),
-                      h("button", {
-                          type: "button",
-                          class: "name",
-                          "data-key": `name:${run.path}`,
-                          "aria-current": run.path === this.focus ? "true" : null,
-                          onclick: () => this.select(run.path)
-                      },
-                        run.path),
-                      h("span", {class: "small"}, stateOf(run)),
-                      run.running &&
-                          h("progress", {max: run.steps, value: run.step, "aria-label": `Progress of ${run.path}`}))));
-        if (focused)
-            [...this.list.querySelectorAll("[data-key]")].find((node) => node.dataset.key === focused)?.focus();
+        const paths = this.runs.map((run) => run.path);
+        if (paths.join("\n") !== this.listed) {
+            this.listed = paths.join("\n");
+            const focused = document.activeElement?.dataset?.key;
+            fill(this.list, this.runs.map((run) => this.makeItem(run.path)));
+            if (focused)
+                [...this.list.querySelectorAll("[data-key]")].find((node) => node.dataset.key === focused)?.focus();
+        }
+        this.runs.forEach((run, i) => this.drawItem(this.list.children[i], run));
         this.details.hidden = !this.runs.length || !this.focus;
         this.nothing.hidden = Boolean(this.runs.length);
         if (!this.runs.length)
@@ -176,8 +160,37 @@ class Runs {
                 this.nothing,
                 empty(
                     "No runs in this folder",
-                    "A run is a folder that psld train writes: configuration, log, pictures, model. Start one here; the toy data need no files and take a minute.",
+                    "A run is a folder that psld train writes: configuration, log, pictures, model. Start one " +
+                        "here; the toy data need no files and take a minute.",
                     h("button", {type: "button", class: "main", onclick: () => this.openStart()}, "Start a run")));
+    }
+
+    makeItem(path) {
+        return h(
+            "li", {class: "item", "data-run": path}, h("input", {
+                type: "checkbox",
+                "data-key": `box:${path}`,
+                "aria-label": `Show the curves of ${path}`,
+                onchange: (event) => this.overlay(path, event.target.checked)
+            }),
+            h("button", {type: "button", class: "name", "data-key": `name:${path}`, onclick: () => this.select(path)},
+              path),
+            h("span", {class: "small"}), h("progress", {max: 1, value: 0, "aria-label": `Progress of ${path}`}));
+    }
+
+    drawItem(item, run) {
+        const [box, name, state, bar] = item.children, shown = this.chosen.get(run.path), text = stateOf(run);
+        item.className = run.path === this.focus ? "item on" : "item";
+        box.checked = Boolean(shown);
+        box.className = shown ? `c${shown.c}` : "";
+        if (run.path === this.focus)
+            name.setAttribute("aria-current", "true");
+        else
+            name.removeAttribute("aria-current");
+        if (state.textContent !== text) state.textContent = text;
+        bar.hidden = !run.running;
+        bar.max = run.steps || 1;
+        bar.value = run.step;
     }
 
     /* -- Choosing -- */
