@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "serve_server.h"
-
 enum { WORKERS = 16 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,7 +21,7 @@ static const serve_kind *const kinds[] = {&serve_kind_draw,   &serve_kind_inpain
 
 /* ---- A job --------------------------------------------------------------------------------------------------------------- */
 
-static int is_finished(const serve_job *job)
+int serve_job_is_finished(const serve_job *job)
 {
     return job->state >= SERVE_DONE;
 }
@@ -124,7 +122,7 @@ static json_t *sizes_as_json(int rank, const size_t *shape)
     return list;
 }
 
-static void put_progress(json_t *object, const serve_job *job)
+void serve_job_put_progress(json_t *object, const serve_job *job)
 {
     double left = job->done > 0 && job->state == SERVE_RUNNING
                       ? job->seconds * ((double)job->total / (double)job->done - 1)
@@ -138,7 +136,7 @@ static void put_progress(json_t *object, const serve_job *job)
 static json_t *arrays_as_json(const serve_job *job)
 {
     json_t *object = json_object();
-    for (size_t i = 0; is_finished(job) && i < job->array_count; i++)
+    for (size_t i = 0; serve_job_is_finished(job) && i < job->array_count; i++)
         json_object_set_new(object, job->arrays[i].name,
                             sizes_as_json(job->arrays[i].array->rank, job->arrays[i].array->shape));
     return object;
@@ -154,7 +152,7 @@ json_t *serve_job_json(serve_job *job)
     json_object_set_new(object, "kind", json_string(job->kind->name));
     pthread_mutex_lock(&job->lock);
     json_object_set_new(object, "state", json_string(states[job->state]));
-    put_progress(object, job);
+    serve_job_put_progress(object, job);
     json_object_set_new(object, "command", json_string(job->command ? job->command : ""));
     json_object_set_new(object, "error", job->state == SERVE_FAILED ? json_string(job->error) : json_null());
     json_object_set_new(object, "model", *job->model_name ? json_string(job->model_name) : json_null());
@@ -221,7 +219,7 @@ static void prune_jobs(void)
     size_t count = 0, bytes = 0;
     for (serve_job **link = &newest; *link;) {
         serve_job *job = *link;
-        int finished = is_finished(job);
+        int finished = serve_job_is_finished(job);
         count += (size_t)finished;
         bytes += finished ? bytes_of(job) : 0;
         if (finished && count > 1 && (count > SERVE_FINISHED || bytes > (size_t)SERVE_MEGABYTES << 20)) {
@@ -313,7 +311,7 @@ serve_job *serve_job_find(const char *number)
     return found;
 }
 
-static serve_job *job_of(serve_request *request, enum MHD_Result *refused)
+serve_job *serve_job_of(serve_request *request, enum MHD_Result *refused)
 {
     const char *number = request->url.segments[2];
     serve_job *job = serve_job_find(number);
@@ -325,7 +323,7 @@ static int add_job(serve_job *job)
 {
     int busy = 0;
     pthread_mutex_lock(&list_lock);
-    for (const serve_job *other = newest; other; other = other->next) busy += !is_finished(other);
+    for (const serve_job *other = newest; other; other = other->next) busy += !serve_job_is_finished(other);
     if (busy < SERVE_JOBS && !stopping) {
         job->number = ++last_number;
         job->next = newest;
@@ -386,7 +384,7 @@ enum MHD_Result serve_jobs_list(serve_request *request)
 enum MHD_Result serve_jobs_get(serve_request *request)
 {
     enum MHD_Result result = MHD_NO;
-    serve_job *job = job_of(request, &result);
+    serve_job *job = serve_job_of(request, &result);
     if (!job) return result;
     result = serve_answer_json(request, 200, serve_job_json(job));
     serve_job_release(job);
@@ -406,11 +404,11 @@ static void drop_job(serve_job *job)
 enum MHD_Result serve_jobs_delete(serve_request *request)
 {
     enum MHD_Result result = MHD_NO;
-    serve_job *job = job_of(request, &result);
+    serve_job *job = serve_job_of(request, &result);
     if (!job) return result;
     pthread_mutex_lock(&list_lock);
     atomic_store(&job->cancels, 1);
-    int finished = is_finished(job), waits = job->state == SERVE_WAITING;
+    int finished = serve_job_is_finished(job), waits = job->state == SERVE_WAITING;
     if (waits) {
         pthread_mutex_lock(&job->lock);
         set_state(job, SERVE_CANCELLED);
@@ -422,165 +420,4 @@ enum MHD_Result serve_jobs_delete(serve_request *request)
     result = serve_answer_json(request, 200, serve_job_json(job));
     serve_job_release(job);
     return result;
-}
-
-/* ---- Results ------------------------------------------------------------------------------------------------------------------- */
-
-psld_array *serve_job_part(serve_job *job, const char *name, size_t first, size_t count)
-{
-    psld_array *part = NULL;
-    const psld_array *whole = NULL;
-    pthread_mutex_lock(&job->lock);
-    for (size_t i = 0; is_finished(job) && i < job->array_count; i++)
-        if (strcmp(job->arrays[i].name, name) == 0) whole = job->arrays[i].array;
-    pthread_mutex_unlock(&job->lock); /* arrays of a finished job stay as they are */
-    if (!whole || first >= whole->shape[0]) return NULL;
-    if (count > whole->shape[0] - first) count = whole->shape[0] - first;
-    size_t shape[PSLD_MAX_RANK], each = whole->count / whole->shape[0];
-    memcpy(shape, whole->shape, sizeof shape);
-    shape[0] = count;
-    if (count == 0 || psld_array_create(whole->type, whole->rank, shape, &part) != PSLD_OK) return NULL;
-    memcpy(part->data, (const float *)whole->data + first * each, count * each * sizeof(float));
-    return part;
-}
-
-psld_status serve_sheet_encode(psld_array *part, size_t columns, size_t zoom, void **bytes, size_t *size)
-{
-    psld_array *pixels = NULL, *larger = NULL, *sheet = NULL;
-    if (part->rank == 5) {
-        if (columns == 0) columns = part->shape[1];
-        part->shape[0] *= part->shape[1];
-        memmove(part->shape + 1, part->shape + 2, 3 * sizeof *part->shape);
-        part->rank = 4;
-    }
-    if (part->rank != 4) return cli_bad_input("the array has no pictures; take .npy");
-    psld_status status = psld_images_from_data(part, 0, &pixels);
-    if (status == PSLD_OK) status = psld_images_enlarge(pixels, zoom, &larger);
-    if (status == PSLD_OK) status = psld_images_sheet(larger, columns, &sheet);
-    if (status == PSLD_OK) status = psld_image_encode(sheet, bytes, size);
-    psld_array_free(pixels);
-    psld_array_free(larger);
-    psld_array_free(sheet);
-    return status;
-}
-
-static enum MHD_Result answer_array(serve_request *request, psld_array *part, const char *name, int is_sheet,
-                                    long columns, long zoom)
-{
-    void *bytes = NULL;
-    size_t size = 0;
-    cli_listener listener = {.progress = NULL};
-    cli_listen(&listener);
-    psld_status status = is_sheet ? serve_sheet_encode(part, (size_t)columns, (size_t)zoom, &bytes, &size)
-                                  : psld_array_encode(part, &bytes, &size);
-    if (status != PSLD_OK) cli_failed(status);
-    enum MHD_Result result = status == PSLD_OK
-                                 ? serve_answer_bytes(request, bytes, size, psld_bytes_free,
-                                                      is_sheet ? "image/png" : "application/octet-stream",
-                                                      serve_url_get(&request->url, "download") ? name : NULL)
-                                 : serve_refuse(request, 422, "%s", listener.message);
-    cli_listen(NULL);
-    return result;
-}
-
-enum MHD_Result serve_jobs_array(serve_request *request)
-{
-    char name[64];
-    long first = 0, count = 1L << 40, columns = 0, zoom = 1;
-    const char *file = request->url.segments[3], *dot = strrchr(file, '.');
-    int is_sheet = dot && strcmp(dot, ".png") == 0;
-    enum MHD_Result result = MHD_NO;
-    if (!dot || (!is_sheet && strcmp(dot, ".npy") != 0) || (size_t)(dot - file) >= sizeof name)
-        return serve_refuse(request, 404, "expected the name of an array, .npy or .png");
-    if (!serve_number(request, "first", 0, 1L << 40, &first) || !serve_number(request, "count", 1, 1L << 40, &count) ||
-        !serve_number(request, "columns", 0, 1 << 20, &columns) || !serve_number(request, "zoom", 1, 16, &zoom))
-        return serve_refuse(request, 400, "expected whole numbers: first from 0, count from 1, columns, zoom up to 16");
-    snprintf(name, sizeof name, "%.*s", (int)(dot - file), file);
-    serve_job *job = job_of(request, &result);
-    if (!job) return result;
-    psld_array *part = serve_job_part(job, name, (size_t)first, (size_t)count);
-    serve_job_release(job);
-    if (!part) return serve_refuse(request, 404, "the job has no array %s with these items, or is not finished", name);
-    result = answer_array(request, part, file, is_sheet, columns, zoom);
-    psld_array_free(part);
-    return result;
-}
-
-/* ---- Events -------------------------------------------------------------------------------------------------------------------- */
-
-typedef struct watch {
-    serve_job *job;
-    unsigned seen, state, progress, preview; /* news that have been told */
-} watch;
-
-static char *state_event(serve_job *job, int *end)
-{
-    json_t *json = serve_job_json(job);
-    char *data = serve_json_text(json), *event = data ? serve_event("state", data) : NULL;
-    static const char last[] = "event: end\ndata: {}\n\n";
-    json_decref(json);
-    free(data);
-    if (!event || !*end) return event;
-    char *both = realloc(event, strlen(event) + sizeof last);
-    if (!both) return event;
-    return strcat(both, last);
-}
-
-static char *progress_event(serve_job *job)
-{
-    json_t *json = json_object();
-    pthread_mutex_lock(&job->lock);
-    put_progress(json, job);
-    pthread_mutex_unlock(&job->lock);
-    char *data = serve_json_text(json), *event = data ? serve_event("progress", data) : NULL;
-    json_decref(json);
-    free(data);
-    return event;
-}
-
-static int has_news(void *user)
-{
-    watch *w = user;
-    return atomic_load(&w->job->news) != w->seen;
-}
-
-static char *next_event(void *user, int *end)
-{
-    watch *w = user;
-    serve_job *job = w->job;
-    char *preview = NULL;
-    w->seen = atomic_load(&job->news);
-    pthread_mutex_lock(&job->lock);
-    int state = job->state_news != w->state, progress = job->progress_news != w->progress;
-    if (!state && job->preview_news != w->preview) preview = strdup(job->preview);
-    int finished = state && is_finished(job);
-    if (state) w->state = job->state_news;
-    if (!state && !preview) w->progress = job->progress_news;
-    if (preview) w->preview = job->preview_news;
-    pthread_mutex_unlock(&job->lock);
-    *end = finished;
-    return state ? state_event(job, end) : preview ? preview : progress ? progress_event(job) : NULL;
-}
-
-static void release_watch(void *user)
-{
-    watch *w = user;
-    atomic_fetch_sub(&w->job->watchers, 1);
-    serve_job_release(w->job);
-    free(w);
-}
-
-enum MHD_Result serve_jobs_events(serve_request *request)
-{
-    enum MHD_Result result = MHD_NO;
-    serve_job *job = job_of(request, &result);
-    if (!job) return result;
-    watch *w = malloc(sizeof *w);
-    if (!w) {
-        serve_job_release(job);
-        return serve_refuse(request, 500, "out of memory");
-    }
-    atomic_fetch_add(&job->watchers, 1);
-    *w = (watch){.job = job, .seen = atomic_load(&job->news) - 1, .state = atomic_load(&job->news) + 1};
-    return serve_stream_begin(request, next_event, has_news, release_watch, w);
 }

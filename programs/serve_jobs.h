@@ -69,6 +69,12 @@ void serve_jobs_free(void);
 serve_job *serve_job_find(const char *number);
 void serve_job_release(serve_job *job);
 
+/* The job that a request names, held; NULL: it was refused, and *refused is what to return. */
+serve_job *serve_job_of(serve_request *request, enum MHD_Result *refused);
+int serve_job_is_finished(const serve_job *job);
+/* Adds done, total, seconds and left; under the job's lock. */
+void serve_job_put_progress(json_t *object, const serve_job *job);
+
 /* For workers. An array becomes a result; the job owns it. */
 void serve_job_keep(serve_job *job, const char *name, psld_array *array);
 /* Progress of a part of the whole; other than 0: it is cancelled. */
