@@ -367,7 +367,8 @@ class Runs {
         this.resumeButton =
             h("button", {type: "button", class: "main", onclick: () => this.resume(run.path)}, "Resume");
         this.resumeRow =
-            h("div", {class: "row nowrap"}, h("span", {class: "small"}, "until step"), this.until, this.resumeButton);
+            h("div", {class: "row nowrap until"}, h("span", {class: "small"}, "until step"), this.until,
+              this.resumeButton);
         this.drawLink = h("a", {class: "button", href: `#draw?model=${encodeURIComponent(run.path)}`}, "Draw from it");
         fill(
             this.head,
