@@ -118,7 +118,7 @@ class Lab {
     }
 
     buildPlots() {
-        const t = {label: "t", name: "t"}, logT = {label: "t", name: "t", log: true}, link = this.link;
+        const t = {label: "t", name: "t", low: 0, high: 1}, logT = {label: "t", name: "t", log: true}, link = this.link;
         this.plots = {
             mean: new Plot({title: "Mean given x₀ = 1", unit: "in stationary deviations", x: t, y: {}, link}),
             variance: new Plot(

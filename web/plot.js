@@ -258,7 +258,7 @@ export class Plot {
 
     drawAxes() {
         const {x, y} = this.options, parts = [];
-        const columns = Math.max(2, Math.floor((this.right - this.left) / 70)),
+        const columns = Math.max(2, Math.floor((this.right - this.left) / 55)),
               rows = Math.max(2, Math.floor((this.bottom - this.top) / 34));
         let grid = "", ticks = "", texts = [], lastRight = -Infinity;
         for (const tick of this.x.ticks(columns)) {

@@ -571,7 +571,20 @@ def phone(studio):
         studio.quiet(b)
 
 
+def size():
+    check("the page is under 300 kB in all, and has no inline script or style")
+    files = [path for path in (SOURCE / "web").iterdir() if path.is_file()]
+    total = sum(path.stat().st_size for path in files)
+    expect(0 < total < 300000, f"the page has {total} bytes")
+    page = (SOURCE / "web" / "index.html").read_text()
+    expect(
+        not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|//[\w.]+/", page),
+        "something inline, or from elsewhere",
+    )
+
+
 def walk():
+    size()
     FOLDER.mkdir()
     FOLDER.joinpath("sweep.yaml").write_text(
         f"name: small\nmodels: {{ring: {SOURCE}/examples/ring.yaml}}\nprocesses: [psld]\nmetrics: swd\nsamplers: [em, sscs]\n"
