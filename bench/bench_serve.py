@@ -51,6 +51,12 @@ class Server:
             memory = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
         return memory, len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def seconds(self):
+        """Of processors, so far."""
+        with open(f"/proc/{self.process.pid}/stat") as status:
+            fields = status.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self):
         self.process.terminate()
         self.process.wait()
@@ -105,21 +111,26 @@ def wait(server, job):
         time.sleep(0.05)
 
 
-def streams(psld, turns=11, count=50):
-    """Turns without and with streams, one after the other; seconds that the job took."""
-    server, alone, watched = Server(psld), [], []
-    wait(server, draw(server, 0))
-    for turn in range(turns):
-        alone.append(wait(server, draw(server, 2 * turn)))
-        job = draw(server, 2 * turn)
-        threads = [threading.Thread(target=server.ask, args=("GET", f"/api/jobs/{job}/events")) for _ in range(count)]
+def streams(psld, turns=9, count=50, n=64):
+    """Turns without and with streams, one after the other: seconds that a job took, and seconds of processors that the
+    server used for it, which do not depend on what else the machine does."""
+    server, took, used = Server(psld), ([], []), ([], [])
+    wait(server, draw(server, 0, n))
+    for turn in range(2 * turns):
+        watched = turn % 2
+        before = server.seconds()
+        job = draw(server, turn // 2, n)
+        threads = [threading.Thread(target=server.ask, args=("GET", f"/api/jobs/{job}/events"))
+                   for _ in range(count * watched)]
         [t.start() for t in threads]
-        watched.append(wait(server, job))
+        took[watched].append(wait(server, job))
         [t.join() for t in threads]
-    spread = (quantile(alone, 0.75) - quantile(alone, 0.25)) / statistics.median(alone)
-    print(f"64 digits, {turns} turns each: {statistics.median(alone):.3f} s without streams (quartiles apart by "
-          f"{100 * spread:.1f} %), {statistics.median(watched):.3f} s with {count}: "
-          f"{100 * (statistics.median(watched) / statistics.median(alone) - 1):+.1f} %")
+        used[watched].append(server.seconds() - before)
+    for name, values in [("time", took), ("time of processors", used)]:
+        alone, beside = map(statistics.median, values)
+        spread = (quantile(values[0], 0.75) - quantile(values[0], 0.25)) / alone
+        print(f"{n} digits, {turns} turns each, {name}: {alone:.3f} s without streams (quartiles {100 * spread:.1f} % "
+              f"apart), {beside:.3f} s with {count}: {100 * (beside / alone - 1):+.1f} %")
     server.close()
 
 
