@@ -42,5 +42,10 @@ psld_depend_on(full ${core} cairo libpng libjpeg libwebp libwebpdemux libarchive
 if(mpi)
     target_compile_definitions(psld_full_dependencies INTERFACE PSLD_MPI)
 endif()
+# The server of the program alone.
+option(PSLD_SERVE "Build psld serve, if libmicrohttpd is found" ON)
+if(PSLD_SERVE)
+    pkg_check_modules(PSLD_HTTP QUIET IMPORTED_TARGET libmicrohttpd>=0.9.73)
+endif()
 # OpenBLAS is loaded when evaluation first needs it (src/eval/blas.c).
 list(APPEND PSLD_full_LINK ${CMAKE_DL_LIBS})

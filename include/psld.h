@@ -117,6 +117,9 @@ PSLD_API psld_status psld_array_load(const char *path, psld_array **array);
 /* Type and shape of a .npy alone, however large it is: `data` is NULL. */
 PSLD_API psld_status psld_array_inspect(const char *path, psld_array *array);
 PSLD_API psld_status psld_array_save(const psld_array *array, const char *path);
+/* The same file in memory. Free with psld_bytes_free. */
+PSLD_API psld_status psld_array_encode(const psld_array *array, void **bytes, size_t *size);
+PSLD_API void psld_bytes_free(void *bytes);
 /* NumPy's .npz: arrays under their names, uncompressed. */
 PSLD_API psld_status psld_npz_save(const char *path, size_t count, const char *const *names,
                                    const psld_array *const *arrays);
@@ -218,6 +221,11 @@ PSLD_API const psld_preset_info *psld_preset_find(const char *name);
  * Each result is k x k; NULL for what is not wanted. */
 PSLD_API psld_status psld_recipe_kernel(const psld_recipe *recipe, double t, psld_mode mode, double *mean, double *cov,
                                         double *chol);
+
+/* The process itself: moves the states z [count][k * dim] of samples first, first + 1, ... from time s on to t >= s, by a
+ * draw of p(z_t | z_s). `move` is the number of the move on its path: each draws other numbers of the seed. */
+PSLD_API psld_status psld_recipe_move(const psld_recipe *recipe, double s, double t, uint64_t seed, uint64_t move,
+                                      uint64_t first, size_t count, size_t dim, double *z);
 
 /* What a network's eps means at time t > 0. The stabilised covariance is factor factor', the noise is factor eps, and
  * the score is -inverse' eps with inverse = factor^-1. The factor is triangular in the order of psld_recipe_order; its
@@ -532,6 +540,11 @@ typedef struct psld_evaluation {
  * Any status but PSLD_OK ends sampling with that status. */
 typedef psld_status (*psld_watch_fn)(void *user, const psld_evaluation *evaluation);
 
+/* The clean data x [n][dim] that an evaluation of `source` stands for: what is predicted at that moment. Fails at the times
+ * at which the predicted variables of an underdamped process say nothing of the data. */
+PSLD_API psld_status psld_evaluation_denoise(const psld_evaluation *evaluation, const psld_source *source,
+                                             const psld_recipe *recipe, double *x);
+
 /* Inpainting. Sample s belongs to image (s / each) % images. After each reverse step the known elements of all variables
  * are replaced by a new draw of p(z_t | x) at the time t reached; the initial state is treated the same way. After the
  * denoising step they are x itself, to the bit. Adaptive samplers draw the noise of the known part once per sample. With
@@ -701,6 +714,9 @@ PSLD_API psld_status psld_model_open(const char *path, const psld_model_options 
 /* The network of a configuration with freshly initialised weights. */
 PSLD_API psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
                                        psld_model **model);
+/* An exact model from YAML text, which names no other files; `origin` names it in messages. */
+PSLD_API psld_status psld_model_parse(const char *yaml, const char *origin, const psld_model_options *options,
+                                      psld_model **model);
 PSLD_API void psld_model_free(psld_model *model);
 
 PSLD_API psld_model_kind psld_model_kind_of(const psld_model *model);

@@ -20,10 +20,11 @@ PSLD_API psld_status psld_image_inspect(const char *path, const char **format, s
 PSLD_API psld_status psld_image_save(const psld_array *image, const char *path);
 /* The same file in memory. Free with psld_bytes_free. */
 PSLD_API psld_status psld_image_encode(const psld_array *image, void **bytes, size_t *size);
-PSLD_API void psld_bytes_free(void *bytes);
 /* Writes one PNG of many images u8 [n, channels, height, width], row by row, `columns` beside each other (0: as nearly
  * square as can be); n >= 1. */
 PSLD_API psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path);
+/* The same sheet as an image, u8 [channels, height, width]. */
+PSLD_API psld_status psld_images_sheet(const psld_array *images, size_t columns, psld_array **sheet);
 /* The same images u8 [..., height, width] with every pixel as a square of factor x factor pixels: to look at small
  * pictures. */
 enum { PSLD_MAX_ZOOM = 64 };

@@ -22,7 +22,7 @@ int cli_wrong_usage(const cli_command *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-static char own_error[1024];
+static _Thread_local char own_error[1024];
 
 psld_status cli_bad_input(const char *format, ...)
 {
@@ -31,6 +31,20 @@ psld_status cli_bad_input(const char *format, ...)
     vsnprintf(own_error, sizeof own_error, format, args);
     va_end(args);
     return PSLD_BAD_INPUT;
+}
+
+static _Thread_local cli_listener *listening;
+
+void cli_listen(cli_listener *listener)
+{
+    listening = listener;
+    own_error[0] = 0; /* that of earlier work of this thread */
+    if (listener) listener->message[0] = 0;
+}
+
+cli_listener *cli_listener_get(void)
+{
+    return listening;
 }
 
 static char kept[1024];

@@ -27,7 +27,7 @@ typedef struct cli_command {
 
 extern const cli_command command_bench, command_configs, command_convert, command_data, command_demo, command_encode,
     command_eval, command_guide, command_info, command_inpaint, command_interpolate, command_recipe, command_restore,
-    command_sample, command_score, command_stop, command_sweep, command_train;
+    command_sample, command_score, command_serve, command_stop, command_sweep, command_train;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */
@@ -67,6 +67,17 @@ int cli_failed(psld_status status);
 /* ": did you mean \"frog\"?" where one of the words is near, else "". Returns `text`. */
 enum { CLI_MEANT = 128 };
 const char *cli_meant(const char *word, const char *const *words, size_t count, char text[CLI_MEANT]);
+
+/* Somebody else than the terminal to talk to, for a program that runs what commands do in threads of its own: messages go
+ * to `message`, the last one stays, and progress to `progress`. */
+typedef struct cli_listener {
+    char message[2048];
+    psld_progress_fn progress;
+    void *user;
+} cli_listener;
+/* Sets the listener of this thread; NULL: the terminal again. */
+void cli_listen(cli_listener *listener);
+cli_listener *cli_listener_get(void);
 
 /* The value of a CLI_COUNT for options of the library; what does not fit becomes the largest int. */
 int cli_int(long count);

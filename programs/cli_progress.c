@@ -41,7 +41,7 @@ const char *cli_duration(double seconds, char text[CLI_DURATION])
 
 void cli_progress_begin(cli_progress *progress, const char *what)
 {
-    cli_signals_catch(note_interrupt, (int)(SA_RESTART | SA_RESETHAND), progress->before);
+    if (!cli_listener_get()) cli_signals_catch(note_interrupt, (int)(SA_RESTART | SA_RESETHAND), progress->before);
     progress->what = what;
     progress->began = cli_seconds();
     progress->shown = 0;
@@ -50,6 +50,8 @@ void cli_progress_begin(cli_progress *progress, const char *what)
 int cli_progress_report(void *user, uint64_t done, uint64_t total)
 {
     cli_progress *progress = user;
+    const cli_listener *listener = cli_listener_get();
+    if (listener) return listener->progress ? listener->progress(listener->user, done, total) : 0;
     char text[CLI_DURATION], what[128], left[CLI_DURATION + 8] = "";
     double now = cli_seconds(), part = total ? (double)done / (double)total : 0;
     if (interrupted) return 1;
@@ -65,6 +67,7 @@ int cli_progress_report(void *user, uint64_t done, uint64_t total)
 
 void cli_progress_end(cli_progress *progress)
 {
+    if (cli_listener_get()) return;
     cli_signals_restore(progress->before);
     cli_line_clear();
 }

@@ -107,6 +107,10 @@ void cli_complain(const char *format, ...)
     va_end(args);
     for (char *c = message; *c; c++)
         if (iscntrl((unsigned char)*c)) *c = '?';
+    if (cli_listener_get()) {
+        snprintf(cli_listener_get()->message, sizeof message, "%s", message);
+        return;
+    }
     const char *colour = terminal_colour(message);
     cli_say("%spsld:%s %s\n", colour, *colour ? "\033[0m" : "", message);
 }

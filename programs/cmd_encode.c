@@ -1,5 +1,4 @@
 /* psld encode: pictures, or points, to the noise that a deterministic sampler turns back into them. */
-#include <math.h>
 #include <stdio.h>
 
 #include "latent.h"
@@ -9,19 +8,6 @@ typedef struct request {
     latent_request latent;
     int json;
 } request;
-
-/* Root of the mean square, and mean absolute, difference of what comes back. */
-static void compare_encoded(const psld_array *x, const psld_array *again, double *rms, double *absolute)
-{
-    const float *a = x->data, *b = again->data;
-    *rms = *absolute = 0;
-    for (size_t i = 0; i < x->count; i++) {
-        double d = (double)a[i] - (double)b[i];
-        *rms += d * d / (double)x->count;
-        *absolute += fabs(d) / (double)x->count;
-    }
-    *rms = sqrt(*rms);
-}
 
 static int encode_report(const request *r, const latent_job *job, double rms, double absolute)
 {
@@ -51,7 +37,7 @@ static int encode_model(request *r, const char *const *words, int count)
     if (status == PSLD_OK) status = psld_array_save(job.z, r->out);
     if (status == PSLD_OK) status = latent_decode(&job, job.z, &again);
     if (status == PSLD_OK) {
-        compare_encoded(job.x, again, &rms, &absolute);
+        latent_compare(job.x, again, &rms, &absolute);
         exit_code = encode_report(r, &job, rms, absolute);
     }
     psld_array_free(again);

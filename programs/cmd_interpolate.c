@@ -1,5 +1,4 @@
 /* psld interpolate: what lies between two pictures, or points. */
-#include <math.h>
 #include <stdio.h>
 
 #include "latent.h"
@@ -10,27 +9,6 @@ typedef struct request {
     latent_request latent;
     long number, zoom;
 } request;
-
-/* States on the arc between a and b, which keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w)
- * / sin w, where w is their angle. */
-static void interpolate_arc(size_t width, const float *a, const float *b, size_t n, float *out)
-{
-    double aa = 0, bb = 0, ab = 0;
-    for (size_t j = 0; j < width; j++) {
-        aa += (double)a[j] * (double)a[j];
-        bb += (double)b[j] * (double)b[j];
-        ab += (double)a[j] * (double)b[j];
-    }
-    double angle = acos(fmax(-1, fmin(1, ab / sqrt(aa * bb))));
-    for (size_t i = 0; i < n; i++) {
-        double f = (double)i / (double)(n - 1), left = 1 - f, right = f;
-        if (angle > 1e-6 && sin(angle) > 1e-6) {
-            left = sin((1 - f) * angle) / sin(angle);
-            right = sin(f * angle) / sin(angle);
-        }
-        for (size_t j = 0; j < width; j++) out[i * width + j] = (float)(left * (double)a[j] + right * (double)b[j]);
-    }
-}
 
 static psld_status write_strip(const psld_array *strip, long zoom, const char *path)
 {
@@ -49,18 +27,9 @@ static int interpolate_model(request *r, const char *const *words)
     psld_array *between = NULL, *strip = NULL;
     size_t n = (size_t)r->number;
     psld_status status = latent_open(&r->latent, words[0], words + 1, 2, &job);
-    if (status == PSLD_OK && job.x->shape[0] != 2)
-        status = cli_bad_input("expected one picture or point in each of %s and %s", words[1], words[2]);
-    if (status == PSLD_OK && job.labels.labels.count > 1)
-        status = cli_bad_input("--label: expected one class for all pictures, found %zu", job.labels.labels.count);
+    if (status == PSLD_OK) status = latent_check_pair(&job, words[1], words[2]);
     if (status == PSLD_OK) status = latent_encode(&job);
-    if (status == PSLD_OK) {
-        size_t shape[PSLD_MAX_RANK], width = job.z->count / 2;
-        for (int i = 0; i < job.z->rank; i++) shape[i] = i ? job.z->shape[i] : n;
-        status = psld_array_create(PSLD_F32, job.z->rank, shape, &between);
-        if (status == PSLD_OK)
-            interpolate_arc(width, job.z->data, (const float *)job.z->data + width, n, between->data);
-    }
+    if (status == PSLD_OK) status = latent_between(&job, n, &between);
     if (status == PSLD_OK) status = latent_decode(&job, between, &strip);
     if (status == PSLD_OK) status = write_strip(strip, r->zoom, r->out);
     if (status == PSLD_OK) printf("%zu from %s to %s: %s\n", n, words[1], words[2], r->out);

@@ -1,5 +1,6 @@
 #include "latent.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sampling.h"
@@ -48,8 +49,7 @@ static psld_status load_data(const char *const *files, int count, latent_job *jo
 
 /* ---- The job ----------------------------------------------------------------------------------------------------- */
 
-psld_status latent_open(latent_request *request, const char *model, const char *const *files, int count,
-                        latent_job *job)
+psld_status latent_settle(latent_request *request)
 {
     if (request->options.grid && strchr(request->options.grid, ',')) {
         if (request->nfe) return cli_bad_input("--nfe: the times of --grid say how many evaluations there are");
@@ -59,18 +59,30 @@ psld_status latent_open(latent_request *request, const char *model, const char *
     }
     request->options.order = request->order > 1000 ? 1000 : (int)request->order;
     cli_model_settle(&request->model);
-    psld_status status = psld_model_open(model, &request->model.options, &job->model);
-    if (status != PSLD_OK) return status;
+    return PSLD_OK;
+}
+
+psld_status latent_begin(const latent_request *request, const char *model, const char *const *files, int count,
+                         latent_job *job)
+{
     if (psld_model_kind_of(job->model) == PSLD_CLASSIFIER)
         return cli_bad_input("%s: a classifier has no samples", model);
     job->request = request;
     job->options = request->options;
-    status = labels_choose(&request->labels, job->model, model, &job->labels);
+    psld_status status = labels_choose(&request->labels, job->model, model, &job->labels);
     if (status != PSLD_OK) return status;
     if (job->labels.is_set && job->labels.labels.count == 0)
         return cli_bad_input("--cfg: give --label, too: data are encoded without label by default");
     if (job->labels.is_set) job->options.labels = &job->labels.labels;
     return load_data(files, count, job);
+}
+
+psld_status latent_open(latent_request *request, const char *model, const char *const *files, int count,
+                        latent_job *job)
+{
+    psld_status status = latent_settle(request);
+    if (status == PSLD_OK) status = psld_model_open(model, &request->model.options, &job->model);
+    return status == PSLD_OK ? latent_begin(request, model, files, count, job) : status;
 }
 
 void latent_close(latent_job *job)
@@ -100,5 +112,58 @@ psld_status latent_decode(latent_job *job, const psld_array *z, psld_array **x)
     job->options.progress_user = &progress;
     psld_status status = psld_model_sample(job->model, &job->options, 0, z->shape[0], z, 0, x, NULL);
     cli_progress_end(&progress);
+    return status;
+}
+
+/* ---- Comparing, and between ------------------------------------------------------------------------------------- */
+
+void latent_compare(const psld_array *x, const psld_array *again, double *rms, double *absolute)
+{
+    const float *a = x->data, *b = again->data;
+    *rms = *absolute = 0;
+    for (size_t i = 0; i < x->count; i++) {
+        double d = (double)a[i] - (double)b[i];
+        *rms += d * d / (double)x->count;
+        *absolute += fabs(d) / (double)x->count;
+    }
+    *rms = sqrt(*rms);
+}
+
+psld_status latent_check_pair(const latent_job *job, const char *a, const char *b)
+{
+    if (job->x->shape[0] != 2) return cli_bad_input("expected one picture or point in each of %s and %s", a, b);
+    if (job->labels.labels.count > 1)
+        return cli_bad_input("--label: expected one class for all pictures, found %zu", job->labels.labels.count);
+    return PSLD_OK;
+}
+
+/* States on the arc between a and b, which keeps them typical of noise: weights sin((1 - f) w) / sin w and sin(f w)
+ * / sin w, where w is their angle. */
+static void interpolate_arc(size_t width, const float *a, const float *b, size_t n, float *out)
+{
+    double aa = 0, bb = 0, ab = 0;
+    for (size_t j = 0; j < width; j++) {
+        aa += (double)a[j] * (double)a[j];
+        bb += (double)b[j] * (double)b[j];
+        ab += (double)a[j] * (double)b[j];
+    }
+    double angle = acos(fmax(-1, fmin(1, ab / sqrt(aa * bb))));
+    for (size_t i = 0; i < n; i++) {
+        double f = (double)i / (double)(n - 1), left = 1 - f, right = f;
+        if (angle > 1e-6 && sin(angle) > 1e-6) {
+            left = sin((1 - f) * angle) / sin(angle);
+            right = sin(f * angle) / sin(angle);
+        }
+        for (size_t j = 0; j < width; j++) out[i * width + j] = (float)(left * (double)a[j] + right * (double)b[j]);
+    }
+}
+
+psld_status latent_between(const latent_job *job, size_t n, psld_array **between)
+{
+    size_t shape[PSLD_MAX_RANK], width = job->z->count / 2;
+    for (int i = 0; i < job->z->rank; i++) shape[i] = i ? job->z->shape[i] : n;
+    psld_status status = psld_array_create(PSLD_F32, job->z->rank, shape, between);
+    if (status == PSLD_OK)
+        interpolate_arc(width, job->z->data, (const float *)job->z->data + width, n, (*between)->data);
     return status;
 }

@@ -49,11 +49,20 @@ typedef struct latent_job {
 } latent_job;
 
 void latent_defaults(latent_request *request);
-/* Opens the model and reads the data; latent_close also after a failure. */
+/* Opens the model and reads the data; latent_close also after a failure. latent_settle takes in what was given as text,
+ * and latent_begin follows when job->model is open. */
 psld_status latent_open(latent_request *request, const char *model, const char *const *files, int count,
                         latent_job *job);
+psld_status latent_settle(latent_request *request);
+psld_status latent_begin(const latent_request *request, const char *model, const char *const *files, int count,
+                         latent_job *job);
 void latent_close(latent_job *job);
 psld_status latent_encode(latent_job *job);
 psld_status latent_decode(latent_job *job, const psld_array *z, psld_array **x);
+/* Root of the mean square, and mean absolute, difference of what comes back. */
+void latent_compare(const psld_array *x, const psld_array *again, double *rms, double *absolute);
+/* Of two encoded data: whether they are two; and n states on the arc from one to the other. */
+psld_status latent_check_pair(const latent_job *job, const char *a, const char *b);
+psld_status latent_between(const latent_job *job, size_t n, psld_array **between);
 
 #endif

@@ -43,16 +43,26 @@ psld_status sampling_choose(const sampling_request *s, const psld_model *model, 
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }
 
-psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
-                          sampling_job *job)
+static psld_status open_model(const char *const *words, int count, const sampling_request *s, sampling_job *job)
 {
     cli_model model = s->model;
     cli_model_settle(&model);
     model.options.overrides = words + 1;
     model.options.override_count = count - 1;
-    psld_status status = psld_model_open(words[0], &model.options, &job->model);
-    if (status != PSLD_OK) return status;
-    if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", words[0]);
+    return psld_model_open(words[0], &model.options, &job->model);
+}
+
+psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
+                          sampling_job *job)
+{
+    psld_status status = open_model(words, count, s, job);
+    return status == PSLD_OK ? sampling_begin(words[0], s, classifier, job) : status;
+}
+
+psld_status sampling_begin(const char *origin, const sampling_request *s, int classifier, sampling_job *job)
+{
+    psld_status status;
+    if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", origin);
     job->request = s;
     job->rank = psld_model_shape(job->model, job->shape);
     job->k = (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
@@ -61,15 +71,15 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
     job->kept = job->dim * (s->state ? job->k : 1);
     /* With scale 1 a network follows the class in part only: docs/measurements/conditional.md has it. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
-    if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", words[0]);
+    if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", origin);
     status = sampling_choose(s, job->model, &job->options);
     if (status != PSLD_OK) return status;
-    status = labels_choose(&s->labels, job->model, words[0], &job->labels);
+    status = labels_choose(&s->labels, job->model, origin, &job->labels);
     if (status != PSLD_OK) return status;
     if (s->classifier) return open_classifier(s, job);
     if (!classifier) return PSLD_OK;
     if (!psld_model_classifier(job->model))
-        return cli_bad_input("%s: has no classes of its own; give --classifier", words[0]);
+        return cli_bad_input("%s: has no classes of its own; give --classifier", origin);
     job->classifier = job->model;
     return PSLD_OK;
 }
@@ -87,11 +97,17 @@ static psld_status label_restoration(const char *origin, const sampling_request 
     return labels_choose(&labels, job->model, origin, &job->labels);
 }
 
+psld_status sampling_begin_restoration(const char *origin, const sampling_request *s, sampling_job *job)
+{
+    psld_status status = sampling_begin(origin, s, 0, job);
+    return status == PSLD_OK && s->label && !s->classifier ? label_restoration(origin, s, job) : status;
+}
+
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
                               const sampling_request *s, sampling_job *job)
 {
-    psld_status status = sampling_open(words, count, s, 0, job);
-    if (status == PSLD_OK && s->label && !s->classifier) status = label_restoration(words[0], s, job);
+    psld_status status = open_model(words, count, s, job);
+    if (status == PSLD_OK) status = sampling_begin_restoration(words[0], s, job);
     if (status != PSLD_OK) return cli_failed(status);
     if (!sampling_is_image(job) && !cli_ends_in(s->out, ".npy"))
         return cli_wrong_usage(command, "-o %s: vectors are written as .npy", s->out);

@@ -104,8 +104,9 @@ int sampling_parse(const cli_command *command, const cli_option *options, int ar
  * of the '|'-separated endings. Both return EXIT_DONE when nothing is, and take in what was given as text. */
 int sampling_check(const cli_command *command, sampling_request *s);
 int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings);
-/* All of it for commands with SAMPLING_RESTORATION. */
-int sampling_check_restoration(const cli_command *command, sampling_request *s);
+/* The same for commands with SAMPLING_RESTORATION: the walk under conditions, and the output. */
+int sampling_check_conditions(const cli_command *command, sampling_request *s);
+int sampling_check_restored(const cli_command *command, const sampling_request *s);
 
 /* The options of a walk with this model: the sampler by name, or what costs least for a quality. */
 psld_status sampling_choose(const sampling_request *s, const psld_model *model, psld_sample_options *options);
@@ -131,6 +132,9 @@ typedef struct sampling_job {
  * needed. Checks that they fit each other. */
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
                           sampling_job *job);
+/* What follows when job->model is open; `origin` names it in messages. */
+psld_status sampling_begin(const char *origin, const sampling_request *s, int classifier, sampling_job *job);
+psld_status sampling_begin_restoration(const char *origin, const sampling_request *s, sampling_job *job);
 /* The same for commands with SAMPLING_RESTORATION, with a word where it fails: EXIT_DONE when it does not. */
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
                               const sampling_request *s, sampling_job *job);
@@ -172,6 +176,8 @@ int sampling_report_interrupted(const sampling_job *job, size_t made, size_t n, 
  * size is refused unless request->fit. */
 psld_status sampling_read(const sampling_job *job, const char *path, psld_array **x);
 /* The same for any shape of `rank` sizes, called `what` in messages. */
+/* Whether a path is a .npy: by its ending, and what an open descriptor stands for (/proc/...) by what is in it. */
+int sampling_is_array(const char *path);
 psld_status sampling_read_shape(const char *path, const char *what, int rank, const size_t *shape, int fit,
                                 psld_array **x);
 

@@ -129,9 +129,9 @@ psld_status sampling_masks(const sampling_job *job, const char *path, const char
     plane p = plane_of(job);
     masks m = {0};
     size_t shape[2] = {images, job->dim};
-    psld_status status = rectangle                   ? rectangle_mask(rectangle, p, &m)
-                         : cli_ends_in(path, ".npy") ? load_array(path, p, &m)
-                                                     : load_pictures(path, &m);
+    psld_status status = rectangle                 ? rectangle_mask(rectangle, p, &m)
+                         : sampling_is_array(path) ? load_array(path, p, &m)
+                                                   : load_pictures(path, &m);
     if (status == PSLD_OK) status = check_masks(job, rectangle ? "--rect" : path, p, images, &m);
     if (status == PSLD_OK) status = psld_array_create(PSLD_U8, 2, shape, known);
     for (size_t i = 0; status == PSLD_OK && i < images; i++)

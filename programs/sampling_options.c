@@ -282,14 +282,17 @@ int sampling_check_out(const cli_command *command, const sampling_request *s, co
     return cli_wrong_usage(command, "-o: expected a name that ends in %s, or a folder, found \"%s\"", words, s->out);
 }
 
-int sampling_check_restoration(const cli_command *command, sampling_request *s)
+int sampling_check_conditions(const cli_command *command, sampling_request *s)
 {
     if (s->classifier && !s->label) return cli_wrong_usage(command, "--classifier needs --label");
     if ((s->labels.cfg || s->labels.range) && !s->label)
         return cli_wrong_usage(command, "--cfg and --cfg-range need --label");
     int labels = labels_check(command, &s->labels);
-    if (labels != EXIT_DONE) return labels;
-    int exit_code = sampling_check(command, s);
-    if (exit_code == EXIT_DONE) exit_code = sheet_check_zoom(command, s->zoom, s->out && !cli_ends_in(s->out, ".npy"));
+    return labels == EXIT_DONE ? sampling_check(command, s) : labels;
+}
+
+int sampling_check_restored(const cli_command *command, const sampling_request *s)
+{
+    int exit_code = sheet_check_zoom(command, s->zoom, s->out && !cli_ends_in(s->out, ".npy"));
     return exit_code == EXIT_DONE ? sampling_check_out(command, s, ".npy|.png") : exit_code;
 }

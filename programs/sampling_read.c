@@ -82,13 +82,20 @@ static psld_status read_pictures(const char *path, int rank, const size_t *shape
     return status;
 }
 
+int sampling_is_array(const char *path)
+{
+    psld_array about;
+    if (cli_ends_in(path, ".npy")) return 1;
+    return strncmp(path, "/proc/", 6) == 0 && psld_array_inspect(path, &about) == PSLD_OK;
+}
+
 psld_status sampling_read_shape(const char *path, const char *what, int rank, const size_t *shape, int fit,
                                 psld_array **x)
 {
     size_t dim = 1;
     for (int i = 0; i < rank; i++) dim *= shape[i];
     psld_status status =
-        cli_ends_in(path, ".npy") ? read_array(path, what, rank, shape, x) : read_pictures(path, rank, shape, fit, x);
+        sampling_is_array(path) ? read_array(path, what, rank, shape, x) : read_pictures(path, rank, shape, fit, x);
     if (status != PSLD_OK) {
         psld_array_free(*x);
         *x = NULL;

@@ -150,8 +150,9 @@ static psld_status list_images(images *set, psld_files *files)
     set->file = psld_alloc(all, sizeof *set->file);
     set->label = psld_alloc(all, sizeof *set->label);
     if (!set->file || !set->label) return PSLD_NO_MEMORY;
+    int is_picture = strcmp(psld_files_kind(files), "picture") == 0; /* whatever it is called */
     for (size_t i = 0; i < all; i++)
-        if (psld_image_name(psld_files_name(files, i))) set->file[set->items.count++] = i;
+        if (is_picture || psld_image_name(psld_files_name(files, i))) set->file[set->items.count++] = i;
     if (set->items.count == 0)
         return psld_fail(PSLD_BAD_INPUT,
                          "%s: a %s without images, expected names that end in .png, .jpg, .jpeg or .webp",

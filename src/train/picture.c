@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/files/file.h"
 #include "plot/figure.h"
 #include "psld_data.h"
 #include "psld_train.h"
 #include "train/log_read.h"
 #include "train/training.h"
+
+enum { LARGEST_PICTURE = 1 << 30 };
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +83,16 @@ psld_status psld_training_draw(psld_training *t, size_t count, psld_array **x)
     return psld_model_sample(t->model, &options, 0, count, NULL, 0, x, NULL);
 }
 
+static psld_status show_in_events(const psld_training *t, const char *path)
+{
+    char *bytes;
+    size_t size;
+    PSLD_TRY(psld_file_read(path, LARGEST_PICTURE, &bytes, &size));
+    psld_status status = psld_events_picture(t->events, (long)psld_training_steps(t), "samples", bytes, size);
+    psld_release(bytes);
+    return status;
+}
+
 psld_status psld_training_picture(psld_training *t)
 {
     psld_array *x;
@@ -93,7 +106,7 @@ psld_status psld_training_picture(psld_training *t)
     const char *path = psld_run_folder_file(t->run, name);
     psld_status status = images ? save_images(x, path) : save_points(x, title, path);
     psld_array_free(x);
-    return status;
+    return status == PSLD_OK && t->events ? show_in_events(t, path) : status;
 }
 
 /* ---- Losses ------------------------------------------------------------------------------------------------------ */

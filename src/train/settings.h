@@ -37,7 +37,7 @@ typedef struct psld_settings {
         int sum;       /* reduce: mean or sum */
         int by_noise;  /* times: uniform or noise */
         double noise_part, noise_middle, noise_spread;
-        int clean, adamw, ema_warmup;
+        int clean, adamw, ema_warmup, tensorboard;
         int bf16;     /* precision: fp32 or bf16 */
         int schedule; /* psld_rate_schedule */
         double label_dropout;

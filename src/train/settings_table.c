@@ -123,6 +123,8 @@ static const setting_row settings_table[] = {
      "samples drawn per measurement, and items of the data, held-out ones first"},
     {"train", "metric_weights", SETTING_TEXT, TRAIN(metric_weights), 0, 0, "\"\"", NULL, FREE,
      "feature network of images, for the Frechet distance; empty: sliced distance of pixels or points"},
+    {"train", "tensorboard", SETTING_FLAG, TRAIN(tensorboard), 0, 0, "false", NULL, FREE,
+     "also write event files for TensorBoard, in tensorboard/ of the run: losses and pictures of samples"},
     {"train", "init", SETTING_TEXT, TRAIN(init), 0, 0, "\"\"", NULL, FIXED, "model whose weights training starts from"},
     {NULL, "seed", SETTING_WHOLE, offsetof(psld_settings, seed), 0, 9e18, "0", NULL, FIXED,
      "seed of initial weights, order of data, times, noise and dropout"},

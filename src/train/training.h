@@ -18,6 +18,7 @@
 #include "train/choose.h"
 #include "train/objective.h"
 #include "train/run_folder.h"
+#include "train/tensorboard.h"
 
 struct psld_training {
     const psld_distribution *ranks;
@@ -28,6 +29,7 @@ struct psld_training {
     int64_t epochs;       /* that it asks for; 0: none */
     psld_choice choice;   /* what was chosen for the data and the time, and why */
     psld_run_folder *run; /* NULL: nothing is written */
+    psld_events *events;  /* for TensorBoard; NULL: none, or not yet */
     psld_data *data;
     psld_loader *loaders[2]; /* by psld_phase: of samples to train on, and of those held out */
     uint64_t item_count[2];  /* of each */

@@ -74,6 +74,20 @@ static int fill_line(json_t *line, const psld_training *t, const psld_training_r
     return failed;
 }
 
+/* The same numbers for TensorBoard. */
+static psld_status log_scalars(const psld_training *t, const psld_training_report *r)
+{
+    const psld_scalar scalars[] = {{"train/loss", r->loss},
+                                   {"train/gradient_norm", r->norm},
+                                   {"train/learning_rate", r->rate},
+                                   {"train/seconds_per_step", r->seconds},
+                                   {"held_out/loss", r->held_out},
+                                   {"held_out/loss_of_raw_weights", r->held_out_raw},
+                                   {"held_out/accuracy", r->accuracy},
+                                   {"samples/distance", r->metric}};
+    return psld_events_scalars(t->events, (long)r->step, sizeof scalars / sizeof *scalars, scalars);
+}
+
 psld_status psld_training_log_step(psld_training *t, const psld_training_report *report, const psld_bins *held_out)
 {
     if (!t->run) return PSLD_OK;
@@ -83,5 +97,5 @@ psld_status psld_training_log_step(psld_training *t, const psld_training_report 
     psld_status status = text ? psld_run_folder_log(t->run, text) : psld_fail(PSLD_NO_MEMORY, "out of memory");
     free(text);
     json_decref(line);
-    return status;
+    return status == PSLD_OK && t->events ? log_scalars(t, report) : status;
 }

@@ -274,6 +274,7 @@ void psld_training_free(psld_training *t)
     if (t->model && t->network != t->model->network) psld_network_free(t->network);
     psld_model_free(t->model);
     psld_microbatch_clear(&t->microbatch);
+    psld_events_close(t->events);
     psld_run_folder_close(t->run);
     psld_settings_clear(&t->settings);
     psld_release(t->config);

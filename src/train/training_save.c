@@ -67,6 +67,9 @@ psld_status psld_training_resume(psld_training *t)
 {
     PSLD_TRY(load_newest_checkpoint(t));
     PSLD_TRY(psld_run_folder_set_config(t->run, t->config));
-    PSLD_TRY(psld_run_folder_log_from(t->run, psld_trainer_steps(t->trainer)));
+    long step = psld_trainer_steps(t->trainer);
+    PSLD_TRY(psld_run_folder_log_from(t->run, step));
+    if (t->settings.train.tensorboard && step < t->settings.train.steps)
+        PSLD_TRY(psld_events_open(psld_run_folder_file(t->run, "tensorboard"), step, &t->events));
     return psld_training_metric_resume(t);
 }

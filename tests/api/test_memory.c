@@ -443,6 +443,39 @@ static psld_status encode_image(void)
     return status;
 }
 
+static psld_status encode_array(void)
+{
+    const size_t shape[2] = {3, 2};
+    psld_array *array;
+    void *bytes = NULL;
+    size_t size;
+    PSLD_TRY(psld_array_create(PSLD_F32, 2, shape, &array));
+    psld_status status = psld_array_encode(array, &bytes, &size);
+    psld_bytes_free(bytes);
+    psld_array_free(array);
+    return status;
+}
+
+static psld_status draw_sheet(void)
+{
+    const size_t shape[4] = {3, 1, 2, 2};
+    psld_array *images, *sheet = NULL;
+    PSLD_TRY(psld_array_create(PSLD_U8, 4, shape, &images));
+    psld_status status = psld_images_sheet(images, 2, &sheet);
+    psld_array_free(sheet);
+    psld_array_free(images);
+    return status;
+}
+
+static psld_status parse_model(void)
+{
+    psld_model *model;
+    PSLD_TRY(
+        psld_model_parse("{mixture: {weights: [1], means: [[0, 1]], scales: 1}, process: vp}", "text", NULL, &model));
+    psld_model_free(model);
+    return PSLD_OK;
+}
+
 static psld_status inspect_image(void)
 {
     const char *format;
@@ -751,6 +784,9 @@ static void every_public_call(void **state)
     exhaust("image_grid", write_images);
     exhaust("image_inspect", inspect_image);
     exhaust("image_encode", encode_image);
+    exhaust("array_encode", encode_array);
+    exhaust("images_sheet", draw_sheet);
+    exhaust("model_parse", parse_model);
     exhaust("sliced_wasserstein", measure_distance);
     exhaust("plot_points", plot_points);
     exhaust("plot_curves", plot_curves);

@@ -128,10 +128,23 @@ static psld_status list_picture(psld_files *files)
     return PSLD_OK;
 }
 
+/* By its name, or by its first bytes where it has none: an open descriptor. */
+static int is_picture(const char *path)
+{
+    psld_reader reader;
+    uint8_t head[16];
+    size_t size = 0;
+    if (psld_image_name(path)) return 1;
+    if (psld_reader_open(path, &reader) != PSLD_OK) return 0;
+    psld_status status = psld_reader_peek(&reader, head, sizeof head, &size);
+    psld_reader_close(&reader);
+    return status == PSLD_OK && psld_image_format(head, size) != NULL;
+}
+
 static psld_status list_files(psld_files *files, int is_folder)
 {
     if (is_folder) return list_folder(files);
-    return psld_image_name(files->path) ? list_picture(files) : psld_archive_list(files);
+    return is_picture(files->path) ? list_picture(files) : psld_archive_list(files);
 }
 
 /* ---- From outside ------------------------------------------------------------------------------------------------ */

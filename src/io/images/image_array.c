@@ -100,11 +100,6 @@ psld_status psld_image_encode(const psld_array *image, void **bytes, size_t *siz
     return status;
 }
 
-void psld_bytes_free(void *bytes)
-{
-    psld_release(bytes);
-}
-
 /* The sizes of the whole grid; 0 when they cannot be counted. */
 static size_t grid_pixels(size_t rows, size_t columns, size_t height, size_t width, size_t *all_high, size_t *all_wide)
 {
@@ -118,24 +113,48 @@ static size_t grid_pixels(size_t rows, size_t columns, size_t height, size_t wid
     return __builtin_mul_overflow(*all_high, *all_wide, &pixels) ? 0 : pixels;
 }
 
-psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path)
+/* The pixels [height][width][channels] of a sheet; messages begin with `where`. Release `pixels`. */
+static psld_status draw_sheet(const psld_array *images, size_t columns, const char *where, psld_image *sheet)
 {
-    PSLD_TRY(check_images(images, 4, "[n, channels, height, width]", path));
+    PSLD_TRY(check_images(images, 4, "[n, channels, height, width]", where));
     size_t n = images->shape[0], channels = images->shape[1], height = images->shape[2], width = images->shape[3];
     if (columns == 0) columns = (size_t)ceil(sqrt((double)n));
     if (columns > n) columns = n;
     size_t high = 0, wide = 0, pixels = grid_pixels((n + columns - 1) / columns, columns, height, width, &high, &wide);
-    if (pixels == 0) return psld_fail(PSLD_BAD_ARGUMENT, "%s: a grid of too many pixels", path);
+    if (pixels == 0) return psld_fail(PSLD_BAD_ARGUMENT, "%s: a grid of too many pixels", where);
     uint8_t *canvas = psld_alloc(pixels, channels);
-    if (!canvas) return psld_fail_in(PSLD_NO_MEMORY, "%s", path);
+    if (!canvas) return psld_fail_in(PSLD_NO_MEMORY, "%s", where);
     for (size_t i = 0; i < pixels * channels; i++) canvas[i] = GAP_COLOUR;
     for (size_t i = 0; i < n; i++) {
         size_t top = GAP + i / columns * (height + GAP), left = GAP + i % columns * (width + GAP);
         const uint8_t *planes = (const uint8_t *)images->data + i * channels * height * width;
         interleave(planes, channels, height, width, wide, canvas + (top * wide + left) * channels);
     }
-    psld_status status = psld_image_write(path, wide, high, (int)channels, canvas);
-    psld_release(canvas);
+    *sheet = (psld_image){.width = wide, .height = high, .channels = (int)channels, .pixels = canvas};
+    return PSLD_OK;
+}
+
+psld_status psld_image_grid(const psld_array *images, size_t columns, const char *path)
+{
+    psld_image sheet;
+    PSLD_TRY(draw_sheet(images, columns, path, &sheet));
+    psld_status status = psld_image_write(path, sheet.width, sheet.height, sheet.channels, sheet.pixels);
+    psld_release(sheet.pixels);
+    return status;
+}
+
+psld_status psld_images_sheet(const psld_array *images, size_t columns, psld_array **sheet)
+{
+    psld_image drawn;
+    *sheet = NULL;
+    PSLD_TRY(draw_sheet(images, columns, "sheet", &drawn));
+    size_t channels = (size_t)drawn.channels, shape[3] = {channels, drawn.height, drawn.width};
+    psld_status status = psld_array_create(PSLD_U8, 3, shape, sheet);
+    if (status == PSLD_OK)
+        status =
+            psld_image_fit(&drawn, drawn.channels, drawn.width, drawn.height, 1, PSLD_RESAMPLE_LANCZOS, (*sheet)->data);
+    if (status != PSLD_OK) psld_array_free(*sheet), *sheet = NULL;
+    psld_release(drawn.pixels);
     return status;
 }
 

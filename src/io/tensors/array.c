@@ -146,6 +146,24 @@ psld_status psld_array_save(const psld_array *array, const char *path)
     return psld_writer_commit(writer);
 }
 
+psld_status psld_array_encode(const psld_array *array, void **bytes, size_t *size)
+{
+    char header[PSLD_NPY_HEADER];
+    size_t before = psld_npy_header(array, header), rest = array->count * psld_type_size(array->type);
+    *size = 0;
+    *bytes = psld_alloc(before + rest, 1);
+    if (!*bytes) return PSLD_NO_MEMORY;
+    memcpy(*bytes, header, before);
+    if (rest) memcpy((char *)*bytes + before, array->data, rest);
+    *size = before + rest;
+    return PSLD_OK;
+}
+
+void psld_bytes_free(void *bytes)
+{
+    psld_release(bytes);
+}
+
 uint64_t psld_array_fingerprint(const psld_array *array)
 {
     return psld_hash_bytes(PSLD_HASH_START, array->data, array->count * psld_type_size(array->type));

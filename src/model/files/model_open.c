@@ -33,12 +33,17 @@ static psld_status read_options(const psld_model_options *options, psld_model_op
     return psld_fail(PSLD_BAD_ARGUMENT, "override_count: expected at least 0, found %d", own->override_count);
 }
 
+static psld_status read_exact(const psld_yaml *yaml, const char *process, psld_model *model)
+{
+    PSLD_TRY(psld_model_read_exact(psld_yaml_root(yaml), process, model));
+    return psld_yaml_text(yaml, &model->config);
+}
+
 static psld_status read_exact_file(const char *path, const char *process, psld_model *model)
 {
     psld_yaml *yaml;
     PSLD_TRY(psld_yaml_load(path, &yaml));
-    psld_status status = psld_model_read_exact(psld_yaml_root(yaml), process, model);
-    if (status == PSLD_OK) status = psld_yaml_text(yaml, &model->config);
+    psld_status status = read_exact(yaml, process, model);
     psld_yaml_free(yaml);
     return status;
 }
@@ -97,16 +102,25 @@ static psld_status set_cfg(double cfg, psld_model *model)
     return PSLD_OK;
 }
 
-static psld_status model_open(const char *path, int exact, const psld_model_options *options, uint64_t seed,
+/* Where a model is read from: weights or the YAML of an exact model in a file, that YAML itself, or, without a path, only
+ * the configuration of options. */
+typedef struct model_origin {
+    const char *path;
+    int is_exact;
+    const psld_yaml *yaml;
+} model_origin;
+
+static psld_status model_open(const model_origin *from, const psld_model_options *options, uint64_t seed,
                               psld_model **model)
 {
     psld_model *made = psld_alloc(1, sizeof *made);
     *model = NULL;
     if (!made) return PSLD_NO_MEMORY;
-    psld_status status =
-        exact ? read_exact_file(path, options->process, made) : psld_model_read_network(path, options, seed, made);
+    psld_status status = from->yaml       ? read_exact(from->yaml, options->process, made)
+                         : from->is_exact ? read_exact_file(from->path, options->process, made)
+                                          : psld_model_read_network(from->path, options, seed, made);
     if (status == PSLD_OK) status = set_cfg(options->cfg, made);
-    if (status == PSLD_OK) status = open_weak(path, options, made);
+    if (status == PSLD_OK) status = open_weak(from->path, options, made);
     if (status != PSLD_OK)
         psld_model_free(made);
     else
@@ -150,7 +164,7 @@ static psld_status open_run(const char *folder, const psld_model_options *option
                          folder);
     }
     if (options->raw || options->ema != 0) PSLD_TRY(newest_checkpoint_path(checkpoints, path));
-    return model_open(path, 0, options, 0, model);
+    return model_open(&(model_origin){.path = path}, options, 0, model);
 }
 
 psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
@@ -160,7 +174,20 @@ psld_status psld_model_open(const char *path, const psld_model_options *options,
     PSLD_TRY(read_options(options, &own));
     int exact = psld_text_ends_in(path, ".yaml") || psld_text_ends_in(path, ".yml");
     if (!exact && is_folder(path) && !psld_foreign_is_folder(path)) return open_run(path, &own, model);
-    return model_open(path, exact, &own, 0, model);
+    return model_open(&(model_origin){.path = path, .is_exact = exact}, &own, 0, model);
+}
+
+psld_status psld_model_parse(const char *text, const char *origin, const psld_model_options *options,
+                             psld_model **model)
+{
+    psld_model_options own;
+    psld_yaml *yaml;
+    *model = NULL;
+    PSLD_TRY(read_options(options, &own));
+    PSLD_TRY(psld_yaml_parse(text, strlen(text), origin, &yaml));
+    psld_status status = model_open(&(model_origin){.path = origin, .yaml = yaml}, &own, 0, model);
+    psld_yaml_free(yaml);
+    return status;
 }
 
 psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
@@ -170,5 +197,5 @@ psld_status psld_model_create(const char *config_path, const psld_model_options 
     *model = NULL;
     PSLD_TRY(read_options(options, &own));
     own.config = config_path;
-    return model_open(NULL, 0, &own, seed, model);
+    return model_open(&(model_origin){0}, &own, seed, model);
 }

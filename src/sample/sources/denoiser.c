@@ -158,6 +158,19 @@ void psld_denoiser_eps(const psld_denoiser *denoiser, size_t n, size_t dim, cons
     psld_parallel(n, 4096 / dim + 1, denoiser_eps_range, &job);
 }
 
+/* ---- What an evaluation stands for ---------------------------------------------------------------------------------- */
+
+psld_status psld_evaluation_denoise(const psld_evaluation *evaluation, const psld_source *source,
+                                    const psld_recipe *recipe, double *x)
+{
+    const psld_states *states = evaluation->states;
+    psld_denoiser denoiser;
+    PSLD_TRY(psld_source_check(source, recipe));
+    PSLD_TRY(psld_denoiser_plan(recipe, source->exact, states->t[0], &denoiser));
+    psld_denoiser_apply(&denoiser, states->n, states->dim, states->z, evaluation->eps, x);
+    return PSLD_OK;
+}
+
 /* ---- A source as a denoiser -------------------------------------------------------------------------------------- */
 
 psld_status psld_source_denoise(psld_source *source, const psld_recipe *recipe, const psld_states *states, double *x)
