@@ -446,13 +446,13 @@ static psld_status encode_image(void)
 static psld_status encode_array(void)
 {
     const size_t shape[2] = {3, 2};
-    psld_array *array;
+    psld_array *made;
     void *bytes = NULL;
     size_t size;
-    PSLD_TRY(psld_array_create(PSLD_F32, 2, shape, &array));
-    psld_status status = psld_array_encode(array, &bytes, &size);
+    PSLD_TRY(psld_array_create(PSLD_F32, 2, shape, &made));
+    psld_status status = psld_array_encode(made, &bytes, &size);
     psld_bytes_free(bytes);
-    psld_array_free(array);
+    psld_array_free(made);
     return status;
 }
 
