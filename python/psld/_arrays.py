@@ -71,7 +71,7 @@ def like(array: NDArray[Any], other: Any) -> Any:
 
 def without_gradients(other: Any) -> ContextManager[Any]:
     """PyTorch's no_grad for its arrays."""
-    return _torch().no_grad() if is_torch(other) else contextlib.nullcontext()  # type: ignore[no-any-return]
+    return _torch().no_grad() if is_torch(other) else contextlib.nullcontext()
 
 
 def model_of(score: Any) -> Any:

@@ -463,6 +463,23 @@ class psld_run_info(Structure):
     ]
 
 
+psld_scatter_fn = CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p)
+psld_products_fn = CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
+psld_eigen_fn = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_void_p)
+psld_nuclear_norm_fn = CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p)
+
+
+class psld_linear_algebra(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("scatter", psld_scatter_fn),
+        ("products", psld_products_fn),
+        ("eigen", psld_eigen_fn),
+        ("nuclear_norm", psld_nuclear_norm_fn),
+        ("user", c_void_p),
+    ]
+
+
 class psld_kid_options(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -782,6 +799,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_run_inspect": (STATUS, [c_char_p, POINTER(psld_run_info)]),
     "psld_run_stop": (STATUS, [c_char_p]),
     "psld_training_key_info": (c_int, [c_int, POINTER(psld_key)]),
+    "psld_linear_algebra_use": (STATUS, [POINTER(psld_linear_algebra)]),
     "psld_statistics_create": (STATUS, [c_size_t, c_void_p]),
     "psld_statistics_free": (None, [c_void_p]),
     "psld_statistics_add": (STATUS, [c_void_p, c_size_t, c_void_p]),
@@ -861,6 +879,7 @@ INITIAL: Dict[str, Tuple[Any, Dict[str, Any]]] = {
     "PSLD_TRAINING_DEFAULTS": (psld_training_options, {"override_count": -1, "classifier": -1, "seconds": -1}),
     "PSLD_TRAINING_REPORT_EMPTY": (psld_training_report, {}),
     "PSLD_RUN_INFO_EMPTY": (psld_run_info, {}),
+    "PSLD_LINEAR_ALGEBRA_DEFAULTS": (psld_linear_algebra, {}),
     "PSLD_KID_DEFAULTS": (psld_kid_options, {"subsets": -1, "subset_size": -1, "seed": -1}),
     "PSLD_HIDING_DEFAULTS": (psld_hiding, {"lagging": -1}),
     "PSLD_COMPARE_DEFAULTS": (psld_compare_options, {"splits": -1, "neighbours": -1, "kid_subsets": -1, "kid_subset_size": -1, "directions": -1, "kid_seed": -1}),

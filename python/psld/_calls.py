@@ -9,6 +9,7 @@ replaced by one that only notes the signal; the next callback runs the true hand
 """
 from __future__ import annotations
 
+import importlib
 import itertools
 import signal
 import sys
@@ -190,7 +191,6 @@ def _watcher(progress: Progress) -> Any:
     if callable(progress):
         return _Callable(progress)
     try:
-        from tqdm.auto import tqdm
+        return _Bar(importlib.import_module("tqdm.auto").tqdm)
     except ImportError:
         return _Line()
-    return _Bar(tqdm)

@@ -579,7 +579,9 @@ class Restoration:
             raise ArgumentError("mask and rect are for the task inpaint")
         if bool(info.uses_matrix) != (matrix is not None):
             raise ArgumentError(f"matrix: {'is needed by' if info.uses_matrix else 'is not for'} the task {task}")
-        self._data, self._given, self._known, self._last = shape, (mask, rect), None, (-1, None)
+        self._data, self._given = shape, (mask, rect)
+        self._known: Optional[NDArray[np.uint8]] = None
+        self._last: Tuple[int, Optional[Handle]] = (-1, None)  # the operator made last, and for which image
         t = self._task = initial("PSLD_TASK_DEFAULTS")
         t.name, t.rank = encode(task), len(shape)
         for i, size in enumerate(shape):
@@ -600,11 +602,13 @@ class Restoration:
 
     def operator(self, image: int) -> Handle:
         at = image if self._known is not None else 0
-        if self._last[0] != at:
+        number_of_last, operator = self._last
+        if operator is None or number_of_last != at:
             if self._known is not None:
                 self._task.known = address(self._known[at])
-            self._last = (at, make(lib.psld_operator_create, lib.psld_operator_free, ctypes.byref(self._task)))
-        return self._last[1]  # type: ignore[return-value]
+            operator = make(lib.psld_operator_create, lib.psld_operator_free, ctypes.byref(self._task))
+            self._last = (at, operator)
+        return operator
 
     @property
     def shape(self) -> Tuple[int, ...]:

@@ -182,8 +182,8 @@ class Recipe:
 
         >>> import psld
         >>> psld.Recipe("psld gamma=0.02").kernel(0.1).cov
-        array([[0.23420366, 0.10163467],
-               [0.10163467, 0.21628866]])
+        array([[0.23416202, 0.12779862],
+               [0.12779862, 0.21630186]])
         >>> psld.Recipe("told").kernel([0.1, 0.5]).mean.shape
         (2, 3, 3)
         """

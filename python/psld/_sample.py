@@ -80,7 +80,8 @@ class _Score:
 
 def _view(place: int, count: int) -> NDArray[np.float64]:
     """Numbers in memory of the library."""
-    return np.frombuffer((ctypes.c_double * count).from_address(place), np.float64)
+    memory: Any = (ctypes.c_double * count).from_address(place)
+    return np.frombuffer(memory, np.float64)
 
 
 def _copy(place: int, count: int, dtype: Any) -> NDArray[Any]:
