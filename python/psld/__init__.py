@@ -18,7 +18,7 @@ from ._model import Model, measure
 from ._options import SampleOptions
 from ._recipe import Analysis, Factor, Kernel, Recipe, presets
 from ._sample import Mixture, Source, sample
-from ._show import Picture, load_image, show, to_pixels
+from ._show import Picture, load_image, plot_curves, plot_points, show, to_pixels
 from ._train import Run, Step, Training, train
 
 __version__ = version()
@@ -26,5 +26,5 @@ __all__ = [
     "Analysis", "ArgumentError", "Cancelled", "Comparison", "Error", "Factor", "Features", "FileError", "InputError",
     "Kernel", "Likelihood", "Mixture", "Model", "NoMemory", "NotFinite", "Picture", "Recipe", "Run", "SampleOptions",
     "Source", "Step", "Training", "evaluate", "frechet", "inception_score", "kid", "load_image", "measure", "nll",
-    "precision_recall", "presets", "sample", "show", "sliced_wasserstein", "threads", "to_pixels", "train", "version",
+    "plot_curves", "plot_points", "precision_recall", "presets", "sample", "show", "sliced_wasserstein", "threads", "to_pixels", "train", "version",
 ]

@@ -386,16 +386,10 @@ class Recipe:
 
         It shows itself in a notebook; with `path` (.svg or .png) it is written there as well.
         """
-        import tempfile
-
-        from ._show import Picture
+        from ._show import _svg
         recipes = (self, *others)
         pointers = (ctypes.c_void_p * len(recipes))(*[recipe._pointer for recipe in recipes])
-        with tempfile.TemporaryDirectory() as folder:
-            page = os.path.join(folder, "page.svg")
-            lib.psld_plot_recipes(pointers, len(recipes), encode(page))
-            with open(page, "rb") as file:
-                picture = Picture(svg=file.read().decode())
+        picture = _svg(lib.psld_plot_recipes, pointers, len(recipes))
         if path is not None:
             lib.psld_plot_recipes(pointers, len(recipes), encode(path))
         return picture

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arrays
+from . import _arrays, _c
 from ._errors import ArgumentError
-from ._library import Path, encode, lend, lib, take
+from ._library import Path, address, encode, lend, lib, take
 
 
 class Picture:
@@ -91,6 +91,48 @@ def _encode(image: NDArray[np.uint8]) -> bytes:
         return ctypes.string_at(place, size.value)
     finally:
         lib.psld_bytes_free(place)
+
+
+def plot_points(points: Any, mixture: Any = None, title: str = "") -> Picture:
+    """Points [n, 2] in the plane, over the density of a :class:`psld.Mixture` if one is given.
+
+    >>> import numpy, psld
+    >>> psld.plot_points(numpy.zeros((5, 2)))
+    <psld.Picture, SVG>
+    """
+    array = np.ascontiguousarray(_arrays.to_numpy(points, "points"), np.float64)
+    if array.ndim != 2 or array.shape[1] != 2 or not array.size:
+        raise ArgumentError(f"points: expected [n, 2], found {array.shape}")
+    density = mixture._handle.pointer if mixture is not None else None
+    return _svg(lib.psld_plot_points, density, address(array), len(array), title.encode())
+
+
+def plot_curves(curves: Mapping[str, Tuple[ArrayLike, ArrayLike]], *, title: str = "", x: str = "", y: str = "",
+                log_x: bool = False, log_y: bool = False) -> Picture:
+    """Curves by their labels, each of (x, y), in one frame.
+
+    >>> import psld
+    >>> psld.plot_curves({"square": ([0, 1, 2], [0, 1, 4])}, x="x", y="x^2")
+    <psld.Picture, SVG>
+    """
+    structs, keep = (_c.psld_curve * len(curves))(), []
+    for i, (label, (xs, ys)) in enumerate(curves.items()):
+        pair = [np.ascontiguousarray(_arrays.to_numpy(values, label), np.float64).ravel() for values in (xs, ys)]
+        if len(pair[0]) != len(pair[1]):
+            raise ArgumentError(f"{label}: {len(pair[0])} numbers of x for {len(pair[1])} of y")
+        keep.append((label.encode(), pair))
+        structs[i] = _c.psld_curve(label=keep[i][0], count=len(pair[0]), x=address(pair[0]), y=address(pair[1]), colour=i)
+    return _svg(lib.psld_plot_curves, title.encode(), x.encode(), y.encode(), int(log_x), int(log_y), structs, len(curves))
+
+
+def _svg(function: Any, *arguments: Any) -> Picture:
+    """The picture of a function of the library that writes a file."""
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plot.svg")
+        function(*arguments, encode(path))
+        with open(path, encoding="utf-8") as file:
+            return Picture(svg=file.read())
 
 
 def load_image(path: Path) -> NDArray[np.uint8]:

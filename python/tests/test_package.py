@@ -3,6 +3,7 @@ import doctest
 import importlib
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,19 @@ MODULES = [module.name for module in pkgutil.iter_modules(psld.__path__)]
 def test_examples_of_docstrings(name):
     found = doctest.testmod(importlib.import_module("psld." + name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.failed == 0
+
+
+def test_examples_of_the_tour(monkeypatch):
+    """Those of the documentation, as one session."""
+    monkeypatch.chdir(ROOT)
+    path = os.path.join("docs", "reference", "python.md")
+    with open(path, encoding="utf-8") as file:
+        blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), flags=re.M | re.S)
+    assert len(blocks) >= 8
+    test = doctest.DocTestParser().get_doctest("".join(blocks), {}, path, path, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL)
+    runner.run(test)
+    assert runner.failures == 0
 
 
 def test_everything_public_is_documented():
