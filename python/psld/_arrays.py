@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, ContextManager
+from typing import Any, ContextManager, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,12 @@ def namespace(value: Any) -> Any:
     if is_torch(value):
         return _torch()
     return value.__array_namespace__() if is_other(value) else np
+
+
+def join(parts: Sequence[Any]) -> Any:
+    """Arrays [n, channels, ...] as one, channels behind channels."""
+    xp = namespace(parts[0])
+    return (xp.concat if hasattr(xp, "concat") else xp.concatenate)(parts, axis=1)
 
 
 def to_numpy(value: Any, name: str) -> NDArray[Any]:

@@ -243,6 +243,8 @@ class Model:
         """
         if start not in ("prior", "exact"):
             raise ArgumentError(f"start: expected prior or exact, found {start!r}")
+        if start == "exact" and (label is not None or labels is not None):
+            raise ArgumentError("start: exact draws from the whole mixture; give no label with it")
         if start == "exact" and z0 is not None:
             raise ArgumentError("start and z0 both choose the initial states; give one of them")
         if z0 is not None:

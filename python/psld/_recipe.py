@@ -258,7 +258,7 @@ class Recipe:
         xp = _arrays.namespace(x0)
         deviation = _arrays.like(np.sqrt(self.init * self.mass)[:, None], x0)
         parts = self._rows(noise, self.k - 1, "noise") * deviation
-        return xp.concatenate([x0, xp.reshape(parts, noise.shape)], 1)
+        return _arrays.join([x0, xp.reshape(parts, noise.shape)])
 
     def perturb(self, x0: Any, t: Any, eps: Any, mode: Optional[str] = None) -> Any:
         """States z_t = mean(t) z_0 + L(t) eps.
@@ -303,7 +303,7 @@ class Recipe:
         if len(self.predicted) == self.k:
             return eps
         parts = [eps[:, v * channels:(v + 1) * channels] for v in self.predicted]
-        return parts[0] if len(parts) == 1 else _arrays.namespace(eps).concatenate(parts, 1)
+        return parts[0] if len(parts) == 1 else _arrays.join(parts)
 
     def likelihood_weight(self, t: ArrayLike) -> Floats:
         """Weights of the bound on the likelihood: matrices M(t), one row and column per predicted variable, such that

@@ -72,7 +72,7 @@ class _Score:
             raise ArgumentError(f"score: expected {self._predicts} of the shape {expected}, found {result.shape}")
         numbers = _view(out, result.size)
         numbers.reshape(expected)[...] = result
-        if not math.isfinite(numbers.dot(numbers)) and not np.isfinite(numbers).all():
+        if not math.isfinite(numbers.sum()) and not np.isfinite(numbers).all():  # a dot product would wake up BLAS
             bad = int(np.argmin(np.isfinite(numbers))) // (numbers.size // n)
             raise NotFinite(f"score: {self._predicts} of state {bad} is not finite at t = "
                             f"{float(_view(states.t, n)[bad]):.6g}")
