@@ -8,6 +8,7 @@ Of each pair it prints the medians of processor time, their ratio, and the ratio
 the noise. Processor time is that of all threads; a machine that is busy with other things changes it less than the time
 on the clock.
 """
+
 import os
 import resource
 import statistics
@@ -30,8 +31,11 @@ def compare(name, first, second, turns=TURNS):
             times[side].append((first, second)[side]())
     medians = [statistics.median(side) for side in times]
     itself = statistics.median(times[0][::2]) / statistics.median(times[0][1::2])
-    print(f"{name:44s} {medians[0]:8.4f} s {medians[1]:8.4f} s   ratio {medians[1] / medians[0]:.3f}   "
-          f"(first with itself {itself:.3f})", flush=True)
+    print(
+        f"{name:44s} {medians[0]:8.4f} s {medians[1]:8.4f} s   ratio {medians[1] / medians[0]:.3f}   "
+        f"(first with itself {itself:.3f})",
+        flush=True,
+    )
 
 
 def spent(function):
@@ -43,12 +47,18 @@ def spent(function):
 
 def command(*words):
     """Processor time of the program."""
+
     def run():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([os.environ.get("PSLD", os.path.join(ROOT, "build", "psld")), *words], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [os.environ.get("PSLD", os.path.join(ROOT, "build", "psld")), *words],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
     return run
 
 
@@ -58,8 +68,11 @@ def digits():
     def sample():
         psld.Model(path).sample(64, nfe=10)
 
-    compare("64 digits, 10 evaluations: command, Python", command("sample", path, "-n", "64", "--nfe", "10", "-o", os.path.join(tempfile.gettempdir(), "psld-bench.npy")),
-            lambda: spent(sample))
+    compare(
+        "64 digits, 10 evaluations: command, Python",
+        command("sample", path, "-n", "64", "--nfe", "10", "-o", os.path.join(tempfile.gettempdir(), "psld-bench.npy")),
+        lambda: spent(sample),
+    )
 
 
 def callback():
@@ -87,8 +100,15 @@ def callback():
 
     for sampler, nfe in (("em", 60), ("sscs", 60), ("dpm", 60), ("ancestral", 60)):
         inputs = []
-        psld.sample(recipe, lambda z, t: inputs.append((z.copy(), t)) or score(z, t), 2, n=10000, sampler=sampler, nfe=nfe,
-                    predicts="score")
+        psld.sample(
+            recipe,
+            lambda z, t: inputs.append((z.copy(), t)) or score(z, t),
+            2,
+            n=10000,
+            sampler=sampler,
+            nfe=nfe,
+            predicts="score",
+        )
 
         def alone():
             for z, t in inputs:
@@ -102,15 +122,20 @@ def callback():
 
 def start():
     """Importing NumPy, and psld with it; and from there to pixels."""
+
     def script(code):
         def run():
             out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
             return float(out)
+
         return run
 
     clock = "import time; t = time.process_time(); "
-    compare("import: numpy, numpy and psld", script(clock + "import numpy; print(time.process_time() - t)"),
-            script(clock + "import numpy, psld; print(time.process_time() - t)"))
+    compare(
+        "import: numpy, numpy and psld",
+        script(clock + "import numpy; print(time.process_time() - t)"),
+        script(clock + "import numpy, psld; print(time.process_time() - t)"),
+    )
 
 
 import psld  # noqa: E402  (numpy first: its import is no cost of ours)

@@ -10,9 +10,10 @@ show        a grid of images for a notebook
 
 docs/reference/python.md is a tour. Errors are subclasses of psld.Error.
 """
+
 from ._errors import ArgumentError, Cancelled, Error, FileError, InputError, NoMemory, NotFinite
-from ._evaluate import (Comparison, Features, Likelihood, evaluate, frechet, inception_score, kid, nll, precision_recall,
-                        sliced_wasserstein)
+from ._evaluate import Comparison, Features, Likelihood, evaluate, frechet, inception_score, kid, nll
+from ._evaluate import precision_recall, sliced_wasserstein
 from ._library import threads, version
 from ._model import Model, measure
 from ._options import SampleOptions
@@ -23,8 +24,44 @@ from ._train import Run, Step, Training, train
 
 __version__ = version()
 __all__ = [
-    "Analysis", "ArgumentError", "Cancelled", "Comparison", "Error", "Factor", "Features", "FileError", "InputError",
-    "Kernel", "Likelihood", "Mixture", "Model", "NoMemory", "NotFinite", "Picture", "Recipe", "Run", "SampleOptions",
-    "Source", "Step", "Training", "evaluate", "frechet", "inception_score", "kid", "load_image", "measure", "nll",
-    "plot_curves", "plot_points", "precision_recall", "presets", "sample", "show", "sliced_wasserstein", "threads", "to_pixels", "train", "version",
+    "Analysis",
+    "ArgumentError",
+    "Cancelled",
+    "Comparison",
+    "Error",
+    "Factor",
+    "Features",
+    "FileError",
+    "InputError",
+    "Kernel",
+    "Likelihood",
+    "Mixture",
+    "Model",
+    "NoMemory",
+    "NotFinite",
+    "Picture",
+    "Recipe",
+    "Run",
+    "SampleOptions",
+    "Source",
+    "Step",
+    "Training",
+    "evaluate",
+    "frechet",
+    "inception_score",
+    "kid",
+    "load_image",
+    "measure",
+    "nll",
+    "plot_curves",
+    "plot_points",
+    "precision_recall",
+    "presets",
+    "sample",
+    "show",
+    "sliced_wasserstein",
+    "threads",
+    "to_pixels",
+    "train",
+    "version",
 ]

@@ -1,4 +1,5 @@
 """NumPy's linear algebra for evaluation by the library, where there is no OpenBLAS that it could load."""
+
 from __future__ import annotations
 
 import ctypes
@@ -44,6 +45,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., int]:
             return _c.PSLD_NO_MEMORY
         except np.linalg.LinAlgError:
             return _c.PSLD_NOT_FINITE
+
     return call
 
 

@@ -2,6 +2,7 @@
 
 No library but NumPy is imported here: whoever has one of its arrays has imported it.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -25,7 +26,9 @@ def is_torch(value: Any) -> bool:
 
 def is_other(value: Any) -> bool:
     """Whether it is an array, but not one of NumPy."""
-    return is_torch(value) or (hasattr(value, "__array_namespace__") and not isinstance(value, (np.ndarray, np.generic)))
+    return is_torch(value) or (
+        hasattr(value, "__array_namespace__") and not isinstance(value, (np.ndarray, np.generic))
+    )
 
 
 def namespace(value: Any) -> Any:

@@ -7,6 +7,7 @@ A signal needs more care. Python runs the handler of a signal before the first l
 and there ctypes would print what it raises and go on. So while the library computes in the main thread, handlers are
 replaced by one that only notes the signal; the next callback runs the true handler where its exception is caught.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -22,8 +23,11 @@ from ._errors import Cancelled, Error
 
 Progress = Union[bool, Callable[[int, int], Any], None]
 
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2")
-            if hasattr(signal, name)]
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+]
 _MAIN = threading.main_thread()
 _local = threading.local()
 _calls: Dict[int, "Call"] = {}
@@ -143,6 +147,7 @@ PROGRESS = _c.psld_progress_fn(_on_progress)
 
 
 # ---- Who is shown the progress -------------------------------------------------------------------------------------
+
 
 class _Callable:
     def __init__(self, function: Callable[[int, int], Any]) -> None:

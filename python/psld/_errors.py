@@ -1,4 +1,5 @@
 """What can go wrong, as exceptions: a class for each status of the library."""
+
 from __future__ import annotations
 
 __all__ = ["ArgumentError", "Cancelled", "Error", "FileError", "InputError", "NoMemory", "NotFinite"]
@@ -34,3 +35,5 @@ class NotFinite(Error, ArithmeticError):
 
 # By psld_status.
 BY_STATUS = (Error, NoMemory, ArgumentError, InputError, FileError, Cancelled, NotFinite)
+for _error in BY_STATUS:
+    _error.__module__ = "psld"  # where everybody finds them

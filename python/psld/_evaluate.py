@@ -1,4 +1,5 @@
 """Evaluation: distances between sets of samples, as arrays or as files."""
+
 from __future__ import annotations
 
 import contextlib
@@ -71,8 +72,9 @@ class Features:
     def _extract(self, images: Any) -> Tuple[NDArray[np.float32], NDArray[np.float32]]:
         pixels = _arrays.to_numpy(images, "images")
         if pixels.dtype != np.uint8 or pixels.ndim != 4:
-            raise ArgumentError(f"images: expected uint8 [n, channels, height, width], found {pixels.dtype} "
-                                f"{pixels.shape}")
+            raise ArgumentError(
+                f"images: expected uint8 [n, channels, height, width], found {pixels.dtype} " f"{pixels.shape}"
+            )
         features = np.empty((len(pixels), self.dim), np.float32)
         logits = np.empty((len(pixels), self.classes), np.float32)
         lib.psld_features_extract(self._handle.pointer, lend(pixels), address(features), address(logits))
@@ -80,6 +82,7 @@ class Features:
 
 
 # ---- Of arrays -----------------------------------------------------------------------------------------------------
+
 
 def _rows(rows: Any, name: str) -> NDArray[Any]:
     array = _arrays.to_numpy(rows, name)
@@ -108,8 +111,9 @@ def frechet(a: Any, b: Any) -> float:
     return _pair(lib.psld_frechet_distance, left.pointer, right.pointer, count=1)[0]
 
 
-def kid(a: Any, b: Any, *, subsets: Optional[int] = None, subset_size: Optional[int] = None,
-        seed: Optional[int] = None) -> Tuple[float, float]:
+def kid(
+    a: Any, b: Any, *, subsets: Optional[int] = None, subset_size: Optional[int] = None, seed: Optional[int] = None
+) -> Tuple[float, float]:
     """Kernel inception distance of features: mean and deviation over subsets (100 of 1000)."""
     o = initial("PSLD_KID_DEFAULTS")
     if subsets is not None:
@@ -130,8 +134,9 @@ def inception_score(logits: Any, splits: int = 10, shuffle: bool = True) -> Tupl
 
 def precision_recall(generated: Any, real: Any, neighbours: int = 3) -> Tuple[float, float]:
     """Shares of generated features within the manifold of the real ones, and the other way round."""
-    precision, recall = _pair(lib.psld_precision_recall, lend(_rows(generated, "generated")),
-                              lend(_rows(real, "real")), neighbours)
+    precision, recall = _pair(
+        lib.psld_precision_recall, lend(_rows(generated, "generated")), lend(_rows(real, "real")), neighbours
+    )
     return precision, recall
 
 
@@ -146,8 +151,17 @@ def sliced_wasserstein(a: Any, b: Any, directions: int = 256, seed: int = 0) -> 
     left, right = (_rows(rows, name).astype(np.float64, copy=False) for rows, name in ((a, "a"), (b, "b")))
     if left.shape[1] != right.shape[1]:
         raise ArgumentError(f"sliced_wasserstein: points of {left.shape[1]} and of {right.shape[1]} numbers")
-    return _pair(lib.psld_sliced_wasserstein, left.shape[1], len(left), address(left), len(right), address(right),
-                 number("directions", directions, int, False), seed_number(seed), count=1)[0]
+    return _pair(
+        lib.psld_sliced_wasserstein,
+        left.shape[1],
+        len(left),
+        address(left),
+        len(right),
+        address(right),
+        number("directions", directions, int, False),
+        seed_number(seed),
+        count=1,
+    )[0]
 
 
 def _pair(function: Any, *arguments: Any, count: int = 2) -> Tuple[float, ...]:
@@ -159,30 +173,50 @@ def _pair(function: Any, *arguments: Any, count: int = 2) -> Tuple[float, ...]:
 
 # ---- Of sets -------------------------------------------------------------------------------------------------------
 
+
 @contextlib.contextmanager
 def _as_set(given: Set, limit: int, options: Any) -> Iterator[Handle]:
     """A psld_set of a file, or of an array: pixels u8 [n, channels, height, width], or rows of floats."""
     if is_path(given):
-        yield make(lib.psld_set_open_as, lib.psld_set_free, encode(given), limit, ctypes.byref(options))  # type: ignore[arg-type]
+        path: Any = given
+        yield make(lib.psld_set_open_as, lib.psld_set_free, encode(path), limit, ctypes.byref(options))
         return
     array = _arrays.to_numpy(given, "set")
     if array.dtype != np.uint8:
         array = _rows(array, "set")
     import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "set.npy")
         np.save(path, array)
         yield make(lib.psld_set_open_as, lib.psld_set_free, encode(path), limit, ctypes.byref(options))
 
 
-_BITS = {"fid": _c.PSLD_FRECHET, "is": _c.PSLD_INCEPTION_SCORE, "kid": _c.PSLD_KID, "prc": _c.PSLD_PRECISION_RECALL,
-         "swd": _c.PSLD_SLICED}
+_BITS = {
+    "fid": _c.PSLD_FRECHET,
+    "is": _c.PSLD_INCEPTION_SCORE,
+    "kid": _c.PSLD_KID,
+    "prc": _c.PSLD_PRECISION_RECALL,
+    "swd": _c.PSLD_SLICED,
+}
 
 
-def evaluate(generated: Set, real: Optional[Set] = None, *, metric: Union[str, Sequence[str]] = "fid",
-             weights: Union[Features, Path, None] = None, n: int = 0, size: Optional[int] = None, fit: str = "crop",
-             splits: Optional[int] = None, neighbours: Optional[int] = None, kid_subsets: Optional[int] = None,
-             kid_size: Optional[int] = None, seed: int = 0, progress: Progress = None) -> Comparison:
+def evaluate(
+    generated: Set,
+    real: Optional[Set] = None,
+    *,
+    metric: Union[str, Sequence[str]] = "fid",
+    weights: Union[Features, Path, None] = None,
+    n: int = 0,
+    size: Optional[int] = None,
+    fit: str = "crop",
+    splits: Optional[int] = None,
+    neighbours: Optional[int] = None,
+    kid_subsets: Optional[int] = None,
+    kid_size: Optional[int] = None,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Comparison:
     """Compares two sets, as ``psld eval``: metrics "fid", "is", "kid", "prc", "swd", one or several ("fid,kid").
 
     A set is an array (pixels u8 [n, channels, height, width], or rows of features or points) or a path (a folder or
@@ -198,8 +232,12 @@ def evaluate(generated: Set, real: Optional[Set] = None, *, metric: Union[str, S
     bits = ctypes.c_uint()
     lib.psld_metrics_parse((metric if isinstance(metric, str) else ",".join(metric)).encode(), ctypes.byref(bits))
     o.metrics = bits.value
-    for field, name, value in (("splits", "splits", splits), ("neighbours", "neighbours", neighbours),
-                               ("kid_subsets", "kid_subsets", kid_subsets), ("kid_subset_size", "kid_size", kid_size)):
+    for field, name, value in (
+        ("splits", "splits", splits),
+        ("neighbours", "neighbours", neighbours),
+        ("kid_subsets", "kid_subsets", kid_subsets),
+        ("kid_subset_size", "kid_size", kid_size),
+    ):
         if value is not None:
             setattr(o, field, number(name, value, int, False))
     o.seed = seed_number(seed)
@@ -215,30 +253,51 @@ def evaluate(generated: Set, real: Optional[Set] = None, *, metric: Union[str, S
     with contextlib.ExitStack() as sets:
         first = sets.enter_context(_as_set(generated, n, images))
         second = sets.enter_context(_as_set(real, n, images)) if real is not None else None
-        call.run(lib.psld_compare, first.pointer, second.pointer if second else None,
-                 features._handle.pointer if features else None, ctypes.byref(o), ctypes.byref(found))
+        call.run(
+            lib.psld_compare,
+            first.pointer,
+            second.pointer if second else None,
+            features._handle.pointer if features else None,
+            ctypes.byref(o),
+            ctypes.byref(found),
+        )
     has = {name: bool(o.metrics & bit) for name, bit in _BITS.items()}
     values: Dict[str, Any] = dict(
         fid=found.frechet if has["fid"] else None,
         inception_score=found.score if has["is"] else None,
         inception_score_deviation=found.score_deviation if has["is"] else None,
-        kid=found.kid if has["kid"] else None, kid_deviation=found.kid_deviation if has["kid"] else None,
-        precision=found.precision if has["prc"] else None, recall=found.recall if has["prc"] else None,
-        sliced_wasserstein=found.sliced if has["swd"] else None)
+        kid=found.kid if has["kid"] else None,
+        kid_deviation=found.kid_deviation if has["kid"] else None,
+        precision=found.precision if has["prc"] else None,
+        recall=found.recall if has["prc"] else None,
+        sliced_wasserstein=found.sliced if has["swd"] else None,
+    )
     return Comparison((found.count[0], found.count[1]), found.dim, **values)
 
 
-def nll(model: Model, data: Set, *, n: int = 0, divergence: str = "auto", probes: Optional[int] = None,
-        tol: Optional[float] = None, eps: Optional[float] = None, seed: int = 0,
-        progress: Progress = None) -> Likelihood:
+def nll(
+    model: Model,
+    data: Set,
+    *,
+    n: int = 0,
+    divergence: str = "auto",
+    probes: Optional[int] = None,
+    tol: Optional[float] = None,
+    eps: Optional[float] = None,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Likelihood:
     """Negative log-likelihood of data under a model in bits per dimension, as ``psld eval --metric nll``."""
     if divergence not in ("auto", "exact", "hutchinson"):
         raise ArgumentError(f"divergence: expected auto, exact or hutchinson, found {divergence!r}")
     o, found, images = initial("PSLD_LIKELIHOOD_DEFAULTS"), initial("PSLD_NLL_EMPTY"), initial("PSLD_DATA_DEFAULTS")
     if divergence != "auto":
         o.exact = int(divergence == "exact")
-    for field, name, value, kind in (("probes", "probes", probes, int), ("tolerance", "tol", tol, float),
-                                     ("eps", "eps", eps, float)):
+    for field, name, value, kind in (
+        ("probes", "probes", probes, int),
+        ("tolerance", "tol", tol, float),
+        ("eps", "eps", eps, float),
+    ):
         if value is not None:
             setattr(o, field, number(name, value, kind, False))
     o.seed = seed_number(seed)
@@ -247,5 +306,6 @@ def nll(model: Model, data: Set, *, n: int = 0, divergence: str = "auto", probes
     o.progress, o.progress_user = call.progress, call.key
     with _as_set(data, n, images) as points, model._lock:
         call.run(lib.psld_model_nll, model._default.pointer, points.pointer, ctypes.byref(o), ctypes.byref(found))
-    return Likelihood(found.count, found.bits, found.error, found.nats, found.nfe, bool(found.is_bound),
-                      bool(found.is_exact))
+    return Likelihood(
+        found.count, found.bits, found.error, found.nats, found.nfe, bool(found.is_bound), bool(found.is_exact)
+    )

@@ -1,4 +1,5 @@
 """The C library: finding it, its functions, its objects and its arrays."""
+
 from __future__ import annotations
 
 import ctypes
@@ -118,8 +119,9 @@ def lend(array: NDArray[Any]) -> Any:
     if array.dtype not in _CODES:
         array = array.astype(np.float64)
     if array.ndim < 1 or array.ndim > _c.PSLD_MAX_RANK or array.size == 0:
-        raise ArgumentError(f"expected an array of 1 to {_c.PSLD_MAX_RANK} axes that is not empty, "
-                            f"found the shape {array.shape}")
+        raise ArgumentError(
+            f"expected an array of 1 to {_c.PSLD_MAX_RANK} axes that is not empty, " f"found the shape {array.shape}"
+        )
     struct = _c.psld_array(type=_CODES[array.dtype], rank=array.ndim, count=array.size, data=address(array))
     for i, size in enumerate(array.shape):
         struct.shape[i] = size
@@ -172,6 +174,7 @@ def finite(array: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 # ---- The library as a whole ----------------------------------------------------------------------------------------
+
 
 def version() -> str:
     """The version of the library."""

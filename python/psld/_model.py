@@ -1,4 +1,5 @@
 """Models: networks, and exact ones, with everything that the commands do with them."""
+
 from __future__ import annotations
 
 import ctypes
@@ -66,12 +67,13 @@ def _word(value: Any) -> str:
 
 
 class Model:
-    """A model: a network (.safetensors, a PyTorch checkpoint with `config`, the folder of a run), or an exact one (.yaml).
+    """A model: a network (.safetensors, a PyTorch checkpoint with `config`, the folder of a run), or an exact one
+    (.yaml).
 
-    What comes with psld is found by its name: ``psld.Model("digits")``. The keywords are those of the commands: `process`,
-    another recipe than the model's own; `config`; `use`, "ema" or "raw" weights; `ema`, which of several averages;
-    `reference`, the plain kernels; `overrides` of keys of the configuration. `weak` is a weaker model of the same data to
-    be guided by, "none", or as the file says; `weak_scale` its strength.
+    What comes with psld is found by its name: ``psld.Model("digits")``. The keywords are those of the commands:
+    `process`, another recipe than the model's own; `config`; `use`, "ema" or "raw" weights; `ema`, which of several
+    averages; `reference`, the plain kernels; `overrides` of keys of the configuration. `weak` is a weaker model of the
+    same data to be guided by, "none", or as the file says; `weak_scale` its strength.
 
     Calls from several threads take turns; two models work at once.
 
@@ -83,9 +85,19 @@ class Model:
     (2, 1, 28, 28)
     """
 
-    def __init__(self, path: Path, *, process: Optional[str] = None, config: Optional[Path] = None, use: str = "ema",
-                 ema: Optional[float] = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-                 reference: bool = False, overrides: Any = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        process: Optional[str] = None,
+        config: Optional[Path] = None,
+        use: str = "ema",
+        ema: Optional[float] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        reference: bool = False,
+        overrides: Any = None,
+    ) -> None:
         if use not in ("ema", "raw"):
             raise ArgumentError(f"use: expected ema or raw, found {use!r}")
         self.path: str = shipped(path, "models", ".safetensors")
@@ -100,13 +112,14 @@ class Model:
         #: "score", "exact" or "classifier".
         self.kind: str = opened.kind
 
-    def _open(self, process: Any = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-              alone: bool = False) -> _Opened:
+    def _open(
+        self, process: Any = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None, alone: bool = False
+    ) -> _Opened:
         """The model with a recipe and guidance by a weak model; `alone`: none unless it is asked for."""
         weak = weak if weak is not None else self._weak[0] if not alone else "none"
         scale = weak_scale if weak_scale is not None else self._weak[1]
         if isinstance(process, Recipe):
-            raise ArgumentError("process: expected the text of a recipe, as \"psld gamma=0.02\", or a file")
+            raise ArgumentError('process: expected the text of a recipe, as "psld gamma=0.02", or a file')
         process = process if process is not None else self._settings[0]
         weak = None if weak is None else os.fspath(weak)
         if weak not in (None, "none"):
@@ -136,8 +149,19 @@ class Model:
 
     def __reduce__(self) -> Any:
         process, config, use, ema, reference, overrides = self._settings
-        return _reopen, (self.path, dict(process=process, config=config, use=use, ema=ema, weak=self._weak[0],
-                                         weak_scale=self._weak[1], reference=reference, overrides=overrides))
+        return _reopen, (
+            self.path,
+            dict(
+                process=process,
+                config=config,
+                use=use,
+                ema=ema,
+                weak=self._weak[0],
+                weak_scale=self._weak[1],
+                reference=reference,
+                overrides=overrides,
+            ),
+        )
 
     # ---- What it is ------------------------------------------------------------------------------------------------
 
@@ -209,8 +233,9 @@ class Model:
                 return [-1]
             raise
 
-    def _labels(self, opened: _Opened, label: Any, labels: Any, cfg: Optional[float], cfg_range: Any,
-                first: int = 0) -> Any:
+    def _labels(
+        self, opened: _Opened, label: Any, labels: Any, cfg: Optional[float], cfg_range: Any, first: int = 0
+    ) -> Any:
         """psld_labels as the commands understand these arguments; None: nothing is asked for."""
         if label is None and labels is None and cfg is None and cfg_range is None:
             return None
@@ -218,8 +243,11 @@ class Model:
             raise ArgumentError("label and labels both choose classes; give one of them")
         classes = lib.psld_model_classes(opened.pointer)
         if not classes or opened.kind == "classifier":
-            name = ("label" if label is not None else "labels" if labels is not None
-                    else "cfg" if cfg is not None else "cfg_range")
+            name = (
+                "label"
+                if label is not None
+                else "labels" if labels is not None else "cfg" if cfg is not None else "cfg_range"
+            )
             raise ArgumentError(f"{name}: {self.path} takes no labels; it was trained without model.classes")
         chosen = self._label_list(opened, label) if label is not None else None
         if labels is not None:
@@ -228,18 +256,31 @@ class Model:
 
     # ---- Sampling --------------------------------------------------------------------------------------------------
 
-    def sample(self, n: Optional[int] = None, *, label: Label = None, labels: Optional[ArrayLike] = None,
-               cfg: Optional[float] = None, cfg_range: Optional[Sequence[float]] = None, start: str = "prior",
-               z0: Any = None, timesteps: Optional[ArrayLike] = None, state: bool = False, first: int = 0,
-               process: Optional[str] = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-               **options: Unpack[SampleOptions]) -> Images:
+    def sample(
+        self,
+        n: Optional[int] = None,
+        *,
+        label: Label = None,
+        labels: Optional[ArrayLike] = None,
+        cfg: Optional[float] = None,
+        cfg_range: Optional[Sequence[float]] = None,
+        start: str = "prior",
+        z0: Any = None,
+        timesteps: Optional[ArrayLike] = None,
+        state: bool = False,
+        first: int = 0,
+        process: Optional[str] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
         """Draws samples, as ``psld sample``: float32 [n, channels, ...] (64 images or 1000 points unless n is given).
 
         `label` is a class by name or number, several of them in turn, "all" or "none"; `labels` [n] has that of each
         sample. `cfg` is classifier-free guidance, in `cfg_range` of the effective noise alone. `start` "exact" begins
         with the exact law at t = 1 of an exact model; `z0` [n, k * channels, ...] with these states, as of
-        :meth:`encode`; `timesteps` are those of a network of discrete ones. `state` asks for whole states. Samples first
-        ... first + n - 1 of the seed are drawn. The other keywords: :class:`psld.SampleOptions`.
+        :meth:`encode`; `timesteps` are those of a network of discrete ones. `state` asks for whole states. Samples
+        first ... first + n - 1 of the seed are drawn. The other keywords: :class:`psld.SampleOptions`.
         """
         if start not in ("prior", "exact"):
             raise ArgumentError(f"start: expected prior or exact, found {start!r}")
@@ -263,8 +304,16 @@ class Model:
         if struct is not None:
             o.labels = ctypes.pointer(struct)
         states = self._initial_states(opened, start, z0, count, o.seed)
-        return self._run(opened, options.get("progress"), o, lib.psld_model_sample, first, count,
-                         None if states is None else lend(states[:count]), int(state))
+        return self._run(
+            opened,
+            options.get("progress"),
+            o,
+            lib.psld_model_sample,
+            first,
+            count,
+            None if states is None else lend(states[:count]),
+            int(state),
+        )
 
     def _timestep_grid(self, opened: _Opened, timesteps: ArrayLike, z0: Any, options: Any) -> Any:
         if z0 is None or options.get("grid") is not None or options.get("end_sigma") is not None:
@@ -291,8 +340,9 @@ class Model:
             return None
         states = _arrays.to_numpy(z0, "z0")
         if states.ndim < 2 or states.size != len(states) * width or len(states) < count:
-            raise ArgumentError(f"z0: expected {count} states [n, ...] of {width} numbers each, found the shape "
-                                f"{states.shape}")
+            raise ArgumentError(
+                f"z0: expected {count} states [n, ...] of {width} numbers each, found the shape " f"{states.shape}"
+            )
         if not np.isfinite(states).all():
             raise ArgumentError("z0: a state is not finite")
         return np.ascontiguousarray(states, np.float64)
@@ -305,8 +355,9 @@ class Model:
             call.run(function, opened.pointer, ctypes.byref(o), *arguments, ctypes.byref(found), None)
         return receive(found)
 
-    def _draw(self, opened: _Opened, source: Any, o: Any, progress: Progress, first: int, count: int,
-              state: bool) -> Images:
+    def _draw(
+        self, opened: _Opened, source: Any, o: Any, progress: Progress, first: int, count: int, state: bool
+    ) -> Images:
         """Samples of a source made of this model."""
         call, k = Call(progress), opened.process.k
         z = np.empty((count, k * opened.shape[0], *opened.shape[1:]))
@@ -314,28 +365,63 @@ class Model:
         if o.batch < 1:
             o.batch = lib.psld_model_batch(opened.pointer)
         with self._lock:
-            call.run(lib.psld_sample, opened.process._pointer, source, ctypes.byref(o), first, count, opened.dim, None,
-                     address(z), None)
-        return (z if state else z[:, :opened.shape[0]]).astype(np.float32)
+            call.run(
+                lib.psld_sample,
+                opened.process._pointer,
+                source,
+                ctypes.byref(o),
+                first,
+                count,
+                opened.dim,
+                None,
+                address(z),
+                None,
+            )
+        return (z if state else z[:, : opened.shape[0]]).astype(np.float32)
 
-    def trajectory(self, n: int = 8, frames: int = 12, *, process: Optional[str] = None, weak: Optional[Path] = None,
-                   weak_scale: Optional[float] = None, **options: Unpack[SampleOptions]) -> Images:
-        """The clean data that the model predicts on the way of the first n samples: float32 [n, frames, channels, ...]."""
+    def trajectory(
+        self,
+        n: int = 8,
+        frames: int = 12,
+        *,
+        process: Optional[str] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
+        """The clean data that the model predicts on the way of the first n samples: float32 [n, frames, channels,
+        ...]."""
         opened = self._open(process, weak, weak_scale)
         o = fill(options, opened.process._pointer, "trajectory")
         count = number("n", n, int, False)
-        path = make(lib.psld_trajectory_create, lib.psld_trajectory_free, opened.pointer, 0, count,
-                    number("frames", frames, int, False))
+        path = make(
+            lib.psld_trajectory_create,
+            lib.psld_trajectory_free,
+            opened.pointer,
+            0,
+            count,
+            number("frames", frames, int, False),
+        )
         lib.psld_trajectory_watch(path.pointer, ctypes.byref(o))
         self._run(opened, options.get("progress"), o, lib.psld_model_sample, 0, count, None, 0)
         return view_struct(lib.psld_trajectory_frames(path.pointer).contents)
 
     # ---- Under conditions ------------------------------------------------------------------------------------------
 
-    def guide(self, label: Label = "all", n: Optional[int] = None, *, classifier: Union["Model", Path, None] = None,
-              classifier_config: Optional[Path] = None, scale: Optional[float] = None, state: bool = False,
-              process: Optional[str] = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-              **options: Unpack[SampleOptions]) -> Images:
+    def guide(
+        self,
+        label: Label = "all",
+        n: Optional[int] = None,
+        *,
+        classifier: Union["Model", Path, None] = None,
+        classifier_config: Optional[Path] = None,
+        scale: Optional[float] = None,
+        state: bool = False,
+        process: Optional[str] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
         """Samples of classes by the gradient of a classifier, as ``psld guide``: [classes * n, ...], class by class.
 
         `label` is a class by name or number, several, or "all"; n samples of each are drawn (8 images, 1000 points). An
@@ -354,8 +440,9 @@ class Model:
         parts = []
         for number_of_class in chosen:
             guided = self._guided(opened, opened.source, judge, number_of_class, scale)
-            parts.append(self._draw(opened, guided.pointer, o, options.get("progress"), number_of_class << 32, count,
-                                    state))
+            parts.append(
+                self._draw(opened, guided.pointer, o, options.get("progress"), number_of_class << 32, count, state)
+            )
         return np.concatenate(parts)
 
     def _classifier(self, opened: _Opened, classifier: Any, config: Optional[Path]) -> Optional[_Opened]:
@@ -370,8 +457,10 @@ class Model:
         if judge.recipe is None:
             size //= opened.process.k
         elif judge.recipe != opened.process:
-            raise InputError(f"{model.path}: is a classifier for recipe {judge.recipe.name}, the model has "
-                             f"{opened.process.name}: {judge.recipe.difference(opened.process)}")
+            raise InputError(
+                f"{model.path}: is a classifier for recipe {judge.recipe.name}, the model has "
+                f"{opened.process.name}: {judge.recipe.difference(opened.process)}"
+            )
         if size != opened.dim:
             raise InputError(f"{model.path}: classifies data of {size} numbers, the model's have {opened.dim}")
         judge.handle.keep = model
@@ -379,11 +468,20 @@ class Model:
 
     def _guided(self, opened: _Opened, base: Any, judge: _Opened, label: int, scale: Optional[float]) -> Handle:
         strength = scale if scale is not None and scale > 0 else 1 if opened.kind == "exact" else 3
-        return make(lib.psld_source_guide, lib.psld_source_free, base, opened.process._pointer,
-                    lib.psld_model_classifier(judge.pointer), label, strength, keep=judge)
+        return make(
+            lib.psld_source_guide,
+            lib.psld_source_free,
+            base,
+            opened.process._pointer,
+            lib.psld_model_classifier(judge.pointer),
+            label,
+            strength,
+            keep=judge,
+        )
 
-    def _conditions(self, opened: _Opened, label: Any, cfg: Optional[float], cfg_range: Any, classifier: Any,
-                    config: Optional[Path]) -> Tuple[List[Handle], Any, Optional[_Opened], Any]:
+    def _conditions(
+        self, opened: _Opened, label: Any, cfg: Optional[float], cfg_range: Any, classifier: Any, config: Optional[Path]
+    ) -> Tuple[List[Handle], Any, Optional[_Opened], Any]:
         """Of restorations: sources to keep, the one to start from, and a classifier with its label."""
         if classifier is not None and label is None:
             raise ArgumentError("classifier needs label")
@@ -397,21 +495,38 @@ class Model:
         struct = self._labels(opened, label, None, cfg, cfg_range)
         if struct.cfg == _c.PSLD_UNSET:
             struct.cfg = lib.psld_model_cfg(opened.pointer)
-        labelled = make(lib.psld_source_label, lib.psld_source_free, opened.source, opened.process._pointer,
-                        ctypes.byref(struct))
+        labelled = make(
+            lib.psld_source_label, lib.psld_source_free, opened.source, opened.process._pointer, ctypes.byref(struct)
+        )
         return [labelled], labelled.pointer, None, None
 
-    def inpaint(self, image: Given, *, mask: Any = None, rect: Optional[Sequence[int]] = None, n: Optional[int] = None,
-                method: Optional[str] = None, repeats: Optional[int] = None, jump: Optional[int] = None,
-                fit: bool = False, label: Label = None, cfg: Optional[float] = None,
-                cfg_range: Optional[Sequence[float]] = None, classifier: Union["Model", Path, None] = None,
-                classifier_config: Optional[Path] = None, scale: Optional[float] = None, state: bool = False,
-                process: Optional[str] = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-                **options: Unpack[SampleOptions]) -> Images:
+    def inpaint(
+        self,
+        image: Given,
+        *,
+        mask: Any = None,
+        rect: Optional[Sequence[int]] = None,
+        n: Optional[int] = None,
+        method: Optional[str] = None,
+        repeats: Optional[int] = None,
+        jump: Optional[int] = None,
+        fit: bool = False,
+        label: Label = None,
+        cfg: Optional[float] = None,
+        cfg_range: Optional[Sequence[float]] = None,
+        classifier: Union["Model", Path, None] = None,
+        classifier_config: Optional[Path] = None,
+        scale: Optional[float] = None,
+        state: bool = False,
+        process: Optional[str] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
         """Fills in what is unknown of images or vectors, as ``psld inpaint``: [images * n, ...], image by image.
 
-        `image` is data [channels, ...] or [images, channels, ...], pixels (uint8), or a file of them. Unknown is what is
-        above 0 in `mask` [height, width] (or a file), or the rectangle `rect` (x, y, width, height). `method` is
+        `image` is data [channels, ...] or [images, channels, ...], pixels (uint8), or a file of them. Unknown is what
+        is above 0 in `mask` [height, width] (or a file), or the rectangle `rect` (x, y, width, height). `method` is
         "resample", which repeats every `jump` (1) steps `repeats` (10) times, "replace" or "authors".
         """
         opened = self._open(process, weak, weak_scale, alone=True)
@@ -437,15 +552,35 @@ class Model:
             source = keep[-1].pointer
         return self._draw(opened, source, o, options.get("progress"), 0, len(x) * each, state)
 
-    def restore(self, task: str, image: Given, *, degraded: bool = False, factor: Optional[int] = None,
-                blur: Optional[float] = None, mask: Any = None, rect: Optional[Sequence[int]] = None,
-                matrix: Any = None, noise: float = 0, method: Optional[str] = None, strength: float = 1,
-                iterations: Optional[int] = None, n: Optional[int] = None, fit: bool = False, label: Label = None,
-                cfg: Optional[float] = None, cfg_range: Optional[Sequence[float]] = None,
-                classifier: Union["Model", Path, None] = None, classifier_config: Optional[Path] = None,
-                scale: Optional[float] = None, state: bool = False, process: Optional[str] = None,
-                weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-                **options: Unpack[SampleOptions]) -> Images:
+    def restore(
+        self,
+        task: str,
+        image: Given,
+        *,
+        degraded: bool = False,
+        factor: Optional[int] = None,
+        blur: Optional[float] = None,
+        mask: Any = None,
+        rect: Optional[Sequence[int]] = None,
+        matrix: Any = None,
+        noise: float = 0,
+        method: Optional[str] = None,
+        strength: float = 1,
+        iterations: Optional[int] = None,
+        n: Optional[int] = None,
+        fit: bool = False,
+        label: Label = None,
+        cfg: Optional[float] = None,
+        cfg_range: Optional[Sequence[float]] = None,
+        classifier: Union["Model", Path, None] = None,
+        classifier_config: Optional[Path] = None,
+        scale: Optional[float] = None,
+        state: bool = False,
+        process: Optional[str] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
         """Samples p(x | y) for measurements y = A x + noise, as ``psld restore``: [images * n, ...], image by image.
 
         `task` is super-resolution (blocks of `factor` pixels, 4), deblur (deviation `blur`, 2), colorize, denoise,
@@ -456,12 +591,9 @@ class Model:
         opened = self._open(process, weak, weak_scale, alone=True)
         o = fill(options, opened.process._pointer, "restore")
         job = Restoration(task, opened.shape, factor=factor, blur=blur, matrix=matrix, mask=mask, rect=rect)
-        x, y = None, None
-        if not degraded or job.picked:
-            x = read_data(image, opened.shape, "image", fit)
-        else:
-            y = read_data(image, job.shape, "image")
-        images = len(x) if x is not None else len(y if y is not None else ())
+        is_measured = degraded and not job.picked
+        given = read_data(image, job.shape if is_measured else opened.shape, "image", fit and not is_measured)
+        images = len(given)
         job.mask(images, fit)
         how = initial("PSLD_RESTORE_DEFAULTS")
         how.method = encode_or_none(method)
@@ -472,9 +604,17 @@ class Model:
         keep, base, judge, chosen = self._conditions(opened, label, cfg, cfg_range, classifier, classifier_config)
         parts = []
         for i in range(images):
-            measured = y[i] if y is not None else job.measure(x[i], 0 if degraded else how.noise, o.seed, i)  # type: ignore[index]
-            restored = make(lib.psld_source_restore, lib.psld_source_free, base, opened.process._pointer,
-                            job.operator(i).pointer, address(measured), ctypes.byref(how), keep=(keep, job))
+            measured = given[i] if is_measured else job.measure(given[i], 0 if degraded else how.noise, o.seed, i)
+            restored = make(
+                lib.psld_source_restore,
+                lib.psld_source_free,
+                base,
+                opened.process._pointer,
+                job.operator(i).pointer,
+                address(measured),
+                ctypes.byref(how),
+                keep=(keep, job),
+            )
             source = restored.pointer
             if judge is not None:
                 guided = self._guided(opened, source, judge, self._label(judge, chosen), scale)
@@ -484,14 +624,24 @@ class Model:
 
     # ---- Data to noise, and back -----------------------------------------------------------------------------------
 
-    def encode(self, x: Given, *, label: Label = None, labels: Optional[ArrayLike] = None, cfg: Optional[float] = None,
-               cfg_range: Optional[Sequence[float]] = None, fit: bool = False, process: Optional[str] = None,
-               weak: Optional[Path] = None, weak_scale: Optional[float] = None,
-               **options: Unpack[SampleOptions]) -> Images:
+    def encode(
+        self,
+        x: Given,
+        *,
+        label: Label = None,
+        labels: Optional[ArrayLike] = None,
+        cfg: Optional[float] = None,
+        cfg_range: Optional[Sequence[float]] = None,
+        fit: bool = False,
+        process: Optional[str] = None,
+        weak: Optional[Path] = None,
+        weak_scale: Optional[float] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
         """States at t = 1 from which the flow returns to the data, as ``psld encode``: float32 [n, k * channels, ...].
 
-        The sampler is "collapsed" with 200 evaluations unless another deterministic one is asked for; ``sample(z0=...)``
-        with the same options goes back.
+        The sampler is "collapsed" with 200 evaluations unless another deterministic one is asked for;
+        ``sample(z0=...)`` with the same options goes back.
         """
         opened = self._open(process, weak, weak_scale, alone=True)
         o = fill(_follow_the_flow(options), opened.process._pointer, "encode")
@@ -503,13 +653,25 @@ class Model:
             o.labels = ctypes.pointer(struct)
         return self._run(opened, options.get("progress"), o, lib.psld_model_encode, 0, lend(data))
 
-    def interpolate(self, a: Given, b: Given, n: int = 9, *, fit: bool = False, process: Optional[str] = None,
-                    label: Label = None, cfg: Optional[float] = None, cfg_range: Optional[Sequence[float]] = None,
-                    **options: Unpack[SampleOptions]) -> Images:
+    def interpolate(
+        self,
+        a: Given,
+        b: Given,
+        n: int = 9,
+        *,
+        fit: bool = False,
+        process: Optional[str] = None,
+        label: Label = None,
+        cfg: Optional[float] = None,
+        cfg_range: Optional[Sequence[float]] = None,
+        **options: Unpack[SampleOptions],
+    ) -> Images:
         """What lies between two images or points, both ends included, as ``psld interpolate``: [n, channels, ...]."""
         ends = np.concatenate([read_data(a, self.shape, "a", fit), read_data(b, self.shape, "b", fit)])
         if len(ends) != 2:
-            raise ArgumentError(f"interpolate: expected one image or point in each of a and b, found {len(ends)} in all")
+            raise ArgumentError(
+                f"interpolate: expected one image or point in each of a and b, found {len(ends)} in all"
+            )
         count = number("n", n, int, False)
         if count < 2:
             raise ArgumentError(f"n: expected at least 2, found {n}")
@@ -526,7 +688,9 @@ class Model:
         """
         data = read_data(x, self.shape, "x")
         n = len(data)
-        given = None if label is None else lend(np.ascontiguousarray(np.broadcast_to(np.asarray(label, np.int32), (n,))))
+        given = (
+            None if label is None else lend(np.ascontiguousarray(np.broadcast_to(np.asarray(label, np.int32), (n,))))
+        )
         levels = np.ascontiguousarray(np.broadcast_to(numbers(sigma, "sigma"), (n,)))
         with self._lock:
             return take(lib.psld_model_denoise, self._default.pointer, lend(data), lend(levels), given)
@@ -538,13 +702,24 @@ class Model:
         states = np.ascontiguousarray(_arrays.to_numpy(z, "z"))
         times = np.ascontiguousarray(np.broadcast_to(numbers(t, "t"), (len(states),)))
         with self._lock:
-            return take(lib.psld_model_evaluate, self._default.pointer, lend(states), lend(times), None, None,
-                        after=(None,))
+            return take(
+                lib.psld_model_evaluate, self._default.pointer, lend(states), lend(times), None, None, after=(None,)
+            )
 
-    def likelihood(self, x: Given, *, divergence: str = "auto", probes: Optional[int] = None,
-                   tol: Optional[float] = None, eps: Optional[float] = None, seed: int = 0,
-                   batch: Optional[int] = None, ode_group: Optional[int] = None, process: Optional[str] = None,
-                   progress: Progress = None) -> NDArray[np.float64]:
+    def likelihood(
+        self,
+        x: Given,
+        *,
+        divergence: str = "auto",
+        probes: Optional[int] = None,
+        tol: Optional[float] = None,
+        eps: Optional[float] = None,
+        seed: int = 0,
+        batch: Optional[int] = None,
+        ode_group: Optional[int] = None,
+        process: Optional[str] = None,
+        progress: Progress = None,
+    ) -> NDArray[np.float64]:
         """log p(x) in nats of each sample, by the probability flow of the model itself.
 
         With auxiliary variables it is an estimate whose mean is a lower bound. `divergence` is exact, hutchinson (with
@@ -555,8 +730,13 @@ class Model:
         opened = self._open(process, alone=True)
         data = read_data(x, opened.shape, "x")
         o = initial("PSLD_LIKELIHOOD_DEFAULTS")
-        for field, value, kind in (("probes", probes, int), ("tolerance", tol, float), ("eps", eps, float),
-                                   ("batch", batch, int), ("ode_group", ode_group, int)):
+        for field, value, kind in (
+            ("probes", probes, int),
+            ("tolerance", tol, float),
+            ("eps", eps, float),
+            ("batch", batch, int),
+            ("ode_group", ode_group, int),
+        ):
             if value is not None:
                 setattr(o, field, number("tol" if field == "tolerance" else field, value, kind, False))
         if divergence != "auto":
@@ -565,16 +745,35 @@ class Model:
         call, log_p = Call(progress), np.empty(len(data))
         o.progress, o.progress_user = call.progress, call.key
         with self._lock:
-            call.run(lib.psld_likelihood, opened.process._pointer, opened.source, ctypes.byref(o), 0, len(data),
-                     opened.dim, address(data), address(log_p), None)
+            call.run(
+                lib.psld_likelihood,
+                opened.process._pointer,
+                opened.source,
+                ctypes.byref(o),
+                0,
+                len(data),
+                opened.dim,
+                address(data),
+                address(log_p),
+                None,
+            )
         return log_p
 
 
 class Restoration:
     """A task of restoration on data of a shape: measurements of it, and one operator for each image."""
 
-    def __init__(self, task: str, shape: Tuple[int, ...], *, factor: Optional[int], blur: Optional[float], matrix: Any,
-                 mask: Any, rect: Any) -> None:
+    def __init__(
+        self,
+        task: str,
+        shape: Tuple[int, ...],
+        *,
+        factor: Optional[int],
+        blur: Optional[float],
+        matrix: Any,
+        mask: Any,
+        rect: Any,
+    ) -> None:
         info = row("task", task)
         self.picked = bool(info.uses_known)
         if not self.picked and (mask is not None or rect is not None):
@@ -635,9 +834,19 @@ class Restoration:
         return x
 
 
-def measure(task: str, image: Any, *, factor: Optional[int] = None, blur: Optional[float] = None, mask: Any = None,
-            rect: Optional[Sequence[int]] = None, matrix: Any = None, noise: float = 0, seed: int = 0,
-            shown: bool = False) -> NDArray[np.float64]:
+def measure(
+    task: str,
+    image: Any,
+    *,
+    factor: Optional[int] = None,
+    blur: Optional[float] = None,
+    mask: Any = None,
+    rect: Optional[Sequence[int]] = None,
+    matrix: Any = None,
+    noise: float = 0,
+    seed: int = 0,
+    shown: bool = False,
+) -> NDArray[np.float64]:
     """Measurements y = A x + noise of images [n, channels, ...], as :meth:`Model.restore` makes them.
 
     With `shown` they are pictures in the shape of the images: small ones enlarged, unknown pixels grey.
@@ -684,5 +893,3 @@ def _borrowed(pointer: int, owner: Any) -> Handle:
 
 def _reopen(path: str, settings: Dict[str, Any]) -> Model:
     return Model(path, **settings)
-
-

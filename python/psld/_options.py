@@ -1,4 +1,5 @@
 """The options of sampling, with the names and defaults of the commands."""
+
 from __future__ import annotations
 
 import ctypes
@@ -65,12 +66,21 @@ class SampleOptions(TypedDict, total=False):
 
 # Python's name, the field of psld_sample_options, its type, and whether 0 means something.
 _NUMBERS = (
-    ("order", "order", int, False), ("detail", "detail", float, True), ("eta", "eta", float, True),
-    ("rho", "rho", float, False), ("nfe", "nfe", int, False), ("tol", "tolerance", float, False),
-    ("eps", "eps", float, False), ("end_sigma", "end_sigma", float, False), ("clip", "clip", float, False),
-    ("threshold", "threshold", float, False), ("corrector", "corrector", int, True),
-    ("corrector_size", "corrector_size", float, False), ("batch", "batch", int, False),
-    ("ode_group", "ode_group", int, False))
+    ("order", "order", int, False),
+    ("detail", "detail", float, True),
+    ("eta", "eta", float, True),
+    ("rho", "rho", float, False),
+    ("nfe", "nfe", int, False),
+    ("tol", "tolerance", float, False),
+    ("eps", "eps", float, False),
+    ("end_sigma", "end_sigma", float, False),
+    ("clip", "clip", float, False),
+    ("threshold", "threshold", float, False),
+    ("corrector", "corrector", int, True),
+    ("corrector_size", "corrector_size", float, False),
+    ("batch", "batch", int, False),
+    ("ode_group", "ode_group", int, False),
+)
 NAMES = frozenset(("sampler", "quality", "grid", "seed", "no_denoise", "progress", *(name for name, *_ in _NUMBERS)))
 
 
@@ -79,6 +89,7 @@ def check_names(options: Any, function: str, known: "frozenset[str]" = NAMES) ->
     for name in options:
         if name not in known:
             import difflib
+
             near = difflib.get_close_matches(name, known, 1)
             raise TypeError(f"{function}() has no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
@@ -148,8 +159,10 @@ def fill(options: SampleOptions, recipe: Any, function: str) -> Any:
 
 # ---- Labels --------------------------------------------------------------------------------------------------------
 
-def labels_struct(label: Optional[ArrayLike], cfg: Optional[float],
-                  cfg_range: Optional[Sequence[float]], first: int = 0) -> Any:
+
+def labels_struct(
+    label: Optional[ArrayLike], cfg: Optional[float], cfg_range: Optional[Sequence[float]], first: int = 0
+) -> Any:
     """psld_labels of class numbers (None: drawn by the library), which it keeps."""
     struct = initial("PSLD_LABELS_DEFAULTS")
     struct.first = first
@@ -163,7 +176,9 @@ def labels_struct(label: Optional[ArrayLike], cfg: Optional[float],
     if cfg_range is not None:
         low, high = numbers(cfg_range, "cfg_range").ravel().tolist() if np.size(cfg_range) == 2 else (0.0, 0.0)
         if not 0 <= low < high:
-            raise ArgumentError(f"cfg_range: expected two numbers (low, high) with 0 <= low < high, found {cfg_range!r}")
+            raise ArgumentError(
+                f"cfg_range: expected two numbers (low, high) with 0 <= low < high, found {cfg_range!r}"
+            )
         struct.sigma_min, struct.sigma_max = low, high
     return struct
 
@@ -173,6 +188,7 @@ def label_numbers(values: ArrayLike, classes: int) -> List[int]:
     array = numbers(values, "labels").ravel()
     for i, value in enumerate(array.tolist()):
         if not (-1 <= value < classes and value == math.floor(value)):
-            raise ArgumentError(f"labels: label {i}: expected a class from 0 to {classes - 1}, or -1 for none, "
-                                f"found {value:g}")
+            raise ArgumentError(
+                f"labels: label {i}: expected a class from 0 to {classes - 1}, or -1 for none, " f"found {value:g}"
+            )
     return [int(value) for value in array]

@@ -1,4 +1,5 @@
 """What comes in: data and masks, as arrays or as files."""
+
 from __future__ import annotations
 
 import ctypes
@@ -72,8 +73,10 @@ def _read_pictures(path: Path, shape: Tuple[int, ...], fit: bool) -> NDArray[np.
     data = make(lib.psld_data_open, lib.psld_data_free, encode(path), ctypes.byref(options))
     found = data_shape(data)
     if found != shape:
-        raise InputError(f"{os.fspath(path)}: expected pictures of {text_of(shape)}, found {text_of(found)}; "
-                         f"fit=True resizes them")
+        raise InputError(
+            f"{os.fspath(path)}: expected pictures of {text_of(shape)}, found {text_of(found)}; "
+            f"fit=True resizes them"
+        )
     n = lib.psld_data_count(data.pointer)
     index, x = np.arange(n, dtype=np.uint64), np.empty((n, *shape), np.float32)
     lib.psld_data_read(data.pointer, n, index.ctypes.data, x.ctypes.data, None)
@@ -87,6 +90,7 @@ def data_shape(data: Any) -> Tuple[int, ...]:
 
 
 # ---- Masks ---------------------------------------------------------------------------------------------------------
+
 
 def read_masks(mask: Any, rect: Any, shape: Tuple[int, ...], images: int, fit: bool) -> NDArray[np.uint8]:
     """What is known of so many images: uint8 [images, *shape]. White, or above 0, is unknown."""
@@ -106,7 +110,9 @@ def read_masks(mask: Any, rect: Any, shape: Tuple[int, ...], images: int, fit: b
         raise ArgumentError(f"mask: expected {text_of(plane)}, or [n, ...], found {text_of(unknown.shape)}")
     if unknown.shape[1:] != plane:
         if not any_size and not fit:
-            raise ArgumentError(f"mask: expected {text_of(plane)}, found {text_of(unknown.shape[1:])}; fit=True resizes it")
+            raise ArgumentError(
+                f"mask: expected {text_of(plane)}, found {text_of(unknown.shape[1:])}; fit=True resizes it"
+            )
         for axis, size in enumerate(plane, 1):
             unknown = np.take(unknown, np.arange(size) * unknown.shape[axis] // size, axis)
     if len(unknown) != 1 and len(unknown) < images:
@@ -129,7 +135,7 @@ def _rectangle(rect: Any, plane: Tuple[int, ...]) -> NDArray[np.float64]:
     if min(x, y, w, h) < 0 or x + w > width or y + h > height:
         raise ArgumentError(f"rect: {rect!r} reaches beyond {height} x {width}")
     unknown = np.zeros((height, width))
-    unknown[y:y + h, x:x + w] = 1
+    unknown[y : y + h, x : x + w] = 1
     return unknown.reshape(plane)
 
 

@@ -1,4 +1,5 @@
 """Recipes: forward processes with exact kernels."""
+
 from __future__ import annotations
 
 import ctypes
@@ -62,8 +63,8 @@ def _yaml(value: Any) -> str:
 class Recipe:
     """A forward process of the complete recipe, and what eps of it means.
 
-    ``dz = -beta(t) (D + Q) P z dt + sqrt(2 beta(t) D) dw``, with the same k x k matrices D (symmetric, not negative) and
-    Q (skew-symmetric) for every coordinate of the data; ``P = diag(1, 1/mass)``.
+    ``dz = -beta(t) (D + Q) P z dt + sqrt(2 beta(t) D) dw``, with the same k x k matrices D (symmetric, not negative)
+    and Q (skew-symmetric) for every coordinate of the data; ``P = diag(1, 1/mass)``.
 
     A preset or a file, with keys that override its own, or matrices:
 
@@ -76,12 +77,12 @@ class Recipe:
     >>> own.analyse().damping
     'critical'
 
-    The keys are those of recipe files: preset, name, gamma, nu, m_inv, D, Q, drift, noise, mass, beta, init, stabiliser,
-    factor, kernel. What does not belong to the family is refused with the reason:
+    The keys are those of recipe files: preset, name, gamma, nu, m_inv, D, Q, drift, noise, mass, beta, init,
+    stabiliser, factor, kernel. What does not belong to the family is refused with the reason:
 
     >>> psld.Recipe(D=[[1, 0.2], [0, 1]], Q=[[0, 0], [0, 0]])
     Traceback (most recent call last):
-    psld._errors.InputError: recipe:1: D is not symmetric: D[1][0] = 0 and D[0][1] = 0.2, off by 0.2
+    psld.InputError: recipe:1: D is not symmetric: D[1][0] = 0 and D[0][1] = 0.2, off by 0.2
 
     States are arrays ``[n, k * channels, ...]``: all channels of x, then all of m_1, and so on.
     """
@@ -106,11 +107,11 @@ class Recipe:
         self.name: str = spec.name.decode()
         #: Variables for each coordinate of the data: 1 + auxiliary ones.
         self.k: int = k
-        self.D: Floats = np.array(spec.D[:k * k]).reshape(k, k)
-        self.Q: Floats = np.array(spec.Q[:k * k]).reshape(k, k)
-        self.mass: Floats = np.array(spec.mass[:k - 1])
+        self.D: Floats = np.array(spec.D[: k * k]).reshape(k, k)
+        self.Q: Floats = np.array(spec.Q[: k * k]).reshape(k, k)
+        self.mass: Floats = np.array(spec.mass[: k - 1])
         #: Variances of the auxiliary variables at t = 0, in units of their mass.
-        self.init: Floats = np.array(spec.init[:k - 1])
+        self.init: Floats = np.array(spec.init[: k - 1])
         #: beta at t = 0 and at t = 1; linear between.
         self.beta: Tuple[float, float] = (spec.beta_min, spec.beta_max)
         self.stabiliser: float = spec.stabiliser
@@ -164,8 +165,9 @@ class Recipe:
 
     # ---- Kernels ---------------------------------------------------------------------------------------------------
 
-    def _each(self, t: ArrayLike, shapes: List[Tuple[int, ...]], function: Callable[..., Any],
-              *before: Any) -> List[Floats]:
+    def _each(
+        self, t: ArrayLike, shapes: List[Tuple[int, ...]], function: Callable[..., Any], *before: Any
+    ) -> List[Floats]:
         """Calls function(recipe, t, *before, out, ...) for every t: arrays of t's shape and these behind it."""
         times = numbers(t, "t")
         out = [np.empty((times.size, *shape)) for shape in shapes]
@@ -234,7 +236,7 @@ class Recipe:
         """
         found = initial("PSLD_ANALYSIS_EMPTY")
         lib.psld_recipe_analyse(self._pointer, ctypes.byref(found))
-        eigenvalues = np.array(found.eigenvalue_re[:self.k]) + 1j * np.array(found.eigenvalue_im[:self.k])
+        eigenvalues = np.array(found.eigenvalue_re[: self.k]) + 1j * np.array(found.eigenvalue_im[: self.k])
         damping = lib.psld_damping_name(found.damping).decode()
         return Analysis(eigenvalues, damping, found.rate, found.distance, bool(found.long_enough), found.sigma_max)
 
@@ -243,8 +245,9 @@ class Recipe:
     def _rows(self, z: Any, variables: int, name: str) -> Any:
         """An array [n, variables * channels, ...] as [n, variables, numbers]."""
         if len(z.shape) < 2 or z.shape[1] % variables:
-            raise ArgumentError(f"{name}: expected an array [n, {variables} * channels, ...], "
-                                f"found the shape {tuple(z.shape)}")
+            raise ArgumentError(
+                f"{name}: expected an array [n, {variables} * channels, ...], " f"found the shape {tuple(z.shape)}"
+            )
         return _arrays.namespace(z).reshape(z, (z.shape[0], variables, -1))
 
     def _times(self, t: Any, n: int) -> Floats:
@@ -263,9 +266,9 @@ class Recipe:
     def perturb(self, x0: Any, t: Any, eps: Any, mode: Optional[str] = None) -> Any:
         """States z_t = mean(t) z_0 + L(t) eps.
 
-        `x0` [n, channels, ...] is data, `t` [n] times in (0, 1], `eps` [n, k * channels, ...] normal numbers. The arrays
-        may be of NumPy, PyTorch or any library that follows the array API; gradients flow through x0 and eps. With
-        mode "dsm" (default: the recipe's own) x0 is all of z_0, [n, k * channels, ...]: see :meth:`start`.
+        `x0` [n, channels, ...] is data, `t` [n] times in (0, 1], `eps` [n, k * channels, ...] normal numbers. The
+        arrays may be of NumPy, PyTorch or any library that follows the array API; gradients flow through x0 and eps.
+        With mode "dsm" (default: the recipe's own) x0 is all of z_0, [n, k * channels, ...]: see :meth:`start`.
 
         >>> import numpy, psld
         >>> told = psld.Recipe("told")
@@ -279,8 +282,10 @@ class Recipe:
         known = self.k if _mode(mode) == _c.PSLD_DSM else 1
         start, noise = self._rows(x0, known, "x0"), self._rows(eps, self.k, "eps")
         if noise.shape[0] != start.shape[0] or noise.shape[2] != start.shape[2]:
-            raise ArgumentError(f"eps: expected {self.k} times the channels of x0, found the shapes "
-                                f"{tuple(eps.shape)} and {tuple(x0.shape)}")
+            raise ArgumentError(
+                f"eps: expected {self.k} times the channels of x0, found the shapes "
+                f"{tuple(eps.shape)} and {tuple(x0.shape)}"
+            )
         times = self._times(t, x0.shape[0])
         mean = _arrays.like(np.ascontiguousarray(self.kernel(times, mode).mean[:, :, :known]), x0)
         factor = _arrays.like(self.factor(times, mode).factor, x0)
@@ -302,7 +307,7 @@ class Recipe:
         self._rows(eps, self.k, "eps")
         if len(self.predicted) == self.k:
             return eps
-        parts = [eps[:, v * channels:(v + 1) * channels] for v in self.predicted]
+        parts = [eps[:, v * channels : (v + 1) * channels] for v in self.predicted]
         return parts[0] if len(parts) == 1 else _arrays.join(parts)
 
     def likelihood_weight(self, t: ArrayLike) -> Floats:
@@ -357,15 +362,19 @@ class Recipe:
     def _apply(self, maps: Floats, value: Any) -> Any:
         xp = _arrays.namespace(value)
         rows = self._rows(value, maps.shape[-1], "prediction")
-        return xp.reshape(xp.matmul(_arrays.like(maps, value), rows),
-                          (value.shape[0], value.shape[1] // maps.shape[-1] * maps.shape[-2], *value.shape[2:]))
+        return xp.reshape(
+            xp.matmul(_arrays.like(maps, value), rows),
+            (value.shape[0], value.shape[1] // maps.shape[-1] * maps.shape[-2], *value.shape[2:]),
+        )
 
     def _score_maps(self, t: Any, value: Any) -> Tuple[Floats, Floats]:
         """eps = first score, and score = second eps, for the predicted variables."""
         factor, inverse = self.factor(self._times(t, value.shape[0]))
         at = np.ix_(range(len(factor)), self.predicted, self.predicted)
-        return (-np.ascontiguousarray(np.swapaxes(factor[at], 1, 2)),
-                -np.ascontiguousarray(np.swapaxes(inverse[at], 1, 2)))
+        return (
+            -np.ascontiguousarray(np.swapaxes(factor[at], 1, 2)),
+            -np.ascontiguousarray(np.swapaxes(inverse[at], 1, 2)),
+        )
 
     def _denoiser(self, t: Any, n: int) -> List[Floats]:
         k, p = self.k, len(self.predicted)
@@ -387,6 +396,7 @@ class Recipe:
         It shows itself in a notebook; with `path` (.svg or .png) it is written there as well.
         """
         from ._show import _svg
+
         recipes = (self, *others)
         pointers = (ctypes.c_void_p * len(recipes))(*[recipe._pointer for recipe in recipes])
         picture = _svg(lib.psld_plot_recipes, pointers, len(recipes))

@@ -1,4 +1,5 @@
 """Score sources, and sampling from any of them."""
+
 from __future__ import annotations
 
 import ctypes
@@ -31,8 +32,9 @@ _keys = itertools.count(1)
 class _Score:
     """A Python function behind a score source: what the library has for it, and what it is given."""
 
-    def __init__(self, function: Callable[..., Any], recipe: Recipe, shape: Shape, predicts: str, like: Any,
-                 labelled: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], recipe: Recipe, shape: Shape, predicts: str, like: Any, labelled: bool
+    ) -> None:
         self._function = function
         self._like = like
         self._labelled = labelled
@@ -53,7 +55,7 @@ class _Score:
     def _states(self, place: int, n: int) -> NDArray[np.float64]:
         if self._own is not None and self._begin <= place < self._end:
             at = (place - self._begin) // 8
-            return self._own[at:at + n * self._width].reshape(n, *self._in)
+            return self._own[at : at + n * self._width].reshape(n, *self._in)
         return _copy(place, n * self._width, np.float64).reshape(n, *self._in)
 
     def answer(self, states: Any, out: int) -> None:
@@ -74,8 +76,9 @@ class _Score:
         numbers.reshape(expected)[...] = result
         if not math.isfinite(numbers.sum()) and not np.isfinite(numbers).all():  # a dot product would wake up BLAS
             bad = int(np.argmin(np.isfinite(numbers))) // (numbers.size // n)
-            raise NotFinite(f"score: {self._predicts} of state {bad} is not finite at t = "
-                            f"{float(_view(states.t, n)[bad]):.6g}")
+            raise NotFinite(
+                f"score: {self._predicts} of state {bad} is not finite at t = " f"{float(_view(states.t, n)[bad]):.6g}"
+            )
 
 
 def _view(place: int, count: int) -> NDArray[np.float64]:
@@ -117,6 +120,7 @@ def _callback_source(score: _Score, recipe: Recipe, predicts: str, exact: bool, 
 
 # ---- Sources of the library ----------------------------------------------------------------------------------------
 
+
 class Source:
     """A score source of the library: of a :class:`Mixture` or a :class:`psld.Model`.
 
@@ -141,8 +145,9 @@ class Source:
         """Clean data E[x_0 | z_t] by what the source predicts."""
         return self._answer(lib.psld_source_denoise, z, t, label, 1, self.recipe._pointer)
 
-    def _answer(self, function: Any, z: Any, t: ArrayLike, label: Optional[ArrayLike], variables: int,
-                *before: Any) -> NDArray[np.float64]:
+    def _answer(
+        self, function: Any, z: Any, t: ArrayLike, label: Optional[ArrayLike], variables: int, *before: Any
+    ) -> NDArray[np.float64]:
         states, keep = _states_struct(self.recipe, self.shape, z, t, label)
         out = np.empty((states.n, variables * self.shape[0], *self.shape[1:]))
         call = Call()
@@ -163,20 +168,22 @@ class _NoLock:
 _NO_LOCK = _NoLock()
 
 
-def _states_struct(recipe: Recipe, shape: Shape, z: Any, t: ArrayLike,
-                   label: Optional[ArrayLike]) -> Tuple[Any, Any]:
+def _states_struct(recipe: Recipe, shape: Shape, z: Any, t: ArrayLike, label: Optional[ArrayLike]) -> Tuple[Any, Any]:
     array = np.ascontiguousarray(_arrays.to_numpy(z, "z"), np.float64)
     width = recipe.k * math.prod(shape)
     if array.ndim < 2 or array.size != len(array) * width or not array.size:
-        raise ArgumentError(f"z: expected states of the shape {(recipe.k * shape[0], *shape[1:])}, [n, ...], "
-                            f"found {array.shape}")
+        raise ArgumentError(
+            f"z: expected states of the shape {(recipe.k * shape[0], *shape[1:])}, [n, ...], " f"found {array.shape}"
+        )
     n = len(array)
-    times = np.ascontiguousarray(np.broadcast_to(_arrays.to_numpy(t, "t"), (n,)) if np.ndim(t) == 0
-                                 else _arrays.to_numpy(t, "t"), np.float64)
+    times = np.ascontiguousarray(
+        np.broadcast_to(_arrays.to_numpy(t, "t"), (n,)) if np.ndim(t) == 0 else _arrays.to_numpy(t, "t"), np.float64
+    )
     if times.shape != (n,):
         raise ArgumentError(f"t: expected one time, or one for each of {n} states, found the shape {times.shape}")
-    states = _c.psld_states(size=ctypes.sizeof(_c.psld_states), n=n, dim=math.prod(shape), z=address(array),
-                            t=address(times))
+    states = _c.psld_states(
+        size=ctypes.sizeof(_c.psld_states), n=n, dim=math.prod(shape), z=address(array), t=address(times)
+    )
     labels = None
     if label is not None:
         labels = np.ascontiguousarray(np.broadcast_to(np.asarray(label, np.int32), (n,)))
@@ -196,16 +203,28 @@ class Mixture:
     (1, 4)
     """
 
-    def __init__(self, means: ArrayLike, scales: ArrayLike, weights: Optional[ArrayLike] = None,
-                 label: Optional[ArrayLike] = None) -> None:
+    def __init__(
+        self,
+        means: ArrayLike,
+        scales: ArrayLike,
+        weights: Optional[ArrayLike] = None,
+        label: Optional[ArrayLike] = None,
+    ) -> None:
         points = np.atleast_2d(numbers(means, "means"))
         count = len(points)
         widths = np.ascontiguousarray(np.broadcast_to(numbers(scales, "scales"), (count,)))
         shares = np.full(count, 1 / count) if weights is None else numbers(weights, "weights").ravel()
         if shares.shape != (count,):
             raise ArgumentError(f"weights: expected {count}, one for each component, found {shares.size}")
-        self._handle = make(lib.psld_mixture_create, lib.psld_mixture_free, count, points.shape[1], address(shares),
-                            address(points), address(widths))
+        self._handle = make(
+            lib.psld_mixture_create,
+            lib.psld_mixture_free,
+            count,
+            points.shape[1],
+            address(shares),
+            address(points),
+            address(widths),
+        )
         if label is not None:
             classes = np.ascontiguousarray(label, np.int32)
             if classes.shape != (count,):
@@ -213,13 +232,14 @@ class Mixture:
             self._handle = make(lib.psld_mixture_label, lib.psld_mixture_free, self._handle.pointer, address(classes))
         self.dim: int = points.shape[1]
 
-    def draw(self, recipe: Union[Recipe, Path], t: float = 0, n: int = 1000, seed: int = 0,
-             first: int = 0) -> NDArray[np.float64]:
+    def draw(
+        self, recipe: Union[Recipe, Path], t: float = 0, n: int = 1000, seed: int = 0, first: int = 0
+    ) -> NDArray[np.float64]:
         """Draws of z_t, [n, k * dim]; t = 0 gives the data alone, [n, dim]."""
         process = as_recipe(recipe)
         z = np.empty((number("n", n, int, False), process.k * self.dim))
         lib.psld_mixture_draw(self._handle.pointer, process._pointer, t, seed, first, len(z), address(z))
-        return z if t > 0 else z[:, :self.dim].copy()
+        return z if t > 0 else z[:, : self.dim].copy()
 
     def source(self, recipe: Union[Recipe, Path]) -> Source:
         """The exact score under a recipe."""
@@ -237,6 +257,7 @@ class Mixture:
 
 # ---- Sampling ------------------------------------------------------------------------------------------------------
 
+
 def shape_of(shape: Union[int, Sequence[int]]) -> Shape:
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if not sizes or any(not isinstance(size, (int, np.integer)) or size < 1 for size in sizes):
@@ -249,16 +270,30 @@ def default_count(shape: Shape) -> int:
     return 64 if len(shape) == 3 and shape[0] in (1, 3) else 1000
 
 
-def sample(recipe: Union[Recipe, Path], score: Union[Callable[..., Any], Source], shape: Union[int, Sequence[int]], *,
-           n: Optional[int] = None, predicts: str = "eps", exact: Optional[bool] = None, like: Any = None,
-           labels: Optional[ArrayLike] = None, classes: Optional[int] = None, cfg: Optional[float] = None, cfg_range: Optional[Sequence[float]] = None,
-           start: Any = None, state: bool = False, first: int = 0, dtype: Any = None,
-           **options: Unpack[SampleOptions]) -> Any:
+def sample(
+    recipe: Union[Recipe, Path],
+    score: Union[Callable[..., Any], Source],
+    shape: Union[int, Sequence[int]],
+    *,
+    n: Optional[int] = None,
+    predicts: str = "eps",
+    exact: Optional[bool] = None,
+    like: Any = None,
+    labels: Optional[ArrayLike] = None,
+    classes: Optional[int] = None,
+    cfg: Optional[float] = None,
+    cfg_range: Optional[Sequence[float]] = None,
+    start: Any = None,
+    state: bool = False,
+    first: int = 0,
+    dtype: Any = None,
+    **options: Unpack[SampleOptions],
+) -> Any:
     """Draws samples from any score: [n, *shape].
 
     `score(z, t)` is given states [n, k * channels, ...] and their times [n], and returns what it `predicts`: "eps", the
-    noise, or the "score", of the predicted variables [n, predicted * channels, ...]; or clean "data" [n, channels, ...].
-    It may also be a :class:`Source`. `exact` says whether eps comes from an exact score or was learned, with the
+    noise, or the "score", of the predicted variables [n, predicted * channels, ...]; or clean "data" [n, channels,
+    ...]. It may also be a :class:`Source`. `exact` says whether eps comes from an exact score or was learned, with the
     stabiliser of the recipe in its kernel; unless given, that of a function of NumPy arrays counts as exact.
 
     With `like`, an array or tensor, the score is called with arrays of that kind, type and device, and the samples come
@@ -267,8 +302,8 @@ def sample(recipe: Union[Recipe, Path], score: Union[Callable[..., Any], Source]
 
     With `labels` (classes [n], -1 for none) the score is called as `score(z, t, label)`; `cfg` is classifier-free
     guidance by it, in `cfg_range` of the effective noise alone. `start` are initial states instead of draws of the
-    stationary law, and `state` asks for whole states [n, k * channels, ...]. Samples first ... first + n - 1 of the seed
-    are drawn. What else can be chosen: :class:`psld.SampleOptions`.
+    stationary law, and `state` asks for whole states [n, k * channels, ...]. Samples first ... first + n - 1 of the
+    seed are drawn. What else can be chosen: :class:`psld.SampleOptions`.
 
     Exceptions of the score come out unchanged; Ctrl-C ends within a step.
 
@@ -314,12 +349,22 @@ def sample(recipe: Union[Recipe, Path], score: Union[Callable[..., Any], Source]
     call = Call(options.get("progress"))
     o.progress, o.progress_user = call.progress, call.key
     with lock or _NO_LOCK, _arrays.without_gradients(like):
-        call.run(lib.psld_sample, process._pointer, source.pointer, ctypes.byref(o), first, count, dim,
-                 None if begin is None else address(begin), address(z), None)
+        call.run(
+            lib.psld_sample,
+            process._pointer,
+            source.pointer,
+            ctypes.byref(o),
+            first,
+            count,
+            dim,
+            None if begin is None else address(begin),
+            address(z),
+            None,
+        )
     if own is not None:
         own.owns(None)
     result = z.reshape(count, process.k * sizes[0], *sizes[1:])
-    result = result if state else result[:, :sizes[0]]
+    result = result if state else result[:, : sizes[0]]
     if like is not None and _arrays.is_other(like):
         return _arrays.like(np.ascontiguousarray(result), like)
     return np.ascontiguousarray(result, dtype or getattr(like, "dtype", None) or np.float32)
@@ -328,6 +373,7 @@ def sample(recipe: Union[Recipe, Path], score: Union[Callable[..., Any], Source]
 def _start(start: Any, count: int, recipe: Recipe, shape: Shape) -> NDArray[np.float64]:
     states = np.ascontiguousarray(_arrays.to_numpy(start, "start"), np.float64)
     if states.size != count * recipe.k * math.prod(shape) or len(states) != count:
-        raise ArgumentError(f"start: expected states of the shape {(count, recipe.k * shape[0], *shape[1:])}, "
-                            f"found {states.shape}")
+        raise ArgumentError(
+            f"start: expected states of the shape {(count, recipe.k * shape[0], *shape[1:])}, " f"found {states.shape}"
+        )
     return finite(states, "start")

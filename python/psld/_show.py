@@ -1,4 +1,5 @@
 """Pictures: what notebooks display."""
+
 from __future__ import annotations
 
 import ctypes
@@ -107,8 +108,15 @@ def plot_points(points: Any, mixture: Any = None, title: str = "") -> Picture:
     return _svg(lib.psld_plot_points, density, address(array), len(array), title.encode())
 
 
-def plot_curves(curves: Mapping[str, Tuple[ArrayLike, ArrayLike]], *, title: str = "", x: str = "", y: str = "",
-                log_x: bool = False, log_y: bool = False) -> Picture:
+def plot_curves(
+    curves: Mapping[str, Tuple[ArrayLike, ArrayLike]],
+    *,
+    title: str = "",
+    x: str = "",
+    y: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Picture:
     """Curves by their labels, each of (x, y), in one frame.
 
     >>> import psld
@@ -121,13 +129,18 @@ def plot_curves(curves: Mapping[str, Tuple[ArrayLike, ArrayLike]], *, title: str
         if len(pair[0]) != len(pair[1]):
             raise ArgumentError(f"{label}: {len(pair[0])} numbers of x for {len(pair[1])} of y")
         keep.append((label.encode(), pair))
-        structs[i] = _c.psld_curve(label=keep[i][0], count=len(pair[0]), x=address(pair[0]), y=address(pair[1]), colour=i)
-    return _svg(lib.psld_plot_curves, title.encode(), x.encode(), y.encode(), int(log_x), int(log_y), structs, len(curves))
+        structs[i] = _c.psld_curve(
+            label=keep[i][0], count=len(pair[0]), x=address(pair[0]), y=address(pair[1]), colour=i
+        )
+    return _svg(
+        lib.psld_plot_curves, title.encode(), x.encode(), y.encode(), int(log_x), int(log_y), structs, len(curves)
+    )
 
 
 def _svg(function: Any, *arguments: Any) -> Picture:
     """The picture of a function of the library that writes a file."""
     import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "plot.svg")
         function(*arguments, encode(path))

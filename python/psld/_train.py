@@ -1,4 +1,5 @@
 """Training, and what runs have written."""
+
 from __future__ import annotations
 
 import ctypes
@@ -121,18 +122,26 @@ class Training:
         self.close()
 
 
-def train(config: Optional[Path] = None, *, data: Optional[Path] = None, out: Optional[Path] = None,
-          overrides: Any = None, init: Optional[Path] = None, classifier: bool = False, clean: bool = False,
-          time: Union[str, float, None] = None) -> Training:
+def train(
+    config: Optional[Path] = None,
+    *,
+    data: Optional[Path] = None,
+    out: Optional[Path] = None,
+    overrides: Any = None,
+    init: Optional[Path] = None,
+    classifier: bool = False,
+    clean: bool = False,
+    time: Union[str, float, None] = None,
+) -> Training:
     """Trains a network in the folder `out`, or goes on with the run that is there: an iterator over steps.
 
     `config` is a file, or the name of a configuration that comes with psld; with `data` alone (a folder or archive of
     images, .npy, "toy:moons", ...) a network is chosen for it. `overrides` are keys of the configuration:
-    ``{"train.steps": 1000}``. `init` is a model to start from, `classifier` trains a classifier of noisy data (`clean`: of
-    clean data), `time` is how long it may take ("30m", or seconds).
+    ``{"train.steps": 1000}``. `init` is a model to start from, `classifier` trains a classifier of noisy data
+    (`clean`: of clean data), `time` is how long it may take ("30m", or seconds).
 
-    Steps and checkpoints are those of ``psld train``. A loop that is left early leaves a checkpoint; the same call goes on
-    after it, bit for bit as if it had never stopped. Without `out` nothing is written.
+    Steps and checkpoints are those of ``psld train``. A loop that is left early leaves a checkpoint; the same call
+    goes on after it, bit for bit as if it had never stopped. Without `out` nothing is written.
 
     >>> import psld, tempfile
     >>> with tempfile.TemporaryDirectory() as run:
@@ -173,8 +182,11 @@ class Run:
         found = initial("PSLD_RUN_INFO_EMPTY")
         lib.psld_run_inspect(encode(self.folder), ctypes.byref(found))
         flags = ("running", "classifier")
-        return {name: bool(getattr(found, name)) if name in flags else getattr(found, name)
-                for name, *_ in _c.psld_run_info._fields_ if name != "size"}
+        return {
+            name: bool(getattr(found, name)) if name in flags else getattr(found, name)
+            for name, *_ in _c.psld_run_info._fields_
+            if name != "size"
+        }
 
     def log(self) -> Dict[str, NDArray[Any]]:
         """The log as arrays by name: step, loss, norm, rate, seconds, and what was measured (held_out, loss_by_t, ...).
@@ -239,5 +251,3 @@ def _column(values: List[Any]) -> NDArray[Any]:
     if all(isinstance(value, int) for value in values):
         return np.array(values)
     return np.array([np.nan if value is None else value for value in values], np.float64)
-
-

@@ -1,4 +1,5 @@
 """What the tests share: the program, whose output is the truth, and small models."""
+
 import os
 import subprocess
 
@@ -9,8 +10,15 @@ import psld
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODELS = os.path.join(ROOT, "models")
-RECIPES = ["vp", "cld", "psld gamma=0.02", "psld gamma=0.5 factor=upper", "psld gamma=0.1 nu=2 m_inv=4 kernel=dsm", "told",
-           os.path.join(ROOT, "examples", "three-way.yaml")]
+RECIPES = [
+    "vp",
+    "cld",
+    "psld gamma=0.02",
+    "psld gamma=0.5 factor=upper",
+    "psld gamma=0.1 nu=2 m_inv=4 kernel=dsm",
+    "told",
+    os.path.join(ROOT, "examples", "three-way.yaml"),
+]
 
 
 class Program:
@@ -21,8 +29,9 @@ class Program:
 
     def __call__(self, *words):
         words = [str(word) for word in words]
-        done = subprocess.run([self.path, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              cwd=self.folder)
+        done = subprocess.run(
+            [self.path, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder
+        )
         assert done.returncode == 0, f"psld {' '.join(words)}: {done.stderr}"
         return done.stdout
 

@@ -1,4 +1,5 @@
 """The declarations for ctypes are those of the headers."""
+
 import ctypes
 import os
 import shutil
@@ -15,14 +16,18 @@ HEADERS = ("psld.h", "psld_data.h", "psld_train.h", "psld_eval.h", "psld_plot.h"
 
 
 def test_they_are_what_the_headers_say():
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "make-declarations"), "--check"],
-                          stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, os.path.join(ROOT, "tools", "make-declarations"), "--check"], stderr=subprocess.PIPE, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
 def structs():
-    return {name: kind for name, kind in vars(_c).items()
-            if isinstance(kind, type) and issubclass(kind, ctypes.Structure) and name.startswith("psld_")}
+    return {
+        name: kind
+        for name, kind in vars(_c).items()
+        if isinstance(kind, type) and issubclass(kind, ctypes.Structure) and name.startswith("psld_")
+    }
 
 
 def test_a_compiler_lays_them_out_alike(tmp_path):
@@ -43,16 +48,24 @@ def test_a_compiler_lays_them_out_alike(tmp_path):
             expected.append(f"{float(value):.17g}")
     for macro in _c.INITIAL:
         kind = _c.INITIAL[macro][0]
-        lines.append(f"{{ static {kind.__name__} s = {macro}; const unsigned char *b = (const unsigned char *)&s; "
-                     f'(void)b; printf("{macro}"); for (size_t i = 0; i < sizeof s; i++) printf(" %d", b[i]); puts(""); }}')
+        lines.append(
+            f"{{ static {kind.__name__} s = {macro}; const unsigned char *b = (const unsigned char *)&s; "
+            f'(void)b; printf("{macro}"); for (size_t i = 0; i < sizeof s; i++) printf(" %d", b[i]); puts(""); }}'
+        )
         expected.append(None)  # pointers to texts differ: compared by value below
     source = tmp_path / "layout.c"
-    source.write_text("#include <stddef.h>\n#include <stdio.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS) +
-                      "int main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    source.write_text(
+        "#include <stddef.h>\n#include <stdio.h>\n"
+        + "".join(f'#include "{name}"\n' for name in HEADERS)
+        + "int main(void)\n{\n"
+        + "\n".join(lines)
+        + "\nreturn 0;\n}\n"
+    )
     program = str(tmp_path / "layout")
     subprocess.run([compiler, "-std=c11", "-I", os.path.join(ROOT, "include"), str(source), "-o", program], check=True)
     found = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     from psld._library import initial
+
     for line, value in zip(found, expected):
         if value is not None:
             assert line == value
@@ -72,6 +85,7 @@ def bytes_of(struct, field):
 
 def test_every_function_is_there():
     from psld._library import lib
+
     assert len(_c.FUNCTIONS) > 150
     for name in _c.FUNCTIONS:
         getattr(lib, name)

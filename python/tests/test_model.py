@@ -1,4 +1,5 @@
 """Models do what the commands do, bit for bit."""
+
 import os
 import pickle
 import threading
@@ -33,19 +34,27 @@ def test_names_of_what_comes_with_psld(tmp_path, monkeypatch):
         psld.Model("digit")
 
 
-@pytest.mark.parametrize("more, options", [
-    (("--nfe", 5, "--seed", 4), dict(nfe=5, seed=4)),
-    (("--quality", "draft"), dict(quality="draft")),
-    (("--nfe", 4, "--weak", "none", "--process", "vp", "--state"), dict(nfe=4, weak="none", process="vp", state=True)),
-    (("--sampler", "sscs", "--nfe", 4, "--clip", 1), dict(sampler="sscs", nfe=4, clip=1)),
-])
+@pytest.mark.parametrize(
+    "more, options",
+    [
+        (("--nfe", 5, "--seed", 4), dict(nfe=5, seed=4)),
+        (("--quality", "draft"), dict(quality="draft")),
+        (
+            ("--nfe", 4, "--weak", "none", "--process", "vp", "--state"),
+            dict(nfe=4, weak="none", process="vp", state=True),
+        ),
+        (("--sampler", "sscs", "--nfe", 4, "--clip", 1), dict(sampler="sscs", nfe=4, clip=1)),
+    ],
+)
 def test_samples(program, digits, more, options):
     assert np.array_equal(digits.sample(3, **options), program.array("sample", DIGITS, "-n", 3, *more))
 
 
 def test_a_weak_model_that_is_asked_for(program, digits):
     more = ("--nfe", 3, "--weak", DIGITS, "--weak-scale", 2)
-    assert np.array_equal(digits.sample(2, nfe=3, weak=DIGITS, weak_scale=2), program.array("sample", DIGITS, "-n", 2, *more))
+    assert np.array_equal(
+        digits.sample(2, nfe=3, weak=DIGITS, weak_scale=2), program.array("sample", DIGITS, "-n", 2, *more)
+    )
 
 
 def test_guidance(program, digits):
@@ -65,10 +74,17 @@ def test_exact_guidance(program, ring):
     assert np.array_equal(ring.guide(3, 50, nfe=9), expected)
 
 
-@pytest.mark.parametrize("more, options", [
-    (("--repeats", 2), dict(repeats=2)), (("--method", "replace"), dict(method="replace")),
-    (("--method", "authors", "--label", 3, "--classifier", JUDGE), dict(method="authors", label=3, classifier=JUDGE)),
-])
+@pytest.mark.parametrize(
+    "more, options",
+    [
+        (("--repeats", 2), dict(repeats=2)),
+        (("--method", "replace"), dict(method="replace")),
+        (
+            ("--method", "authors", "--label", 3, "--classifier", JUDGE),
+            dict(method="authors", label=3, classifier=JUDGE),
+        ),
+    ],
+)
 def test_inpainting(program, digits, pixels, more, options):
     np.save(os.path.join(program.folder, "x.npy"), pixels)
     expected = program.array("inpaint", DIGITS, "--image", "x.npy", "--rect", "0,14,28,14", "-n", 2, "--nfe", 3, *more)
@@ -76,19 +92,29 @@ def test_inpainting(program, digits, pixels, more, options):
     assert np.array_equal(found, expected)
     mask = np.zeros((28, 28))
     mask[14:] = 1
-    assert np.array_equal(digits.inpaint(os.path.join(program.folder, "x.npy"), mask=mask, n=2, nfe=3, **options), expected)
+    assert np.array_equal(
+        digits.inpaint(os.path.join(program.folder, "x.npy"), mask=mask, n=2, nfe=3, **options), expected
+    )
     known = pixels[0, 0, :14] / 127.5 - 1
     assert options.get("method") == "authors" or np.array_equal(found[0, 0, :14], known.astype(np.float32))
 
 
-@pytest.mark.parametrize("task, options", [
-    ("denoise", dict(noise=0.5)), ("super-resolution", dict(factor=7, noise=0.1)),
-    ("deblur", dict(blur=1.5, noise=0.05, method="diffused")), ("inpaint", dict(rect=(3, 3, 9, 9), noise=0.1)),
-])
+@pytest.mark.parametrize(
+    "task, options",
+    [
+        ("denoise", dict(noise=0.5)),
+        ("super-resolution", dict(factor=7, noise=0.1)),
+        ("deblur", dict(blur=1.5, noise=0.05, method="diffused")),
+        ("inpaint", dict(rect=(3, 3, 9, 9), noise=0.1)),
+    ],
+)
 def test_restoration(program, digits, pixels, task, options):
     np.save(os.path.join(program.folder, "x.npy"), pixels)
-    more = [word for name, value in options.items()
-            for word in (f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else value)]
+    more = [
+        word
+        for name, value in options.items()
+        for word in (f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else value)
+    ]
     expected = program.array("restore", DIGITS, "--task", task, "--image", "x.npy", "-n", 1, "--nfe", 3, *more)
     assert np.array_equal(digits.restore(task, pixels, n=1, nfe=3, **options), expected)
 
@@ -98,8 +124,23 @@ def test_restoration_of_measurements(program, ring):
     path, folder = os.path.join(ROOT, "examples", "ring.yaml"), program.folder
     np.save(os.path.join(folder, "A.npy"), matrix)
     np.save(os.path.join(folder, "y.npy"), [[0.4]])
-    expected = program.array("restore", path, "--task", "linear", "--matrix", "A.npy", "--noise", 0.1, "--image", "y.npy",
-                             "--degraded", "-n", 20, "--nfe", 9)
+    expected = program.array(
+        "restore",
+        path,
+        "--task",
+        "linear",
+        "--matrix",
+        "A.npy",
+        "--noise",
+        0.1,
+        "--image",
+        "y.npy",
+        "--degraded",
+        "-n",
+        20,
+        "--nfe",
+        9,
+    )
     found = ring.restore("linear", [[0.4]], matrix=matrix, noise=0.1, degraded=True, n=20, nfe=9)
     assert np.array_equal(found, expected)
     assert psld.measure("linear", [[1.0, 2.0]], matrix=matrix)[0, 0] == 2
@@ -115,7 +156,9 @@ def test_encoding_and_back(program, digits, pixels):
     for i, name in enumerate("ab"):
         np.save(os.path.join(folder, name + ".npy"), pixels[i])
     program("interpolate", DIGITS, "a.npy", "b.npy", "-n", 3, "--nfe", 6, "-o", "strip.npy")
-    assert np.array_equal(digits.interpolate(pixels[0], pixels[1], 3, nfe=6), np.load(os.path.join(folder, "strip.npy")))
+    assert np.array_equal(
+        digits.interpolate(pixels[0], pixels[1], 3, nfe=6), np.load(os.path.join(folder, "strip.npy"))
+    )
 
 
 def test_denoising(program, digits):
@@ -132,7 +175,7 @@ def test_likelihood_of_a_gaussian_is_its_own():
     model = "process: vp\nmixture: {weights: [1], means: [[0.3, -0.2]], scales: 0.5}\n"
     with open_model(model) as gaussian:
         x = np.random.default_rng(0).normal(size=(20, 2))
-        expected = -np.sum((x - [0.3, -0.2])**2, 1) / (2 * 0.25) - np.log(2 * np.pi * 0.25)
+        expected = -np.sum((x - [0.3, -0.2]) ** 2, 1) / (2 * 0.25) - np.log(2 * np.pi * 0.25)
         assert np.allclose(gaussian.likelihood(x), expected, rtol=3e-3)
         assert np.isclose(psld.nll(gaussian, x).nats, -expected.mean(), rtol=3e-3)
 
@@ -143,6 +186,7 @@ class open_model:
 
     def __enter__(self):
         import tempfile
+
         self.folder = tempfile.TemporaryDirectory()
         path = os.path.join(self.folder.name, "model.yaml")
         with open(path, "w") as file:
@@ -161,18 +205,25 @@ def test_trajectories_end_near_the_samples(digits):
 
 def test_wrong_input_is_named(digits, pixels, tmp_path):
     for call, says in [
-            (lambda: digits.sample(2, label=3), "takes no labels"), (lambda: digits.sample(2, cfg=2), "takes no labels"),
-            (lambda: digits.inpaint(pixels), "unknown part"), (lambda: digits.inpaint(pixels[:, :, :5], rect=(0, 0, 1, 1)), "28"),
-            (lambda: digits.inpaint(pixels, rect=(20, 20, 20, 20)), "beyond"),
-            (lambda: digits.inpaint(pixels, mask=np.zeros((28, 28))), "nothing is unknown"),
-            (lambda: digits.inpaint(pixels, mask=np.ones((5, 5))), "fit=True"),
-            (lambda: digits.inpaint(pixels, rect=(0, 0, 1, 1), method="hope"), "resample"),
-            (lambda: digits.restore("sharpen", pixels), "sharpen"), (lambda: digits.restore("linear", pixels), "matrix"),
-            (lambda: digits.restore("deblur", pixels, rect=(0, 0, 1, 1)), "inpaint"),
-            (lambda: digits.sample(z0=np.zeros((2, 3))), "z0"), (lambda: digits.sample(2, start="exact"), "exact"),
-            (lambda: digits.encode(np.full((1, 28, 28), np.nan)), "not finite"),
-            (lambda: digits.guide(12, classifier=JUDGE), "12"), (lambda: digits.classify(np.zeros((1, 2)), 0.5), "classifier"),
-            (lambda: psld.Model(JUDGE).sample(2), "no samples"), (lambda: psld.Model(DIGITS, use="both"), "ema or raw")]:
+        (lambda: digits.sample(2, label=3), "takes no labels"),
+        (lambda: digits.sample(2, cfg=2), "takes no labels"),
+        (lambda: digits.inpaint(pixels), "unknown part"),
+        (lambda: digits.inpaint(pixels[:, :, :5], rect=(0, 0, 1, 1)), "28"),
+        (lambda: digits.inpaint(pixels, rect=(20, 20, 20, 20)), "beyond"),
+        (lambda: digits.inpaint(pixels, mask=np.zeros((28, 28))), "nothing is unknown"),
+        (lambda: digits.inpaint(pixels, mask=np.ones((5, 5))), "fit=True"),
+        (lambda: digits.inpaint(pixels, rect=(0, 0, 1, 1), method="hope"), "resample"),
+        (lambda: digits.restore("sharpen", pixels), "sharpen"),
+        (lambda: digits.restore("linear", pixels), "matrix"),
+        (lambda: digits.restore("deblur", pixels, rect=(0, 0, 1, 1)), "inpaint"),
+        (lambda: digits.sample(z0=np.zeros((2, 3))), "z0"),
+        (lambda: digits.sample(2, start="exact"), "exact"),
+        (lambda: digits.encode(np.full((1, 28, 28), np.nan)), "not finite"),
+        (lambda: digits.guide(12, classifier=JUDGE), "12"),
+        (lambda: digits.classify(np.zeros((1, 2)), 0.5), "classifier"),
+        (lambda: psld.Model(JUDGE).sample(2), "no samples"),
+        (lambda: psld.Model(DIGITS, use="both"), "ema or raw"),
+    ]:
         with pytest.raises(psld.Error, match=says):
             call()
     assert digits.sample(1, nfe=2).shape == (1, 1, 28, 28)

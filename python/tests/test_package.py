@@ -1,4 +1,5 @@
 """The package as a whole: its documentation, its types, its notebooks, its start."""
+
 import doctest
 import importlib
 import os
@@ -47,14 +48,19 @@ def test_everything_public_is_documented():
 
 def test_types_hold_strictly():
     pytest.importorskip("mypy", reason="no mypy")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull,
-                           os.path.join(ROOT, "python", "psld")], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, os.path.join(ROOT, "python", "psld")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_only_numpy_is_imported():
-    code = ("import sys, numpy; before = set(sys.modules); import psld; "
-            "print(*{name.split('.')[0] for name in set(sys.modules) - before})")
+    code = (
+        "import sys, numpy; before = set(sys.modules); import psld; "
+        "print(*{name.split('.')[0] for name in set(sys.modules) - before})"
+    )
     found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     assert set(found) <= set(sys.stdlib_module_names) | {"psld", "numpy"}
 
@@ -67,8 +73,12 @@ def test_a_library_of_another_version_is_refused(tmp_path):
     library = str(tmp_path / "other.so")
     subprocess.run([compiler, "-shared", "-fPIC", str(tmp_path / "other.c"), "-o", library], check=True)
     for path, says in ((library, "is version 9.1.0"), (str(tmp_path / "none.so"), "cannot be loaded")):
-        done = subprocess.run([sys.executable, "-c", "import psld"], stderr=subprocess.PIPE, text=True,
-                              env={**os.environ, "PSLD_LIBRARY": path})
+        done = subprocess.run(
+            [sys.executable, "-c", "import psld"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PSLD_LIBRARY": path},
+        )
         assert done.returncode == 1 and says in done.stderr.splitlines()[-1]
 
 
@@ -80,8 +90,9 @@ def test_notebooks_run(name, tmp_path):
     if name == "pytorch":
         pytest.importorskip("torch", reason="no torch for examples/pytorch.ipynb")
     notebook = nbformat.read(os.path.join(EXAMPLES, name + ".ipynb"), 4)
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3",
-                            resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             assert cell.get("outputs") is not None
@@ -90,6 +101,8 @@ def test_notebooks_run(name, tmp_path):
 def test_notebooks_in_the_repository_are_executed():
     nbformat = pytest.importorskip("nbformat", reason="no nbformat to read notebooks with")
     for name in ("process", "pytorch", "inverse"):
-        cells = [cell for cell in nbformat.read(os.path.join(EXAMPLES, name + ".ipynb"), 4).cells if cell.cell_type == "code"]
+        cells = [
+            cell for cell in nbformat.read(os.path.join(EXAMPLES, name + ".ipynb"), 4).cells if cell.cell_type == "code"
+        ]
         assert cells and all(cell.execution_count for cell in cells)
         assert not any(output.output_type == "error" for cell in cells for output in cell.outputs)

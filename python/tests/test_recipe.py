@@ -1,4 +1,5 @@
 """Recipes: kernels as the program prints them, and training formulas against other ways to compute them."""
+
 import json
 import pickle
 
@@ -30,7 +31,8 @@ def test_kernels_are_those_of_the_program(program, text, mode):
     analysis = recipe.analyse()
     assert np.array_equal(np.stack([analysis.eigenvalues.real, analysis.eigenvalues.imag], 1), told["eigenvalues"])
     assert (analysis.damping, analysis.distance, analysis.long_enough, analysis.sigma_max) == tuple(
-        told[name] for name in ("damping", "distance", "long_enough", "sigma_max"))
+        told[name] for name in ("damping", "distance", "long_enough", "sigma_max")
+    )
 
 
 def test_shapes_follow_the_times(recipe):
@@ -75,12 +77,16 @@ def draw(recipe, shape=(2,), n=20000, t=0.4, seed=0):
 def test_perturbed_states_have_the_moments_of_the_kernel(recipe):
     x0, t, eps = draw(recipe)
     mode = recipe.mode
-    start = recipe.start(x0, np.random.default_rng(1).normal(size=(len(x0), (recipe.k - 1) * 2))) if mode == "dsm" else x0
+    start = (
+        recipe.start(x0, np.random.default_rng(1).normal(size=(len(x0), (recipe.k - 1) * 2))) if mode == "dsm" else x0
+    )
     z = recipe.perturb(start, t, eps).reshape(len(x0), recipe.k, 2)
     kernel = recipe.kernel(0.4)  # the auxiliary variables integrated out, whichever way they were drawn
     deviation = np.sqrt(np.diag(kernel.cov) / (2 * len(x0)))
     assert np.all(np.abs(z.mean((0, 2)) - 0.7 * kernel.mean[:, 0]) < 5 * deviation)
-    whitened = np.linalg.solve(kernel.chol, (z - (0.7 * kernel.mean[:, 0])[:, None]).transpose(1, 0, 2).reshape(recipe.k, -1))
+    whitened = np.linalg.solve(
+        kernel.chol, (z - (0.7 * kernel.mean[:, 0])[:, None]).transpose(1, 0, 2).reshape(recipe.k, -1)
+    )
     assert np.allclose(np.cov(whitened), np.eye(recipe.k), atol=0.05)
 
 
@@ -104,7 +110,7 @@ def test_target_is_the_noise_of_the_predicted_variables(recipe):
     eps = np.arange(2.0 * recipe.k * 3).reshape(2, recipe.k * 3)
     target = recipe.target(eps).reshape(2, len(recipe.predicted), 3)
     for i, variable in enumerate(recipe.predicted):
-        assert np.array_equal(target[:, i], eps[:, 3 * variable:3 * variable + 3])
+        assert np.array_equal(target[:, i], eps[:, 3 * variable : 3 * variable + 3])
 
 
 def test_conversions_are_those_of_the_library(recipe):

@@ -1,4 +1,5 @@
 """Sampling from scores of any kind, and what can go wrong in them."""
+
 import gc
 import os
 import signal
@@ -43,6 +44,7 @@ def mixture_score(recipe, means=MEANS, scale=0.12):
         weight /= weight.sum(1, keepdims=True)
         full = -np.einsum("nc,ncaj->naj", weight, pull)
         return full[:, recipe.predicted].reshape(len(z), -1)
+
     return score
 
 
@@ -58,11 +60,23 @@ def test_the_exact_source_through_a_callback_gives_the_bits_of_the_program(progr
 
     found = psld.sample(ring.recipe, callback, 2, n=300, sampler=sampler, seed=3, **some(sampler))
     assert calls and found.dtype == np.float32 and np.array_equal(found, expected)
-    assert np.array_equal(psld.sample(ring.recipe, source, 2, n=300, sampler=sampler, seed=3, **some(sampler)), expected)
+    assert np.array_equal(
+        psld.sample(ring.recipe, source, 2, n=300, sampler=sampler, seed=3, **some(sampler)), expected
+    )
 
 
-@pytest.mark.parametrize("sampler, text", [("ode", "psld gamma=0.02"), *(
-    (sampler, text) for sampler in SAMPLERS if sampler != "ode" for text in ("vp", "cld", "psld gamma=0.02", "told"))])
+@pytest.mark.parametrize(
+    "sampler, text",
+    [
+        ("ode", "psld gamma=0.02"),
+        *(
+            (sampler, text)
+            for sampler in SAMPLERS
+            if sampler != "ode"
+            for text in ("vp", "cld", "psld gamma=0.02", "told")
+        ),
+    ],
+)
 def test_a_formula_in_numpy_gives_the_samples_of_the_program(program, sampler, text):
     recipe = psld.Recipe(text)
     score = mixture_score(recipe)
@@ -75,8 +89,9 @@ def test_a_formula_in_numpy_gives_the_samples_of_the_program(program, sampler, t
             out[t == time] = score(z[t == time], t[t == time])
         return out
 
-    expected = program.array("sample", RING, "-n", 100, "--process", text, "--sampler", sampler, "--seed", 1,
-                             *words(sampler))
+    expected = program.array(
+        "sample", RING, "-n", 100, "--process", text, "--sampler", sampler, "--seed", 1, *words(sampler)
+    )
     found = psld.sample(recipe, one_time, 2, n=100, sampler=sampler, seed=1, predicts="score", **some(sampler))
     scale = np.ptp(expected) * (1e-3 if sampler == "ode" else 1e-6)
     assert np.abs(found - expected).max() <= scale
@@ -85,8 +100,11 @@ def test_a_formula_in_numpy_gives_the_samples_of_the_program(program, sampler, t
 @pytest.mark.parametrize("predicts", ["eps", "score", "data"])
 def test_what_is_predicted_makes_no_difference(ring, predicts):
     source, recipe = ring.source, ring.recipe
-    forms = {"eps": source, "data": source.denoise,
-             "score": lambda z, t: recipe.convert(source(z, t), t, given="eps", to="score")}
+    forms = {
+        "eps": source,
+        "data": source.denoise,
+        "score": lambda z, t: recipe.convert(source(z, t), t, given="eps", to="score"),
+    }
     expected = psld.sample(recipe, source, 2, n=50, sampler="dpm", nfe=15)
     found = psld.sample(recipe, lambda z, t: forms[predicts](z, t), 2, n=50, sampler="dpm", nfe=15, predicts=predicts)
     assert np.abs(found - expected).max() < 1e-5
@@ -94,22 +112,64 @@ def test_what_is_predicted_makes_no_difference(ring, predicts):
 
 def test_options_are_those_of_the_program(program, ring):
     def both(*more, **options):
-        return (program.array("sample", RING, "-n", 64, *more), psld.sample(ring.recipe, ring.source, 2, n=64, **options))
+        return (
+            program.array("sample", RING, "-n", 64, *more),
+            psld.sample(ring.recipe, ring.source, 2, n=64, **options),
+        )
 
     for expected, found in [
-            both(),
-            both("--quality", "draft", "--seed", 5, quality="draft", seed=5),
-            both("--nfe", 12, "--eta", 0.3, "--grid", "rho", "--rho", 5, nfe=12, eta=0.3, grid="rho", rho=5),
-            both("--grid", "1,0.5,0.1,0.01", grid=[1, 0.5, 0.1, 0.01]),
-            both("--sampler", "sscs", "--nfe", 9, "--no-denoise", "--eps", 0.01, sampler="sscs", nfe=9, no_denoise=True,
-                 eps=0.01),
-            both("--sampler", "em", "--nfe", 20, "--corrector", 1, "--corrector-size", 0.1, "--end-sigma", 0.05,
-                 sampler="em", nfe=20, corrector=1, corrector_size=0.1, end_sigma=0.05),
-            both("--sampler", "collapsed", "--nfe", 9, "--order", 2, "--detail", 0.1, sampler="collapsed", nfe=9, order=2,
-                 detail=0.1),
-            both("--sampler", "ode", "--tol", 1e-3, "--ode-group", 8, sampler="ode", tol=1e-3, ode_group=8),
-            both("--clip", 1, "--threshold", 0.9, "--nfe", 9, clip=1, threshold=0.9, nfe=9),
-            both("--nfe", 9, "--state", nfe=9, state=True)]:
+        both(),
+        both("--quality", "draft", "--seed", 5, quality="draft", seed=5),
+        both("--nfe", 12, "--eta", 0.3, "--grid", "rho", "--rho", 5, nfe=12, eta=0.3, grid="rho", rho=5),
+        both("--grid", "1,0.5,0.1,0.01", grid=[1, 0.5, 0.1, 0.01]),
+        both(
+            "--sampler",
+            "sscs",
+            "--nfe",
+            9,
+            "--no-denoise",
+            "--eps",
+            0.01,
+            sampler="sscs",
+            nfe=9,
+            no_denoise=True,
+            eps=0.01,
+        ),
+        both(
+            "--sampler",
+            "em",
+            "--nfe",
+            20,
+            "--corrector",
+            1,
+            "--corrector-size",
+            0.1,
+            "--end-sigma",
+            0.05,
+            sampler="em",
+            nfe=20,
+            corrector=1,
+            corrector_size=0.1,
+            end_sigma=0.05,
+        ),
+        both(
+            "--sampler",
+            "collapsed",
+            "--nfe",
+            9,
+            "--order",
+            2,
+            "--detail",
+            0.1,
+            sampler="collapsed",
+            nfe=9,
+            order=2,
+            detail=0.1,
+        ),
+        both("--sampler", "ode", "--tol", 1e-3, "--ode-group", 8, sampler="ode", tol=1e-3, ode_group=8),
+        both("--clip", 1, "--threshold", 0.9, "--nfe", 9, clip=1, threshold=0.9, nfe=9),
+        both("--nfe", 9, "--state", nfe=9, state=True),
+    ]:
         assert np.array_equal(found, expected)
 
 
@@ -171,6 +231,7 @@ def test_labels_reach_the_score():
 
 # ---- What goes wrong in a score ------------------------------------------------------------------------------------
 
+
 class Surprise(Exception):
     pass
 
@@ -188,15 +249,18 @@ def test_exceptions_come_out_unchanged(ring, sampler):
     assert psld.sample(ring.recipe, ring.source, 2, n=3, nfe=3).shape == (3, 2)
 
 
-@pytest.mark.parametrize("answer, says", [
-    (lambda z: z[:, :2], r"expected eps of the shape \(10, 4\), found \(10, 2\)"),
-    (lambda z: z[:5], "found"),
-    (lambda z: None, "NoneType"),
-    (lambda z: "eps", "str"),
-    (lambda z: z + 1j, "complex128"),
-    (lambda z: z.astype(object), "found"),
-    (lambda z: [[1, 2], [3]], "found"),
-])
+@pytest.mark.parametrize(
+    "answer, says",
+    [
+        (lambda z: z[:, :2], r"expected eps of the shape \(10, 4\), found \(10, 2\)"),
+        (lambda z: z[:5], "found"),
+        (lambda z: None, "NoneType"),
+        (lambda z: "eps", "str"),
+        (lambda z: z + 1j, "complex128"),
+        (lambda z: z.astype(object), "found"),
+        (lambda z: [[1, 2], [3]], "found"),
+    ],
+)
 def test_wrong_answers_are_named(ring, answer, says):
     with pytest.raises(psld.ArgumentError, match=says) as caught:
         psld.sample(ring.recipe, lambda z, t: answer(z), 2, n=10, nfe=4)
@@ -217,18 +281,37 @@ def test_numbers_that_are_not_finite_are_named(ring, value):
 
 def test_answers_may_be_of_other_types(ring):
     expected = psld.sample(ring.recipe, lambda z, t: np.zeros_like(z), 2, n=5, nfe=4)
-    for answer in (lambda z: np.zeros(z.shape, np.float32), lambda z: np.zeros(z.shape, int), lambda z: np.zeros(z.shape).tolist(),
-                   lambda z: np.zeros(z.shape[::-1]).T):
+    for answer in (
+        lambda z: np.zeros(z.shape, np.float32),
+        lambda z: np.zeros(z.shape, int),
+        lambda z: np.zeros(z.shape).tolist(),
+        lambda z: np.zeros(z.shape[::-1]).T,
+    ):
         assert np.array_equal(psld.sample(ring.recipe, lambda z, t: answer(z), 2, n=5, nfe=4), expected)
 
 
-@pytest.mark.parametrize("options, says", [
-    (dict(sampler="emm"), "emm"), (dict(nfe=0), "nfe"), (dict(nfe=2.5), "whole"), (dict(eta=2), "eta"),
-    (dict(sampler="em", eta=1), "eta"), (dict(sampler="ode", nfe=5), "give tol"), (dict(sampler="em", tol=1e-3), "tol"),
-    (dict(sampler="em", quality="best"), "quality"), (dict(quality="good"), "good"), (dict(eps=0.1, end_sigma=1), "eps"),
-    (dict(n=0), "n"), (dict(seed=-1), "seed"), (dict(grid="1,0.5,0.7"), "grid"), (dict(n=True), "n"),
-    (dict(predicts="noise"), "predicts"), (dict(cfg=2.0), "labels"), (dict(labels=[5], classes=3), "label"),
-])
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (dict(sampler="emm"), "emm"),
+        (dict(nfe=0), "nfe"),
+        (dict(nfe=2.5), "whole"),
+        (dict(eta=2), "eta"),
+        (dict(sampler="em", eta=1), "eta"),
+        (dict(sampler="ode", nfe=5), "give tol"),
+        (dict(sampler="em", tol=1e-3), "tol"),
+        (dict(sampler="em", quality="best"), "quality"),
+        (dict(quality="good"), "good"),
+        (dict(eps=0.1, end_sigma=1), "eps"),
+        (dict(n=0), "n"),
+        (dict(seed=-1), "seed"),
+        (dict(grid="1,0.5,0.7"), "grid"),
+        (dict(n=True), "n"),
+        (dict(predicts="noise"), "predicts"),
+        (dict(cfg=2.0), "labels"),
+        (dict(labels=[5], classes=3), "label"),
+    ],
+)
 def test_wrong_options_are_named(ring, options, says):
     with pytest.raises(psld.ArgumentError, match=says):
         psld.sample(ring.recipe, lambda z, t: np.zeros_like(z), 2, **{"n": 4, **options})
@@ -247,6 +330,7 @@ def test_unknown_keywords_and_scores_are_refused(ring):
 
 # ---- Progress, Ctrl-C, threads, leaks ------------------------------------------------------------------------------
 
+
 def test_progress_is_told_and_may_cancel(ring):
     seen = []
     psld.sample(ring.recipe, ring.source, 2, n=10, nfe=6, progress=lambda done, total: seen.append((done, total)))
@@ -254,8 +338,10 @@ def test_progress_is_told_and_may_cancel(ring):
     with pytest.raises(psld.Cancelled):
         psld.sample(ring.recipe, ring.source, 2, n=10, nfe=6, progress=lambda done, total: done > 0)
     with pytest.raises(Surprise):
+
         def fail(done, total):
             raise Surprise
+
         psld.sample(ring.recipe, ring.source, 2, n=10, nfe=6, progress=fail)
     psld.sample(ring.recipe, ring.source, 2, n=10, nfe=6, progress=True)
 
@@ -275,8 +361,15 @@ def test_an_interrupt_ends_it_within_a_step(ring, how, sampler):
     source = ring.source
     options = dict(tol=1e-9) if sampler == "ode" else dict(nfe=5000)
     with pytest.raises(KeyboardInterrupt):
-        psld.sample(ring.recipe, source if how == "native" else lambda z, t: source(z, t), 2, n=2000, sampler=sampler,
-                    progress=interrupt, **options)
+        psld.sample(
+            ring.recipe,
+            source if how == "native" else lambda z, t: source(z, t),
+            2,
+            n=2000,
+            sampler=sampler,
+            progress=interrupt,
+            **options,
+        )
     assert sent and len(steps) - sent[0] <= 1
     assert signal.getsignal(signal.SIGINT) is before
     assert psld.sample(ring.recipe, source, 2, n=3, nfe=3).shape == (3, 2)
@@ -327,8 +420,10 @@ def test_threads_sample_at_once(ring):
     alone = {}
     for results in (alone, found):
         found = results
-        jobs = [threading.Thread(target=work, args=job) for job in
-                (("ring", ring.recipe, ring.source), ("two", two.recipe, two))]
+        jobs = [
+            threading.Thread(target=work, args=job)
+            for job in (("ring", ring.recipe, ring.source), ("two", two.recipe, two))
+        ]
         for job in jobs:
             job.start()
             if results is alone:

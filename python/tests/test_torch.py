@@ -1,4 +1,5 @@
 """Arrays of PyTorch and of JAX."""
+
 import numpy as np
 import pytest
 
@@ -43,7 +44,9 @@ def test_gradients_flow_through_perturb(torch, recipe):
     e = torch.tensor(eps, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a, b: recipe.perturb(a, t, b), (x, e))
     target = recipe.target(e)
-    assert torch.autograd.gradcheck(lambda a: recipe.loss(a, target.detach(), t, "nll"), (target.detach().requires_grad_(),))
+    assert torch.autograd.gradcheck(
+        lambda a: recipe.loss(a, target.detach(), t, "nll"), (target.detach().requires_grad_(),)
+    )
     z = recipe.perturb(x, t, e).detach()
     for given, to in (("eps", "data"), ("eps", "score"), ("score", "data")):
         out = recipe.convert(recipe.target(e), t, z, given=given, to=to)
@@ -52,6 +55,7 @@ def test_gradients_flow_through_perturb(torch, recipe):
 
 def formula(recipe, xp, matrices):
     """The score of a mixture for arrays of NumPy or PyTorch."""
+
     def score(z, t):
         key = float(t[0])
         if key not in matrices:
@@ -63,10 +67,14 @@ def formula(recipe, xp, matrices):
         d = z.reshape(len(z), 1, recipe.k, 2) - centres
         pull = xp.einsum("ab,ncbj->ncaj", precision, d)
         logits = -0.5 * xp.einsum("ncaj,ncaj->nc", d, pull)
-        weight = xp.exp(logits - xp.max(logits, -1, keepdims=True)[0] if xp is not np else
-                        logits - np.max(logits, -1, keepdims=True))
+        weight = xp.exp(
+            logits - xp.max(logits, -1, keepdims=True)[0]
+            if xp is not np
+            else logits - np.max(logits, -1, keepdims=True)
+        )
         weight = weight / weight.sum(1)[:, None]
         return -xp.einsum("nc,ncaj->naj", weight, pull).reshape(len(z), -1)
+
     return score
 
 

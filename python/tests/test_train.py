@@ -1,4 +1,5 @@
 """Training as the command does it, and evaluation of arrays and of files."""
+
 import json
 import os
 import subprocess
@@ -52,15 +53,19 @@ def test_an_exception_in_the_loop_leaves_a_checkpoint(tmp_path):
             if step.step == 3:
                 raise KeyError
     import gc
+
     gc.collect()
     assert psld.Run(tmp_path / "run").info()["saved"] == 3
 
 
 def test_wrong_trainings_are_refused(tmp_path):
-    for call, says in [(lambda: psld.train(), "expected"), (lambda: psld.train(data="toy:moon", out=tmp_path / "a"), "moon"),
-                       (lambda: psld.train(data="toy:moons", out=tmp_path / "a", overrides={"train.step": 3}), "train.step"),
-                       (lambda: psld.train(data="toy:moons", out=tmp_path / "a", time="soon"), "soon"),
-                       (lambda: psld.Run(tmp_path / "none"), "none")]:
+    for call, says in [
+        (lambda: psld.train(), "expected"),
+        (lambda: psld.train(data="toy:moon", out=tmp_path / "a"), "moon"),
+        (lambda: psld.train(data="toy:moons", out=tmp_path / "a", overrides={"train.step": 3}), "train.step"),
+        (lambda: psld.train(data="toy:moons", out=tmp_path / "a", time="soon"), "soon"),
+        (lambda: psld.Run(tmp_path / "none"), "none"),
+    ]:
         with pytest.raises(psld.Error, match=says):
             call()
     assert not os.path.exists(tmp_path / "a")
@@ -68,8 +73,11 @@ def test_wrong_trainings_are_refused(tmp_path):
 
 # ---- Evaluation ----------------------------------------------------------------------------------------------------
 
+
 def features(n=1200, dim=6, shift=0.0, seed=0):
-    return (np.random.default_rng(seed).normal(size=(n, dim)) @ np.diag(np.arange(1, dim + 1)) + shift).astype(np.float32)
+    return (np.random.default_rng(seed).normal(size=(n, dim)) @ np.diag(np.arange(1, dim + 1)) + shift).astype(
+        np.float32
+    )
 
 
 def test_frechet_distance_of_gaussians():
@@ -78,7 +86,7 @@ def test_frechet_distance_of_gaussians():
     ca, cb = (np.cov(x.T.astype(np.float64)) for x in (a, b))
     root = np.linalg.cholesky(ca)
     middle = np.sqrt(np.linalg.eigvalsh(root.T @ cb @ root)).sum()
-    assert np.isclose(psld.frechet(a, b), np.sum((ma - mb)**2) + np.trace(ca) + np.trace(cb) - 2 * middle, rtol=1e-9)
+    assert np.isclose(psld.frechet(a, b), np.sum((ma - mb) ** 2) + np.trace(ca) + np.trace(cb) - 2 * middle, rtol=1e-9)
 
 
 def test_metrics_are_those_of_the_program(program):
@@ -87,7 +95,14 @@ def test_metrics_are_those_of_the_program(program):
         np.save(os.path.join(program.folder, name + ".npy"), rows)
     told = json.loads(program("eval", "a.npy", "b.npy", "--metric", "fid,kid,prc,swd", "--kid-size", 500, "--json"))
     found = psld.evaluate(a, os.path.join(program.folder, "b.npy"), metric=["fid", "kid", "prc", "swd"], kid_size=500)
-    names = {"fid": "fid", "frechet": "fid", "kid": "kid", "precision": "precision", "recall": "recall", "swd": "sliced_wasserstein"}
+    names = {
+        "fid": "fid",
+        "frechet": "fid",
+        "kid": "kid",
+        "precision": "precision",
+        "recall": "recall",
+        "swd": "sliced_wasserstein",
+    }
     compared = [key for key in told if key in names]
     assert len(compared) >= 5
     for key in compared:
@@ -127,9 +142,11 @@ print(repr([psld.frechet(a, b), *psld.kid(a, b, subset_size=300), *psld.precisio
 
 def test_without_openblas_the_algebra_is_that_of_numpy(tmp_path):
     """A library that cannot be loaded stands before the true one."""
+
     def results(**more):
-        out = subprocess.run([sys.executable, "-c", WITHOUT], stdout=subprocess.PIPE, text=True, check=True,
-                             env={**os.environ, **more}).stdout
+        out = subprocess.run(
+            [sys.executable, "-c", WITHOUT], stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **more}
+        ).stdout
         return np.array(eval(out))
 
     for name in ("libopenblas.so.0", "libopenblas.so"):
@@ -140,10 +157,14 @@ def test_without_openblas_the_algebra_is_that_of_numpy(tmp_path):
 
 def test_wrong_sets_are_refused():
     a = features(50)
-    for call, says in [(lambda: psld.frechet(a, a[:, :3]), "3"), (lambda: psld.frechet(a[0], a), "shape"),
-                       (lambda: psld.kid(a, a), "1000 images"), (lambda: psld.sliced_wasserstein(a, a[:, :2]), "2"),
-                       (lambda: psld.evaluate(a, a, metric="fud"), "fud"), (lambda: psld.evaluate("no/such", a), "no/such"),
-                       (lambda: psld.frechet("a", a), "str")]:
+    for call, says in [
+        (lambda: psld.frechet(a, a[:, :3]), "3"),
+        (lambda: psld.frechet(a[0], a), "shape"),
+        (lambda: psld.kid(a, a), "1000 images"),
+        (lambda: psld.sliced_wasserstein(a, a[:, :2]), "2"),
+        (lambda: psld.evaluate(a, a, metric="fud"), "fud"),
+        (lambda: psld.evaluate("no/such", a), "no/such"),
+        (lambda: psld.frechet("a", a), "str"),
+    ]:
         with pytest.raises(psld.Error, match=says):
             call()
-

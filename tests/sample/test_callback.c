@@ -385,8 +385,10 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_agree),       cmocka_unit_test(gradients_agree),
-        cmocka_unit_test(samples_agree),     cmocka_unit_test(exact_eps_gives_the_same_bits),
+        cmocka_unit_test(forms_agree),
+        cmocka_unit_test(gradients_agree),
+        cmocka_unit_test(samples_agree),
+        cmocka_unit_test(exact_eps_gives_the_same_bits),
         cmocka_unit_test(sample_numbers_reach_the_callback),
         cmocka_unit_test(misuse_is_refused),
     };

@@ -200,10 +200,11 @@ static psld_status list_tar(psld_files *files)
 #else
 static psld_status list_tar(psld_files *files)
 {
-    return psld_fail(PSLD_BAD_INPUT,
-                     "%s: no zip archive, nor another file that is known here (tar archives are not read by this build, "
-                     "which is without libarchive)",
-                     files->path);
+    return psld_fail(
+        PSLD_BAD_INPUT,
+        "%s: no zip archive, nor another file that is known here (tar archives are not read by this build, "
+        "which is without libarchive)",
+        files->path);
 }
 #endif
 
