@@ -203,10 +203,10 @@ def test_trajectories_end_near_the_samples(digits):
     assert np.abs(frames[:, -1] - digits.sample(2, nfe=6, seed=1)).max() < 1e-5
 
 
-def test_wrong_input_is_named(digits, pixels, tmp_path):
+def test_wrong_input_is_named(digits, ring, pixels):
     for call, says in [
-        (lambda: digits.sample(2, label=3), "takes no labels"),
-        (lambda: digits.sample(2, cfg=2), "takes no labels"),
+        (lambda: ring.sample(2, label=3), "takes no labels"),
+        (lambda: ring.sample(2, cfg=2), "takes no labels"),
         (lambda: digits.inpaint(pixels), "unknown part"),
         (lambda: digits.inpaint(pixels[:, :, :5], rect=(0, 0, 1, 1)), "28"),
         (lambda: digits.inpaint(pixels, rect=(20, 20, 20, 20)), "beyond"),
