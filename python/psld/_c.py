@@ -335,6 +335,8 @@ class psld_model_options(Structure):
         ("weak_scale", c_double),
         ("ema", c_double),
         ("cfg", c_double),
+        ("isa", c_char_p),
+        ("precision", c_char_p),
     ]
 
 
@@ -424,6 +426,7 @@ class psld_training_options(Structure):
         ("init", c_char_p),
         ("seconds", c_double),
         ("metric", POINTER(psld_training_metric)),
+        ("isa", c_char_p),
     ]
 
 
@@ -595,6 +598,9 @@ class psld_sweep_cell(Structure):
         ("nfe", c_int),
         ("tolerance", c_double),
         ("seed", c_uint64),
+        ("cfg", c_double),
+        ("has_cfg", c_int),
+        ("reserved", c_int),
     ]
 
 
@@ -719,11 +725,14 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_model_weak_scale": (c_double, [c_void_p]),
     "psld_model_classifier": (c_void_p, [c_void_p]),
     "psld_model_label": (STATUS, [c_void_p, c_char_p, c_void_p]),
+    "psld_model_labels": (STATUS, [c_void_p, c_char_p, c_void_p]),
     "psld_model_mixture": (c_void_p, [c_void_p]),
     "psld_model_shape": (c_int, [c_void_p, c_void_p]),
     "psld_model_parameters": (c_size_t, [c_void_p]),
     "psld_model_channels": (None, [c_void_p, c_void_p, c_void_p]),
     "psld_model_flops": (c_double, [c_void_p]),
+    "psld_model_isa": (c_char_p, [c_void_p]),
+    "psld_model_precision": (c_char_p, [c_void_p]),
     "psld_model_classes": (c_size_t, [c_void_p]),
     "psld_model_class": (STATUS, [c_void_p, c_size_t, c_char_p, c_size_t]),
     "psld_model_draw_labels": (STATUS, [c_void_p, c_uint64, c_uint64, c_size_t, c_void_p]),
@@ -829,6 +838,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_set_inpainted": (STATUS, [c_void_p, POINTER(psld_sample_options), c_uint64, c_int, c_void_p, c_char_p, c_void_p]),
     "psld_set_inpainted_as": (STATUS, [c_void_p, POINTER(psld_sample_options), c_uint64, c_int, c_void_p, POINTER(psld_hiding), c_void_p]),
     "psld_set_free": (None, [c_void_p]),
+    "psld_set_classes": (c_size_t, [c_void_p]),
+    "psld_set_class": (STATUS, [c_void_p, c_size_t, c_char_p, c_size_t]),
+    "psld_set_of_class": (STATUS, [c_void_p, c_size_t, c_void_p]),
     "psld_set_kind_of": (c_int, [c_void_p]),
     "psld_set_count": (c_uint64, [c_void_p]),
     "psld_set_nfe": (c_uint64, [c_void_p]),
