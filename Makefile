@@ -11,7 +11,7 @@ export JOBS FUZZ_RUNS DESTDIR
 unexport MAKEFLAGS MFLAGS
 cmake := env -u MAKELEVEL cmake
 
-.PHONY: all packages demo test arm check-all bench bench-compare install deb test-deb tsan fuzz coverage format clean help
+.PHONY: all packages demo test arm check-all bench bench-compare install python deb test-deb tsan fuzz coverage format clean help
 
 all: ## build the program and the libraries into build/
 	@$(cmake) -S . -B build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null || \
@@ -42,6 +42,9 @@ bench-compare: all ## our network beside PyTorch, ONNX Runtime and OpenVINO (mak
 install: all ## install under PREFIX (/usr/local), below DESTDIR if given
 	@$(cmake) --install build
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+python: packages all ## build the Python wheel into build/python, and test it in a clean virtual environment
+	@tools/make-python
 
 deb: ## make Debian packages in build/deb/packages (installs missing packages)
 	@tools/make-deb

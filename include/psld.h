@@ -241,6 +241,11 @@ PSLD_API int psld_recipe_order(const psld_recipe *recipe, int order[PSLD_MAX_K])
 /* The predicted variables, one channel of eps each: in the order x, m_1, ..., for every kind of factor. Returns how many
  * there are. */
 PSLD_API int psld_recipe_predicted(const psld_recipe *recipe, int variables[PSLD_MAX_K]);
+/* The clean data that an eps stands for at time t in (0, 1], and back, for each coordinate: x = state . z + noise . eps with
+ * state [k] and noise [predicted], and eps = white z - gain x with white [predicted][k] and gain [predicted]. eps is that of
+ * networks: of the recipe's mode and its stabilised factor. NULL for what is not wanted. */
+PSLD_API psld_status psld_recipe_denoiser(const psld_recipe *recipe, double t, double *state, double *noise,
+                                          double *white, double *gain);
 
 typedef enum psld_damping { PSLD_OVERDAMPED = 0, PSLD_CRITICAL = 1, PSLD_UNDERDAMPED = 2 } psld_damping;
 /* NULL for a value that is none of these. */
@@ -337,6 +342,8 @@ typedef struct psld_callback {
     void *user;                      /* given to both */
     int classes;                     /* of the labels in psld_states that it uses; unset: it uses none */
     int needs_label;                 /* 1: it cannot predict without a label */
+    int is_exact;                    /* 1: an eps is that of an exact score, not what a network learned; see below */
+    int reserved;                    /* 0 */
 } psld_callback;
 
 #define PSLD_CALLBACK_DEFAULTS        \
@@ -344,7 +351,8 @@ typedef struct psld_callback {
         .size = sizeof(psld_callback) \
     }
 
-/* A score or clean data count as exact. An eps counts as the noise of the stabilised kernel, as networks learn it. */
+/* A score or clean data count as exact. An eps counts as the noise of the stabilised kernel, as networks learn it, unless
+ * is_exact says that it comes from an exact score, as that of a mixture does. */
 PSLD_API psld_status psld_source_callback(const psld_callback *callback, psld_source **source);
 
 /* The exact score of data distributed as a mixture of isotropic Gaussians. */

@@ -16,6 +16,35 @@ extern "C" {
 /* Metrics compare features: what a network says of an image, a row of numbers each. Arrays of features are [n, d] of
  * float32 or float64; all is computed in float64. docs/reference/evaluation.md has the definitions. */
 
+/* Linear algebra of the program's own, for machines without OpenBLAS: used where that cannot be loaded. Matrices are
+ * row by row. Called from whatever thread evaluates. */
+
+/* s [dim][dim] += x' x of x [rows][dim] */
+typedef psld_status (*psld_scatter_fn)(void *user, size_t dim, size_t rows, const double *x, double *s);
+/* c [n][m] = a b' of a [n][dim], b [m][dim] */
+typedef psld_status (*psld_products_fn)(void *user, size_t dim, size_t n, const double *a, size_t m, const double *b,
+                                        double *c);
+/* Eigenvalues of a symmetric matrix, ascending; row i of `a` becomes the eigenvector of value i. */
+typedef psld_status (*psld_eigen_fn)(void *user, size_t dim, double *a, double *values);
+/* The sum of the singular values of a [rows][columns]. */
+typedef psld_status (*psld_nuclear_norm_fn)(void *user, size_t rows, size_t columns, const double *a, double *sum);
+
+typedef struct psld_linear_algebra {
+    size_t size;
+    psld_scatter_fn scatter;
+    psld_products_fn products;
+    psld_eigen_fn eigen;
+    psld_nuclear_norm_fn nuclear_norm;
+    void *user; /* given to all */
+} psld_linear_algebra;
+
+#define PSLD_LINEAR_ALGEBRA_DEFAULTS                              \
+    {                                                             \
+        sizeof(psld_linear_algebra), NULL, NULL, NULL, NULL, NULL \
+    }
+/* All four functions, copied; NULL: none any more. Not while anything is evaluated. */
+PSLD_API psld_status psld_linear_algebra_use(const psld_linear_algebra *algebra);
+
 /* Mean and covariance of features (of n - 1 degrees of freedom), which may come a few at a time: however they come, the
  * result has the same bits. One thread at a time until they are finished. */
 typedef struct psld_statistics psld_statistics;

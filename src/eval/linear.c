@@ -4,7 +4,38 @@
 #include <limits.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "eval/blas.h"
+#include "psld_eval.h"
+
+/* ---- The program's own, where there is no OpenBLAS ----------------------------------------------------------------- */
+
+static psld_linear_algebra given; /* size 0: none */
+
+psld_status psld_linear_algebra_use(const psld_linear_algebra *algebra)
+{
+    psld_linear_algebra own = PSLD_LINEAR_ALGEBRA_DEFAULTS;
+    given.size = 0;
+    if (!algebra) return PSLD_OK;
+    PSLD_TRY(psld_sized_copy(algebra, &own, sizeof own, "PSLD_LINEAR_ALGEBRA_DEFAULTS"));
+    if (!own.scatter || !own.products || !own.eigen || !own.nuclear_norm)
+        return psld_fail(PSLD_BAD_ARGUMENT, "linear algebra: expected four functions, found fewer");
+    given = own;
+    return PSLD_OK;
+}
+
+/* *blas is NULL where the given functions are to be used. */
+static psld_status find_algebra(const psld_blas **blas)
+{
+    psld_status status = psld_blas_open(blas);
+    return status == PSLD_IO && given.size > 0 ? PSLD_OK : status;
+}
+
+#define ASK_GIVEN(call)                                                \
+    do {                                                               \
+        uint64_t failures = psld_fail_count();                         \
+        return psld_fail_callback("linear algebra", failures, (call)); \
+    } while (0)
 
 /* ---- Threads of OpenBLAS: ours while a call runs, whatever they were before and after ------------------------------ */
 
@@ -26,7 +57,8 @@ static int blas_int(size_t n)
 psld_status psld_linear_scatter(size_t dim, size_t rows, const double *x, double *s)
 {
     const psld_blas *blas;
-    PSLD_TRY(psld_blas_open(&blas));
+    PSLD_TRY(find_algebra(&blas));
+    if (!blas) ASK_GIVEN(given.scatter(given.user, dim, rows, x, s));
     int d = blas_int(dim), before = set_blas_threads(blas);
     blas->dsyrk(PSLD_BLAS_ROWS, PSLD_BLAS_UPPER, PSLD_BLAS_TRANSPOSED, d, blas_int(rows), 1, x, d, 1, s, d);
     blas->set_threads(before);
@@ -38,7 +70,8 @@ psld_status psld_linear_scatter(size_t dim, size_t rows, const double *x, double
 psld_status psld_linear_products(size_t dim, size_t n, const double *a, size_t m, const double *b, double *c)
 {
     const psld_blas *blas;
-    PSLD_TRY(psld_blas_open(&blas));
+    PSLD_TRY(find_algebra(&blas));
+    if (!blas) ASK_GIVEN(given.products(given.user, dim, n, a, m, b, c));
     int d = blas_int(dim), before = set_blas_threads(blas);
     blas->dgemm(PSLD_BLAS_ROWS, PSLD_BLAS_AS_IS, PSLD_BLAS_TRANSPOSED, blas_int(n), blas_int(m), d, 1, a, d, b, d, 0, c,
                 blas_int(m));
@@ -60,7 +93,8 @@ psld_status psld_linear_eigen(size_t dim, double *a, double *values)
     const int ask = -1;
     int n = blas_int(dim), work_size, i_size = 0, info = 0;
     double size = 0;
-    PSLD_TRY(psld_blas_open(&blas));
+    PSLD_TRY(find_algebra(&blas));
+    if (!blas) ASK_GIVEN(given.eigen(given.user, dim, a, values));
     blas->dsyevd("V", "U", &n, a, &n, values, &size, &ask, &i_size, &ask, &info, 1, 1);
     double *work = psld_alloc((size_t)size, sizeof *work);
     int *i_work = work ? psld_alloc((size_t)i_size, sizeof *i_work) : NULL;
@@ -86,7 +120,8 @@ psld_status psld_linear_nuclear_norm(size_t rows, size_t columns, double *a, dou
     double size = 0, none = 0;
     *sum = 0;
     if (least == 0) return PSLD_OK;
-    PSLD_TRY(psld_blas_open(&blas));
+    PSLD_TRY(find_algebra(&blas));
+    if (!blas) ASK_GIVEN(given.nuclear_norm(given.user, rows, columns, a, sum));
     blas->dgesdd("N", &m, &n, a, &m, &none, &none, &one, &none, &one, &size, &ask, NULL, &info, 1);
     double *work = psld_alloc((size_t)size + least, sizeof *work);
     int *i_work = work ? psld_alloc(8 * least, sizeof *i_work) : NULL;

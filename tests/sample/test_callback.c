@@ -290,6 +290,34 @@ static void samples_agree(void **state)
             }
 }
 
+/* An eps that comes from an exact score is as good as the exact source: not a bit differs, whatever the steps are made of. */
+static void exact_eps_gives_the_same_bits(void **state)
+{
+    static const char *const samplers[] = {"em", "sscs", "ode", "dpm", "collapsed-heun", "ancestral"};
+    (void)state;
+    for (size_t line = 0; line < LINES; line++)
+        for (size_t s = 0; s < sizeof samplers / sizeof *samplers; s++) {
+            truth of = make_truth(lines[line]);
+            double z[2][N * STATE];
+            psld_source *own;
+            psld_callback callback = PSLD_CALLBACK_DEFAULTS;
+            psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
+            callback.predict = say_eps;
+            callback.user = &of;
+            callback.is_exact = 1;
+            options.sampler = samplers[s];
+            options.tolerance = 1e-2;
+            options.nfe = s == 2 ? PSLD_UNSET : 9;
+            assert_int_equal(psld_source_callback(&callback, &own), PSLD_OK);
+            for (int i = 0; i < 2; i++)
+                if (psld_sample(of.recipe, i ? own : of.exact, &options, 0, N, DIM, NULL, z[i], NULL) != PSLD_OK)
+                    fail_msg("%s %s: %s", lines[line], samplers[s], psld_error_text());
+            assert_memory_equal(z[0], z[1], N * (size_t)of.recipe->spec.k * DIM * sizeof(double));
+            psld_source_free(own);
+            free_truth(&of);
+        }
+}
+
 /* Numbers of samples go through every wrapper. */
 static void sample_numbers_reach_the_callback(void **state)
 {
@@ -357,8 +385,11 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_agree),       cmocka_unit_test(gradients_agree),
-        cmocka_unit_test(samples_agree),     cmocka_unit_test(sample_numbers_reach_the_callback),
+        cmocka_unit_test(forms_agree),
+        cmocka_unit_test(gradients_agree),
+        cmocka_unit_test(samples_agree),
+        cmocka_unit_test(exact_eps_gives_the_same_bits),
+        cmocka_unit_test(sample_numbers_reach_the_callback),
         cmocka_unit_test(misuse_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,6 +130,42 @@ static void learned_sources_belong_to_the_stabilised_kernel(void **state)
     }
 }
 
+/* The constants that everybody may have are those by which sources are asked for clean data. */
+static void constants_are_those_of_denoising(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RECIPES; i++) {
+        psld_recipe *recipe = numbered_recipe(i);
+        psld_source *source;
+        point p = {recipe, 0.37};
+        size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
+        assert_int_equal(
+            psld_source_callback(&(psld_callback){.size = sizeof(psld_callback), .predict = predict_point, .user = &p},
+                                 &source),
+            PSLD_OK);
+        for (double t = 1e-3; t <= 1; t *= 5) {
+            double z[PSLD_MAX_K], eps[PSLD_MAX_K], x, sum = 0;
+            double to_x[PSLD_MAX_K], noise[PSLD_MAX_K], white[PSLD_MATRIX_SIZE], gain[PSLD_MAX_K];
+            for (size_t a = 0; a < k; a++) z[a] = sin(1 + 3 * (double)a);
+            assert_int_equal(psld_source_predict(source, &PSLD_STATES(1, 1, z, &t), eps), PSLD_OK);
+            assert_int_equal(psld_source_denoise(source, recipe, &PSLD_STATES(1, 1, z, &t), &x), PSLD_OK);
+            assert_int_equal(psld_recipe_denoiser(recipe, t, to_x, noise, white, gain), PSLD_OK);
+            for (size_t a = 0; a < k; a++) sum += to_x[a] * z[a];
+            for (size_t c = 0; c < predicted; c++) sum += noise[c] * eps[c];
+            assert_true(fabs(sum - x) <= 1e-12 * (1 + fabs(x)));
+            for (size_t c = 0; c < predicted; c++) { /* its eps is that of one clean number, so the way back is exact */
+                double again = -gain[c] * x;
+                for (size_t a = 0; a < k; a++) again += white[c * k + a] * z[a];
+                assert_true(fabs(again - eps[c]) <= 1e-5 * (1 + fabs(eps[c])));
+            }
+        }
+        assert_int_equal(psld_recipe_denoiser(recipe, 0.5, NULL, NULL, NULL, NULL), PSLD_OK);
+        assert_int_equal(psld_recipe_denoiser(recipe, 0, NULL, NULL, NULL, NULL), PSLD_BAD_ARGUMENT);
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+}
+
 /* The kernel of learned sources has the stabiliser on its diagonal, and its factor is one. */
 static void kernels_of_sources(void **state)
 {
@@ -156,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exact_sources_give_posterior_means),
                                        cmocka_unit_test(learned_sources_belong_to_the_stabilised_kernel),
+                                       cmocka_unit_test(constants_are_those_of_denoising),
                                        cmocka_unit_test(kernels_of_sources)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

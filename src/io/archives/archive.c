@@ -5,23 +5,16 @@
  *
  * A small archive may claim to hold much. So the size of each file is limited (PSLD_FILE_MAX_SIZE), and all that is
  * unpacked of a compressed tar is limited to a multiple of the archive's size. */
+#include <string.h>
+#ifdef PSLD_ARCHIVES
 #include <archive.h>
 #include <archive_entry.h>
-#include <string.h>
+#endif
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "io/archives/files_private.h"
 #include "io/files/scratch.h"
-
-enum { BUDGET_FACTOR = 64 };
-#define BUDGET_BASE ((uint64_t)1 << 28)
-
-typedef struct reading {
-    psld_files *files;
-    struct archive *archive;
-    uint64_t budget;
-} reading;
 
 /* A program that unpacked the archive would write such a file elsewhere: the archive is not to be trusted. */
 static int leads_outside(const char *name)
@@ -75,6 +68,16 @@ static psld_status list_zip(psld_files *files)
 }
 
 /* ---- Tar --------------------------------------------------------------------------------------------------------- */
+
+#ifdef PSLD_ARCHIVES
+enum { BUDGET_FACTOR = 64 };
+#define BUDGET_BASE ((uint64_t)1 << 28)
+
+typedef struct reading {
+    psld_files *files;
+    struct archive *archive;
+    uint64_t budget;
+} reading;
 
 static psld_status fail_archive(const reading *r)
 {
@@ -194,6 +197,16 @@ static psld_status list_tar(psld_files *files)
     archive_read_free(r.archive);
     return status;
 }
+#else
+static psld_status list_tar(psld_files *files)
+{
+    return psld_fail(
+        PSLD_BAD_INPUT,
+        "%s: no zip archive, nor another file that is known here (tar archives are not read by this build, "
+        "which is without libarchive)",
+        files->path);
+}
+#endif
 
 psld_status psld_archive_list(psld_files *files)
 {

@@ -194,6 +194,7 @@ static psld_status create_source(const psld_callback *callback, psld_source **so
     case PSLD_PREDICTS_EPS:
         PSLD_TRY(psld_source_create(callback->recipe, callback->predict, NULL, callback->user, source));
         (*source)->gradient = callback->gradient;
+        (*source)->exact = callback->is_exact > 0;
         return PSLD_OK;
     case PSLD_PREDICTS_SCORE:
     case PSLD_PREDICTS_DATA:

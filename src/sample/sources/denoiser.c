@@ -88,6 +88,19 @@ psld_status psld_denoiser_plan(const psld_recipe *recipe, int exact, double t, p
     return PSLD_OK;
 }
 
+psld_status psld_recipe_denoiser(const psld_recipe *recipe, double t, double *state, double *noise, double *white,
+                                 double *gain)
+{
+    psld_denoiser d;
+    size_t k = (size_t)recipe->spec.k, predicted = (size_t)recipe->predicted;
+    PSLD_TRY(psld_denoiser_plan(recipe, 0, t, &d));
+    if (state) memcpy(state, d.state, k * sizeof *state);
+    if (noise) memcpy(noise, d.eps, predicted * sizeof *noise);
+    if (white) memcpy(white, d.white, predicted * k * sizeof *white);
+    if (gain) memcpy(gain, d.gain, predicted * sizeof *gain);
+    return PSLD_OK;
+}
+
 void psld_source_kernel(const psld_recipe *recipe, int exact, double t, psld_gaussian *kernel)
 {
     int k = recipe->spec.k;

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Cost of the Python package beside the library alone, in interleaved turns.
+
+It needs the package, and NumPy with one thread (OPENBLAS_NUM_THREADS=1), whose threads would else spin beside the
+library's. PSLD names the program and PSLD_TURNS the number of turns.
+
+Of each pair it prints the medians of processor time, their ratio, and the ratio of one side with itself as a measure of
+the noise. Processor time is that of all threads; a machine that is busy with other things changes it less than the time
+on the clock.
+"""
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TURNS = int(os.environ.get("PSLD_TURNS", 7))
+
+
+def compare(name, first, second, turns=TURNS):
+    """`first` and `second` return seconds."""
+    times = ([], [])
+    for turn in range(2 * turns):
+        for side in (0, 1) if turn % 2 == 0 else (1, 0):
+            times[side].append((first, second)[side]())
+    medians = [statistics.median(side) for side in times]
+    itself = statistics.median(times[0][::2]) / statistics.median(times[0][1::2])
+    print(
+        f"{name:44s} {medians[0]:8.4f} s {medians[1]:8.4f} s   ratio {medians[1] / medians[0]:.3f}   "
+        f"(first with itself {itself:.3f})",
+        flush=True,
+    )
+
+
+def spent(function):
+    """Processor time of a call, of all threads."""
+    before = time.process_time()
+    function()
+    return time.process_time() - before
+
+
+def command(*words):
+    """Processor time of the program."""
+
+    def run():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [os.environ.get("PSLD", os.path.join(ROOT, "build", "psld")), *words],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    return run
+
+
+def digits():
+    path = os.path.join(ROOT, "models", "digits.safetensors")
+
+    def sample():
+        psld.Model(path).sample(64, nfe=10)
+
+    compare(
+        "64 digits, 10 evaluations: command, Python",
+        command("sample", path, "-n", "64", "--nfe", "10", "-o", os.path.join(tempfile.gettempdir(), "psld-bench.npy")),
+        lambda: spent(sample),
+    )
+
+
+def callback():
+    """A mixture in the plane as anybody would write it, 10,000 points: the function alone, and as a score."""
+    recipe = psld.Recipe("psld gamma=0.02")
+    angle = np.arange(8) * np.pi / 4
+    means = 1.2 * np.stack([np.cos(angle), np.sin(angle)], 1)
+    tables = {}
+
+    def score(z, t):
+        if t[0] not in tables:
+            kernel = recipe.kernel(t[0])
+            mu = kernel.mean[:, 0]
+            cov = kernel.cov + 0.12**2 * np.outer(mu, mu)
+            precision = np.linalg.inv(cov)
+            tables[t[0]] = mu, precision, (precision @ mu), mu @ precision @ mu
+        mu, precision, gain, strength = tables[t[0]]
+        y = z.reshape(len(z), 2, 2)
+        pull = np.einsum("a,naj->nj", gain, y)
+        logits = pull @ means.T - 0.5 * strength * (means**2).sum(1)
+        weight = np.exp(logits - logits.max(1, keepdims=True))
+        weight /= weight.sum(1, keepdims=True)
+        centre = weight @ means
+        return (np.einsum("ab,nbj->naj", -precision, y) + gain[:, None] * centre[:, None, :]).reshape(len(z), 4)
+
+    for sampler, nfe in (("em", 60), ("sscs", 60), ("dpm", 60), ("ancestral", 60)):
+        inputs = []
+        psld.sample(
+            recipe,
+            lambda z, t: inputs.append((z.copy(), t)) or score(z, t),
+            2,
+            n=10000,
+            sampler=sampler,
+            nfe=nfe,
+            predicts="score",
+        )
+
+        def alone():
+            for z, t in inputs:
+                score(z, t)
+
+        def within():
+            psld.sample(recipe, score, 2, n=10000, sampler=sampler, nfe=nfe, predicts="score")
+
+        compare(f"score of 10,000 points, {sampler}: alone, sampled", lambda: spent(alone), lambda: spent(within))
+
+
+def start():
+    """Importing NumPy, and psld with it; and from there to pixels."""
+
+    def script(code):
+        def run():
+            out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+            return float(out)
+
+        return run
+
+    clock = "import time; t = time.process_time(); "
+    compare(
+        "import: numpy, numpy and psld",
+        script(clock + "import numpy; print(time.process_time() - t)"),
+        script(clock + "import numpy, psld; print(time.process_time() - t)"),
+    )
+
+
+import psld  # noqa: E402  (numpy first: its import is no cost of ours)
+
+for name in sys.argv[1:] or ("start", "callback", "digits"):
+    {"start": start, "callback": callback, "digits": digits}[name]()

@@ -1,0 +1,39 @@
+"""What can go wrong, as exceptions: a class for each status of the library."""
+
+from __future__ import annotations
+
+__all__ = ["ArgumentError", "Cancelled", "Error", "FileError", "InputError", "NoMemory", "NotFinite"]
+
+
+class Error(Exception):
+    """An error of psld. Its text is one line: what is wrong, where, and what was expected."""
+
+
+class NoMemory(Error, MemoryError):
+    """An allocation failed."""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument is outside what it may be."""
+
+
+class InputError(Error, ValueError):
+    """A file or a text is not what it should be."""
+
+
+class FileError(Error, OSError):
+    """A file cannot be opened, read or written."""
+
+
+class Cancelled(Error):
+    """``progress`` asked to stop."""
+
+
+class NotFinite(Error, ArithmeticError):
+    """A computation gave infinity or not-a-number."""
+
+
+# By psld_status.
+BY_STATUS = (Error, NoMemory, ArgumentError, InputError, FileError, Cancelled, NotFinite)
+for _error in BY_STATUS:
+    _error.__module__ = "psld"  # where everybody finds them
