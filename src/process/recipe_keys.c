@@ -1,9 +1,9 @@
 /* The keys of recipes: their names, in which kinds of recipes they may be used, and their meaning. */
 #include "process/recipe_read.h"
 
-#define PRESETS (PSLD_KEYS_VP | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD)
+#define PRESETS (PSLD_KEYS_VP | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD | PSLD_KEYS_HOLD)
 #define ALL     (PSLD_KEYS_MATRICES | PRESETS)
-#define AUX     (PSLD_KEYS_MATRICES | PSLD_KEYS_PHASE | PSLD_KEYS_THIRD) /* kinds that have auxiliary variables */
+#define AUX     (ALL & ~(unsigned)PSLD_KEYS_VP) /* kinds that have auxiliary variables */
 
 static const struct key_row {
     const char *name, *type, *initial, *choices, *help;
@@ -14,6 +14,7 @@ static const struct key_row {
     {"gamma", "number", "0.01", NULL, PSLD_HELP_GAMMA, PSLD_KEYS_PHASE},
     {"nu", "number", "", NULL, PSLD_HELP_NU, PSLD_KEYS_PHASE},
     {"m_inv", "number", "", NULL, PSLD_HELP_M_INV, PSLD_KEYS_PHASE},
+    {"n", "whole number", "4", NULL, PSLD_HELP_N, PSLD_KEYS_HOLD},
     {"D", "matrix", "", NULL, "k x k, symmetric: noise of each variable, position first", PSLD_KEYS_MATRICES},
     {"Q", "matrix", "", NULL, "k x k, skew-symmetric: exchange between the variables", PSLD_KEYS_MATRICES},
     {"drift", "matrix", "", NULL, "with noise instead of D and Q: dz = beta drift z dt + sqrt(beta) noise dw",
