@@ -13,6 +13,11 @@ psld_status psld_preset_read(const char *name, const psld_node *overrides, psld_
 /* Reads the keys that presets and files share: name, beta, init, stabiliser, factor, kernel. Sets their defaults first.
  * spec->k must be set. NULL: defaults only. */
 psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec);
+/* Name and beta alone, where the map has them. */
+psld_status psld_recipe_read_named(const psld_node *map, psld_recipe_spec *spec);
+/* The document that a line such as psld_recipe_open takes stands for, with its overrides; that of a preset has nothing
+ * else. */
+psld_status psld_recipe_open_document(const char *text, psld_yaml **document);
 int psld_preset_exists(const char *name);
 /* All names in one line, for messages. */
 const char *psld_preset_names(void);
