@@ -292,6 +292,8 @@ PSLD_API int psld_process_variables(const psld_process *process);
 PSLD_API int psld_process_data(const psld_process *process);
 /* NULL past the last. */
 PSLD_API const char *psld_process_variable(const psld_process *process, int index);
+/* The variables that get noise: those whose row of D is not 0. Returns how many there are. */
+PSLD_API int psld_process_noisy(const psld_process *process, int variables[PSLD_MAX_VARIABLES]);
 /* The recipe, if it was written as one; otherwise NULL. */
 PSLD_API const psld_recipe *psld_process_recipe(const psld_process *process);
 
@@ -734,6 +736,13 @@ PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source,
                                  uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                  uint64_t *nfe);
 
+/* The same for a process with formulas, by em or ode; states are [count][variables]. `score` fills the gradient of
+ * log p_t(z) by the noisy variables, [n][noisy], those that psld_process_noisy lists; `dim` of its states is
+ * psld_process_data. Without `start` the initial states are draws of exp(-H). */
+PSLD_API psld_status psld_process_sample(const psld_process *process, psld_score_fn score, void *user,
+                                         const psld_sample_options *options, uint64_t first, size_t count,
+                                         const double *start, double *z, uint64_t *nfe);
+
 /* Encoding: states [count][k * dim] at t = 1 from which a reversible sampler (euler-ode, heun, dpm, collapsed,
  * collapsed-heun) returns to the data x [count][dim]. Takes options->nfe evaluations and no denoising step. Auxiliary
  * variables are drawn for the sample numbers first, first + 1, ... */
@@ -790,7 +799,14 @@ PSLD_API psld_status psld_model_create(const char *config_path, const psld_model
 PSLD_API void psld_model_free(psld_model *model);
 
 PSLD_API psld_model_kind psld_model_kind_of(const psld_model *model);
-/* NULL for a classifier whose configuration names no process. */
+/* The same, but also opens models of processes with formulas, which psld_model_open refuses: they have no recipe and no
+ * source. psld_model_sample, psld_model_draw, psld_model_save and what describes a model work for them. */
+PSLD_API psld_status psld_model_open_any(const char *path, const psld_model_options *options, psld_model **model);
+/* The process of such a model; NULL for others. */
+PSLD_API const psld_process *psld_model_process(const psld_model *model);
+/* The name of its recipe or process; NULL: it has none. */
+PSLD_API const char *psld_model_process_name(const psld_model *model);
+/* NULL for a classifier whose configuration names no process, and for a model of a process with formulas. */
 PSLD_API const psld_recipe *psld_model_recipe(const psld_model *model);
 /* NULL for a classifier. */
 PSLD_API psld_source *psld_model_source(psld_model *model);

@@ -92,13 +92,13 @@ static void look_at(findings *f, size_t n, size_t index, const double *D, const 
 static psld_status look_at_all(const psld_process *p, size_t count, const double *z, findings *f)
 {
     size_t n = (size_t)p->variables;
-    double lanes[PSLD_MAX_VARIABLES * PSLD_LANES], D[PSLD_PROCESS_SQUARE], Q[PSLD_PROCESS_SQUARE];
+    double lanes[PSLD_MAX_VARIABLES * PSLD_TERM_LANES], D[PSLD_PROCESS_SQUARE], Q[PSLD_PROCESS_SQUARE];
     double *scratch = psld_alloc(psld_formulas_scratch(p->checks), sizeof *scratch);
     if (!scratch) return PSLD_NO_MEMORY;
     *f = (findings){.least_eigenvalue = INFINITY};
     psld_formulas_prepare(p->checks, scratch);
-    for (size_t first = 0; first < count; first += PSLD_LANES) {
-        size_t here = count - first < PSLD_LANES ? count - first : PSLD_LANES;
+    for (size_t first = 0; first < count; first += PSLD_TERM_LANES) {
+        size_t here = count - first < PSLD_TERM_LANES ? count - first : PSLD_TERM_LANES;
         psld_lanes_load(n, here, z + first * n, lanes);
         psld_formulas_run(p->checks, lanes, scratch);
         for (size_t l = 0; l < here; l++) {

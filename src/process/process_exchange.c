@@ -168,10 +168,10 @@ static psld_status compare_known(const converse *c, double *known)
     if (!scratch) return PSLD_NO_MEMORY;
     psld_formulas_prepare(p->checks, scratch);
     for (size_t x = 0; x < c->total; x++) {
-        double z[PSLD_GRID_AXES], lanes[PSLD_GRID_AXES * PSLD_LANES];
+        double z[PSLD_GRID_AXES], lanes[PSLD_GRID_AXES * PSLD_TERM_LANES];
         if (c->grid.p[x] <= KNOWN) continue;
         psld_process_grid_place(&c->grid, x, z);
-        for (size_t i = 0; i < n * PSLD_LANES; i++) lanes[i] = z[i / PSLD_LANES];
+        for (size_t i = 0; i < n * PSLD_TERM_LANES; i++) lanes[i] = z[i / PSLD_TERM_LANES];
         psld_formulas_run(p->checks, lanes, scratch);
         for (size_t i = 0; i < n * n; i++) {
             double Q = *psld_formulas_output(p->checks, scratch, n * n + i);

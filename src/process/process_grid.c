@@ -123,15 +123,15 @@ void psld_process_grid_place(const psld_process_grid *grid, size_t index, double
     }
 }
 
-static psld_status fill_lanes(void *user, psld_lanes *lanes, size_t first, size_t count)
+static psld_status fill_lanes(void *user, psld_lane_work *lanes, size_t first, size_t count)
 {
     psld_process_grid *g = user;
     const psld_process *p = g->process;
     size_t n = (size_t)p->variables, numbers = n * (n + 1) / 2;
     double z[PSLD_GRID_AXES];
-    for (size_t l = 0; l < PSLD_LANES; l++) {
+    for (size_t l = 0; l < PSLD_TERM_LANES; l++) {
         psld_process_grid_place(g, first + (l < count ? l : count - 1), z);
-        for (size_t i = 0; i < n; i++) lanes->array[0][i * PSLD_LANES + l] = z[i];
+        for (size_t i = 0; i < n; i++) lanes->array[0][i * PSLD_TERM_LANES + l] = z[i];
     }
     psld_formulas_run(p->motion, lanes->array[0], lanes->scratch);
     for (size_t i = 0; i < 2 * n + numbers; i++) { /* drift, divergence and D lie one behind the other */
@@ -142,15 +142,15 @@ static psld_status fill_lanes(void *user, psld_lanes *lanes, size_t first, size_
 }
 
 /* Gives H in p first. */
-static psld_status fill_energy_lanes(void *user, psld_lanes *lanes, size_t first, size_t count)
+static psld_status fill_energy_lanes(void *user, psld_lane_work *lanes, size_t first, size_t count)
 {
     psld_process_grid *g = user;
     const psld_process *p = g->process;
     size_t n = (size_t)p->variables;
     double z[PSLD_GRID_AXES];
-    for (size_t l = 0; l < PSLD_LANES; l++) {
+    for (size_t l = 0; l < PSLD_TERM_LANES; l++) {
         psld_process_grid_place(g, first + (l < count ? l : count - 1), z);
-        for (size_t i = 0; i < n; i++) lanes->array[0][i * PSLD_LANES + l] = z[i];
+        for (size_t i = 0; i < n; i++) lanes->array[0][i * PSLD_TERM_LANES + l] = z[i];
     }
     psld_formulas_run(p->energy, lanes->array[0], lanes->scratch);
     memcpy(g->p + first, psld_formulas_output(p->energy, lanes->scratch, 0), count * sizeof *g->p);

@@ -1,4 +1,4 @@
-/* What a process does: drift and diffusion of states, and simulated paths. States are handled PSLD_LANES at a time. */
+/* What a process does: drift and diffusion of states, and simulated paths. States are handled PSLD_TERM_LANES at a time. */
 #include "process/process_run.h"
 
 #include <math.h>
@@ -18,14 +18,14 @@ double psld_process_beta(const psld_process *process, double t)
 
 void psld_lanes_load(size_t n, size_t count, const double *z, double *lanes)
 {
-    for (size_t l = 0; l < PSLD_LANES; l++) /* lanes without a state repeat the last one */
-        for (size_t i = 0; i < n; i++) lanes[i * PSLD_LANES + l] = z[(l < count ? l : count - 1) * n + i];
+    for (size_t l = 0; l < PSLD_TERM_LANES; l++) /* lanes without a state repeat the last one */
+        for (size_t i = 0; i < n; i++) lanes[i * PSLD_TERM_LANES + l] = z[(l < count ? l : count - 1) * n + i];
 }
 
 void psld_lanes_store(size_t n, size_t count, const double *lanes, double *z)
 {
     for (size_t l = 0; l < count; l++)
-        for (size_t i = 0; i < n; i++) z[l * n + i] = lanes[i * PSLD_LANES + l];
+        for (size_t i = 0; i < n; i++) z[l * n + i] = lanes[i * PSLD_TERM_LANES + l];
 }
 
 typedef struct lanes_job {
@@ -41,18 +41,18 @@ static void lanes_range(void *context, size_t begin, size_t end)
 {
     lanes_job *job = context;
     size_t scratch = job->formulas ? psld_formulas_scratch(job->formulas) : 0;
-    size_t states = (size_t)job->process->variables * PSLD_LANES;
-    double *memory = psld_alloc(scratch + PSLD_LANES_ARRAYS * states, sizeof *memory);
+    size_t states = (size_t)job->process->variables * PSLD_TERM_LANES;
+    double *memory = psld_alloc(scratch + PSLD_TERM_ARRAYS * states, sizeof *memory);
     if (!memory) {
         atomic_store(&job->failed, PSLD_NO_MEMORY);
         return;
     }
-    psld_lanes lanes = {.process = job->process, .scratch = memory};
-    for (int i = 0; i < PSLD_LANES_ARRAYS; i++) lanes.array[i] = memory + scratch + (size_t)i * states;
+    psld_lane_work lanes = {.process = job->process, .scratch = memory};
+    for (int i = 0; i < PSLD_TERM_ARRAYS; i++) lanes.array[i] = memory + scratch + (size_t)i * states;
     if (job->formulas) psld_formulas_prepare(job->formulas, memory);
     for (size_t b = begin; b < end; b++) {
-        size_t first = b * PSLD_LANES, left = job->count - first;
-        if (job->body(job->user, &lanes, first, left < PSLD_LANES ? left : PSLD_LANES) != PSLD_OK)
+        size_t first = b * PSLD_TERM_LANES, left = job->count - first;
+        if (job->body(job->user, &lanes, first, left < PSLD_TERM_LANES ? left : PSLD_TERM_LANES) != PSLD_OK)
             atomic_store(&job->failed, PSLD_NOT_FINITE);
     }
     psld_release(memory);
@@ -62,7 +62,7 @@ psld_status psld_lanes_run(const psld_process *process, const psld_formulas *for
                            void *user)
 {
     lanes_job job = {.process = process, .formulas = formulas, .count = count, .body = body, .user = user};
-    psld_parallel((count + PSLD_LANES - 1) / PSLD_LANES, 1, lanes_range, &job);
+    psld_parallel((count + PSLD_TERM_LANES - 1) / PSLD_TERM_LANES, 1, lanes_range, &job);
     return (psld_status)atomic_load(&job.failed);
 }
 
@@ -73,7 +73,7 @@ typedef struct values_job {
     double beta, *first, *second;
 } values_job;
 
-static psld_status drift_lanes(void *user, psld_lanes *lanes, size_t first, size_t count)
+static psld_status drift_lanes(void *user, psld_lane_work *lanes, size_t first, size_t count)
 {
     const values_job *job = user;
     const psld_process *p = lanes->process;
@@ -103,7 +103,7 @@ psld_status psld_process_drift(const psld_process *process, size_t n, const doub
     return status == PSLD_OK ? PSLD_OK : psld_fail(status, "out of memory");
 }
 
-static psld_status energy_lanes(void *user, psld_lanes *lanes, size_t first, size_t count)
+static psld_status energy_lanes(void *user, psld_lane_work *lanes, size_t first, size_t count)
 {
     const values_job *job = user;
     const psld_process *p = lanes->process;
@@ -164,7 +164,7 @@ double psld_path_time(double from, double to, int steps, int index)
     return index == 0 ? from : index == steps ? to : root * root;
 }
 
-int psld_path_step(psld_lanes *lanes, const psld_path_noise *noise, uint64_t step, size_t count, double scale,
+int psld_path_step(psld_lane_work *lanes, const psld_path_noise *noise, uint64_t step, size_t count, double scale,
                    double *z)
 {
     const psld_process *p = lanes->process;
@@ -173,13 +173,13 @@ int psld_path_step(psld_lanes *lanes, const psld_path_noise *noise, uint64_t ste
     int finite = 1;
     psld_formulas_run(p->motion, z, lanes->scratch);
     for (size_t l = 0; l < count; l++) {
-        if (noise->last && step > noise->last[l]) continue;
+        if (noise->until && (int)step >= noise->until[l]) continue;
         finite &= psld_process_factor(p, lanes->scratch, l, 2 * scale, lower);
         psld_random_normal(noise->seed, noise->purpose, noise->sample[l], (noise->phase << 32) + step, 0, n, xi);
         for (size_t i = 0; i < n; i++) {
             double sum = scale * psld_formulas_output(p->motion, lanes->scratch, PSLD_MOTION_DRIFT(p) + i)[l];
             for (size_t j = 0; j <= i; j++) sum += lower[i * n + j] * xi[j];
-            z[i * PSLD_LANES + l] += sum;
+            z[i * PSLD_TERM_LANES + l] += sum;
             finite &= isfinite(sum);
         }
     }
@@ -192,7 +192,7 @@ typedef struct path_job {
     int steps;
 } path_job;
 
-static psld_status path_lanes(void *user, psld_lanes *lanes, size_t first, size_t count)
+static psld_status path_lanes(void *user, psld_lane_work *lanes, size_t first, size_t count)
 {
     const path_job *job = user;
     const psld_process *p = lanes->process;
@@ -200,7 +200,7 @@ static psld_status path_lanes(void *user, psld_lanes *lanes, size_t first, size_
     psld_path_noise noise = {.seed = job->seed, .purpose = PSLD_FOR_PATH};
     double *z = lanes->array[0];
     int finite = 1;
-    for (size_t l = 0; l < PSLD_LANES; l++) noise.sample[l] = job->first + first + l;
+    for (size_t l = 0; l < PSLD_TERM_LANES; l++) noise.sample[l] = job->first + first + l;
     psld_lanes_load(n, count, job->z + first * n, z);
     for (int s = 0; s < job->steps && finite; s++) {
         double t = psld_path_time(job->from, job->to, job->steps, s),

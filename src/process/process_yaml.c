@@ -401,3 +401,9 @@ const psld_recipe *psld_process_recipe(const psld_process *process)
 {
     return process->linear;
 }
+
+int psld_process_noisy(const psld_process *process, int variables[PSLD_MAX_VARIABLES])
+{
+    memcpy(variables, process->noisy, sizeof process->noisy);
+    return process->noisy_count;
+}

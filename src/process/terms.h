@@ -82,7 +82,7 @@ psld_status psld_terms_derive(psld_terms *terms, int variable, size_t count, con
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-enum { PSLD_LANES = 32 }; /* points that are computed together */
+enum { PSLD_TERM_LANES = 32 }; /* points that are computed together */
 
 /* The terms that some outputs need, in order. Immutable; shared between threads. */
 typedef struct psld_formulas psld_formulas;
@@ -94,9 +94,9 @@ void psld_formulas_free(psld_formulas *formulas);
 size_t psld_formulas_scratch(const psld_formulas *formulas);
 /* Must be called on scratch memory before it is used. */
 void psld_formulas_prepare(const psld_formulas *formulas, double *scratch);
-/* The values of all outputs at PSLD_LANES points: variables [.][PSLD_LANES]. Lanes do not influence each other. */
+/* The values of all outputs at PSLD_TERM_LANES points: variables [.][PSLD_TERM_LANES]. Lanes do not influence each other. */
 void psld_formulas_run(const psld_formulas *formulas, const double *variables, double *scratch);
-/* After a run: output `index` at the points, [PSLD_LANES] in the scratch memory. */
+/* After a run: output `index` at the points, [PSLD_TERM_LANES] in the scratch memory. */
 const double *psld_formulas_output(const psld_formulas *formulas, const double *scratch, size_t index);
 
 /* The inside, for the files terms*.c. */

@@ -76,28 +76,28 @@ void psld_formulas_free(psld_formulas *formulas)
 
 size_t psld_formulas_scratch(const psld_formulas *formulas)
 {
-    return formulas->count * PSLD_LANES;
+    return formulas->count * PSLD_TERM_LANES;
 }
 
 const double *psld_formulas_output(const psld_formulas *formulas, const double *scratch, size_t index)
 {
-    return scratch + (size_t)formulas->output[index] * PSLD_LANES;
+    return scratch + (size_t)formulas->output[index] * PSLD_TERM_LANES;
 }
 
 void psld_formulas_prepare(const psld_formulas *formulas, double *scratch)
 {
     for (size_t i = 0; i < formulas->count; i++)
-        for (size_t l = 0; l < PSLD_LANES; l++) scratch[i * PSLD_LANES + l] = formulas->steps[i].number;
+        for (size_t l = 0; l < PSLD_TERM_LANES; l++) scratch[i * PSLD_TERM_LANES + l] = formulas->steps[i].number;
 }
 
 static void repeat(const double *a, int power, double *out)
 {
-    double square[PSLD_LANES];
+    double square[PSLD_TERM_LANES];
     memcpy(square, a, sizeof square);
-    for (size_t l = 0; l < PSLD_LANES; l++) out[l] = 1;
+    for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = 1;
     for (; power; power >>= 1) {
-        for (size_t l = 0; power & 1 && l < PSLD_LANES; l++) out[l] *= square[l];
-        for (size_t l = 0; l < PSLD_LANES; l++) square[l] *= square[l];
+        for (size_t l = 0; power & 1 && l < PSLD_TERM_LANES; l++) out[l] *= square[l];
+        for (size_t l = 0; l < PSLD_TERM_LANES; l++) square[l] *= square[l];
     }
 }
 
@@ -106,31 +106,31 @@ void psld_formulas_run(const psld_formulas *formulas, const double *variables, d
     for (size_t i = 0; i < formulas->count; i++) {
         const step *s = &formulas->steps[i];
         if (s->kind == PSLD_TERM_NUMBER) continue;
-        double *out = scratch + i * PSLD_LANES;
+        double *out = scratch + i * PSLD_TERM_LANES;
         const double *a = s->kind == PSLD_TERM_VARIABLE ? variables : scratch, *b = scratch;
-        a += (size_t)s->a * PSLD_LANES;
-        if (s->kind != PSLD_TERM_REPEATED) b += (size_t)s->b * PSLD_LANES;
+        a += (size_t)s->a * PSLD_TERM_LANES;
+        if (s->kind != PSLD_TERM_REPEATED) b += (size_t)s->b * PSLD_TERM_LANES;
         switch (s->kind) {
         case PSLD_TERM_VARIABLE:
-            memcpy(out, a, PSLD_LANES * sizeof *out);
+            memcpy(out, a, PSLD_TERM_LANES * sizeof *out);
             break;
         case PSLD_TERM_ADD:
-            for (size_t l = 0; l < PSLD_LANES; l++) out[l] = a[l] + b[l];
+            for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = a[l] + b[l];
             break;
         case PSLD_TERM_SUBTRACT:
-            for (size_t l = 0; l < PSLD_LANES; l++) out[l] = a[l] - b[l];
+            for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = a[l] - b[l];
             break;
         case PSLD_TERM_MULTIPLY:
-            for (size_t l = 0; l < PSLD_LANES; l++) out[l] = a[l] * b[l];
+            for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = a[l] * b[l];
             break;
         case PSLD_TERM_DIVIDE:
-            for (size_t l = 0; l < PSLD_LANES; l++) out[l] = a[l] / b[l];
+            for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = a[l] / b[l];
             break;
         case PSLD_TERM_REPEATED:
             repeat(a, s->b, out);
             break;
         default:
-            for (size_t l = 0; l < PSLD_LANES; l++) out[l] = psld_term_value(s->kind, a[l], b[l]);
+            for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = psld_term_value(s->kind, a[l], b[l]);
         }
     }
 }
