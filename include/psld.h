@@ -743,6 +743,9 @@ PSLD_API psld_status psld_process_sample(const psld_process *process, psld_score
                                          const psld_sample_options *options, uint64_t first, size_t count,
                                          const double *start, double *z, uint64_t *nfe);
 
+/* Checks options and fills in those that are unset, as psld_process_sample does. */
+PSLD_API psld_status psld_process_sample_complete(const psld_process *process, psld_sample_options *options);
+
 /* Encoding: states [count][k * dim] at t = 1 from which a reversible sampler (euler-ode, heun, dpm, collapsed,
  * collapsed-heun) returns to the data x [count][dim]. Takes options->nfe evaluations and no denoising step. Auxiliary
  * variables are drawn for the sample numbers first, first + 1, ... */
@@ -768,7 +771,8 @@ typedef struct psld_model_options {
     int override_count;           /* of `overrides`; unset: none */
     int raw;                      /* 1: the raw weights where a file has EMA weights too */
     int reference;                /* 1: compute with the reference kernels */
-    int blank;                    /* psld_model_create: 1 leaves all weights 0, to look at a network */
+    int blank;                    /* psld_model_create: 1 leaves all weights 0, to look at a network, also one
+                                     of a process with formulas */
     /* A model to be guided by (psld_source_autoguide); "": none; NULL: the one that the file brings along, if any. */
     const char *weak;
     double weak_scale; /* of that guidance; unset: what the file says, or 1.5 */

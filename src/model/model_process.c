@@ -76,7 +76,7 @@ psld_status psld_model_draw_process(psld_model *model, const psld_sample_options
 {
     psld_sample_options own;
     PSLD_TRY(psld_sample_options_copy(options, &own));
-    PSLD_TRY(psld_process_sample_complete(model->process, &own));
+    PSLD_TRY(psld_process_options_complete(model->process, &own));
     return psld_process_sample_batches(model->process, psld_model_score, model, &own, first, count, start, done, user,
                                        nfe);
 }

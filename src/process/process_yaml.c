@@ -240,9 +240,7 @@ static void spread_names(const reader *r)
 
 static psld_status read_full(reader *r)
 {
-    static const char *const keys[] = {"name", "data",     "auxiliary", "constants", "H",      "D",     "Q", "drift",
-                                       "beta", "beta_min", "beta_max",  "init",      "region", "steps", NULL};
-    PSLD_TRY(psld_node_check_keys(r->map, keys));
+    PSLD_TRY(psld_recipe_check_keys(r->map, PSLD_KEYS_FORMULAS));
     PSLD_TRY(name_variables(r));
     PSLD_TRY(read_constants(r));
     for (int i = 0; i < r->own; i++) r->names[i] = r->variable[i];

@@ -246,9 +246,9 @@ psld_term psld_term_subtract(psld_terms *terms, psld_term a, psld_term b)
 /* A number times (a number times something) is one product. */
 static psld_term scale_term(psld_terms *terms, psld_term number, psld_term b)
 {
-    const psld_term_node *node = &terms->node[b];
-    if (node->kind == PSLD_TERM_MULTIPLY && is_number(terms, node->a))
-        return psld_term_multiply(terms, fold(terms, PSLD_TERM_MULTIPLY, number, node->a), node->b);
+    const psld_term_node node = terms->node[b]; /* a copy: new terms move the table */
+    if (node.kind == PSLD_TERM_MULTIPLY && is_number(terms, node.a))
+        return psld_term_multiply(terms, fold(terms, PSLD_TERM_MULTIPLY, number, node.a), node.b);
     return term_of(terms, PSLD_TERM_MULTIPLY, number, b, 0);
 }
 

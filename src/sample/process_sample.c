@@ -24,7 +24,7 @@ static psld_status check_meaning(const psld_sample_options *o)
     const struct {
         int set;
         const char *name;
-    } rows[] = {{o->order != PSLD_UNSET, "order"},
+    } rows[] = {{o->order > 0, "order"},
                 {o->eta != PSLD_UNSET, "eta"},
                 {o->detail != PSLD_UNSET, "detail"},
                 {o->end_sigma != PSLD_UNSET && o->end_sigma != 0, "end_sigma"},
@@ -41,7 +41,7 @@ static psld_status check_meaning(const psld_sample_options *o)
     return PSLD_OK;
 }
 
-psld_status psld_process_sample_complete(const psld_process *process, psld_sample_options *o)
+psld_status psld_process_options_complete(const psld_process *process, psld_sample_options *o)
 {
     (void)process;
     PSLD_TRY(check_meaning(o));
@@ -85,7 +85,8 @@ typedef struct backward {
     size_t count, n;
     double *z, *s, *t; /* [count][n], [count][noisy], [count] */
     uint64_t *sample;
-    double *slope; /* [count][n]: of the flow */
+    double *slope;          /* [count][n]: of the flow */
+    size_t before, samples; /* of earlier batches, and in all */
 } backward;
 
 /* Scores of `count` states, whose times are in b->t. */
@@ -162,6 +163,16 @@ static psld_status take_step(backward *b, double t, double dt, double part, int 
     return status == PSLD_OK ? PSLD_OK : fail_backward(b->process, status);
 }
 
+/* Reports the part of this batch that is done, as that of the whole. */
+static psld_status report_part(void *user, double part)
+{
+    enum { UNITS = 1000 }; /* per sample */
+    const backward *b = user;
+    uint64_t done = (uint64_t)(part * UNITS * (double)b->count);
+    return psld_progress(b->options->progress, b->options->progress_user, UNITS * (uint64_t)b->before + done,
+                         UNITS * (uint64_t)b->samples);
+}
+
 static psld_status run_em(backward *b, double *times, uint64_t *evaluations)
 {
     const psld_sample_options *o = b->options;
@@ -213,12 +224,6 @@ static psld_status flow_slopes(void *user, size_t count, const psld_dp_group *gr
     return PSLD_OK;
 }
 
-static psld_status no_report(void *user, double fraction)
-{
-    (void)user, (void)fraction;
-    return PSLD_OK;
-}
-
 static psld_status run_ode(backward *b, uint64_t *evaluations)
 {
     const psld_sample_options *o = b->options;
@@ -234,7 +239,7 @@ static psld_status run_ode(backward *b, uint64_t *evaluations)
                        .y = b->z,
                        .work = work,
                        .slopes = flow_slopes,
-                       .report = no_report,
+                       .report = report_part,
                        .user = b};
     psld_status status = psld_dp_solve(&problem, evaluations);
     psld_release(work);
@@ -270,7 +275,7 @@ psld_status psld_process_sample_batches(const psld_process *process, psld_score_
                                         psld_process_batch_fn done, void *user, uint64_t *nfe)
 {
     size_t n = (size_t)process->variables, group = (size_t)o->ode_group, batch = (size_t)o->batch;
-    backward b = {.process = process, .score = score, .user = score_user, .options = o, .n = n};
+    backward b = {.process = process, .score = score, .user = score_user, .options = o, .n = n, .samples = count};
     uint64_t evaluations = 0, groups = 0;
     batch = (batch + group - 1) / group * group; /* whole groups: the result does not depend on the batch */
     if (batch > count) batch = count;
@@ -279,6 +284,7 @@ psld_status psld_process_sample_batches(const psld_process *process, psld_score_
     for (size_t at = 0; status == PSLD_OK && at < count; at += b.count) {
         b.count = count - at < batch ? count - at : batch;
         b.first = first + at;
+        b.before = at;
         if (start)
             memcpy(b.z, start + at * n, b.count * n * sizeof *b.z);
         else
@@ -286,7 +292,7 @@ psld_status psld_process_sample_batches(const psld_process *process, psld_score_
         groups += psld_dp_groups(b.count, group);
         if (status == PSLD_OK) status = run_batch(&b, times, &evaluations);
         if (status == PSLD_OK) status = done(user, b.first, b.count, b.z);
-        if (status == PSLD_OK) status = psld_progress(o->progress, o->progress_user, at + b.count, count);
+        if (status == PSLD_OK) status = report_part(&b, 1);
     }
     if (nfe && groups) *nfe = (evaluations + groups - 1) / groups;
     psld_release(times);
@@ -314,8 +320,17 @@ psld_status psld_process_sample(const psld_process *process, psld_score_fn score
 {
     psld_sample_options own;
     copy_sink sink = {first, (size_t)process->variables, z};
-    PSLD_TRY(psld_sample_options_read(options, &own));
-    PSLD_TRY(psld_process_sample_complete(process, &own));
+    PSLD_TRY(psld_sample_options_copy(options, &own));
+    PSLD_TRY(psld_process_options_complete(process, &own));
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
     return psld_process_sample_batches(process, score, user, &own, first, count, start, copy_batch, &sink, nfe);
+}
+
+psld_status psld_process_sample_complete(const psld_process *process, psld_sample_options *options)
+{
+    psld_sample_options own;
+    PSLD_TRY(psld_sample_options_copy(options, &own));
+    PSLD_TRY(psld_process_options_complete(process, &own));
+    psld_sized_write(options, &own);
+    return PSLD_OK;
 }

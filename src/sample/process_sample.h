@@ -8,7 +8,7 @@
 #include "process/process.h"
 
 /* Fails with options that have no meaning here, and fills in those that are unset. */
-psld_status psld_process_sample_complete(const psld_process *process, psld_sample_options *options);
+psld_status psld_process_options_complete(const psld_process *process, psld_sample_options *options);
 
 /* psld_process_sample in batches, which go to `done`. Options are complete. `start` [count][variables] or NULL. */
 typedef psld_status (*psld_process_batch_fn)(void *user, uint64_t first, size_t count, const double *z);

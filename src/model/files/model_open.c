@@ -186,5 +186,6 @@ psld_status psld_model_create(const char *config_path, const psld_model_options 
     *model = NULL;
     PSLD_TRY(read_options(options, &own));
     own.config = config_path;
-    return refuse_formulas(model_open(NULL, 0, &own, seed, model), config_path, model);
+    psld_status status = model_open(NULL, 0, &own, seed, model);
+    return own.blank ? status : refuse_formulas(status, config_path, model);
 }
