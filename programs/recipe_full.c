@@ -83,50 +83,60 @@ static psld_status save_exchange(const psld_process *process, int points, const 
     return status;
 }
 
-static psld_status find_exchange(const psld_process *process, const recipe_full *r, json_t *object)
+/* Computes it, and writes it where that is asked for. */
+static psld_status find_exchange(const psld_process *process, const recipe_full *r, int points, psld_exchange *e)
 {
-    psld_exchange e = PSLD_EXCHANGE_EMPTY;
     size_t n = (size_t)psld_process_variables(process), total = n * n;
-    int points = r->points ? r->points : n == 2 ? POINTS_2 : POINTS_3;
-    for (size_t i = 0; i < n; i++) total *= (size_t)points;
-    if (r->exchange_path && n <= 3) e.Q = malloc(total * sizeof *e.Q);
-    if (r->exchange_path && n <= 3 && !e.Q) return cli_bad_input("out of memory");
-    psld_status status = psld_process_exchange(process, points, &e);
-    if (status == PSLD_OK && r->exchange_path) status = save_exchange(process, points, &e, r->exchange_path);
-    free(e.Q);
-    if (status != PSLD_OK) return status;
-    if (object) {
-        json_t *found = json_object();
-        json_object_set_new(found, "points", json_integer(points));
-        json_object_set_new(found, "low", cli_json_numbers(e.low, n));
-        json_object_set_new(found, "high", cli_json_numbers(e.high, n));
-        json_object_set_new(found, "skewness", cli_json_number(e.skewness));
-        json_object_set_new(found, "current", cli_json_number(e.current));
-        json_object_set_new(found, "known", e.known >= 0 ? cli_json_number(e.known) : json_null());
-        json_object_set_new(object, "exchange", found);
-        return PSLD_OK;
-    }
+    for (size_t i = 0; i < n && n <= 3; i++) total *= (size_t)points;
+    if (r->exchange_path && n <= 3) e->Q = malloc(total * sizeof *e->Q);
+    if (r->exchange_path && n <= 3 && !e->Q) return cli_bad_input("out of memory");
+    psld_status status = psld_process_exchange(process, points, e);
+    if (status == PSLD_OK && r->exchange_path) status = save_exchange(process, points, e, r->exchange_path);
+    free(e->Q);
+    e->Q = NULL;
+    return status;
+}
+
+static json_t *exchange_json(size_t n, int points, const psld_exchange *e)
+{
+    json_t *found = json_object();
+    json_object_set_new(found, "points", json_integer(points));
+    json_object_set_new(found, "low", cli_json_numbers(e->low, n));
+    json_object_set_new(found, "high", cli_json_numbers(e->high, n));
+    json_object_set_new(found, "skewness", cli_json_number(e->skewness));
+    json_object_set_new(found, "current", cli_json_number(e->current));
+    json_object_set_new(found, "known", e->known >= 0 ? cli_json_number(e->known) : json_null());
+    return found;
+}
+
+/* In three variables Q is not unique, so how far it is from the file's says nothing. */
+static void print_exchange(size_t n, int points, const psld_exchange *e, const char *path)
+{
     printf("  %-12sQ from the drift, %d points a variable: gives the current to %.2g of its largest", "converse",
-           points, e.current);
-    if (e.known >= 0) printf("; %.2g of Q from that of the file", e.known);
+           points, e->current);
+    if (n == 2 && e->known >= 0) printf("; %.2g of Q from that of the file", e->known);
     printf("\n");
-    if (r->exchange_path) printf("  %-12s%s\n", "", r->exchange_path);
-    return PSLD_OK;
+    if (path) printf("  %-12s%s\n", "", path);
 }
 
 psld_status recipe_full_show(const psld_process *process, const recipe_full *r, int *exit_code)
 {
     psld_process_report report = PSLD_PROCESS_REPORT_EMPTY;
+    psld_exchange exchange = PSLD_EXCHANGE_EMPTY;
+    size_t n = (size_t)psld_process_variables(process);
+    int points = r->points ? r->points : n == 2 ? POINTS_2 : POINTS_3;
     psld_status status = psld_process_check(process, 0, &report);
-    if (status != PSLD_OK) return status;
-    json_t *object = r->json ? report_json(process, &report) : NULL;
-    if (!r->json) print_report(process, &report);
-    if (r->exchange) status = find_exchange(process, r, object);
+    if (status == PSLD_OK && r->exchange) status = find_exchange(process, r, points, &exchange);
     if (status == PSLD_OK && r->plot) status = psld_plot_process(process, &report, r->plot);
-    if (status == PSLD_OK && r->json)
+    if (status != PSLD_OK) return status;
+    if (r->json) {
+        json_t *object = report_json(process, &report);
+        if (r->exchange) json_object_set_new(object, "exchange", exchange_json(n, points, &exchange));
         *exit_code = cli_json_print(object);
-    else
-        json_decref(object);
-    if (status == PSLD_OK && r->plot && !r->json) printf("\nplot: %s\n", r->plot);
-    return status;
+        return PSLD_OK;
+    }
+    print_report(process, &report);
+    if (r->exchange) print_exchange(n, points, &exchange, r->exchange_path);
+    if (r->plot) printf("\nplot: %s\n", r->plot);
+    return PSLD_OK;
 }

@@ -33,7 +33,14 @@ psld_status psld_preset_unknown(const char *name);
 #define PSLD_HELP_INIT  "variance of each auxiliary variable at t = 0, in units of its mass"
 
 /* Kinds of recipes, which differ in the keys they may have: given by matrices, the presets, given by formulas. */
-enum { PSLD_KEYS_MATRICES = 1, PSLD_KEYS_VP = 2, PSLD_KEYS_PHASE = 4, PSLD_KEYS_THIRD = 8, PSLD_KEYS_HOLD = 16, PSLD_KEYS_FORMULAS = 32 };
+enum {
+    PSLD_KEYS_MATRICES = 1,
+    PSLD_KEYS_VP = 2,
+    PSLD_KEYS_PHASE = 4,
+    PSLD_KEYS_THIRD = 8,
+    PSLD_KEYS_HOLD = 16,
+    PSLD_KEYS_FORMULAS = 32
+};
 psld_status psld_recipe_check_keys(const psld_node *map, unsigned where);
 /* Key number `index`, from 0; returns 0 past the last. */
 int psld_recipe_key(int index, psld_key *key);

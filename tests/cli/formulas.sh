@@ -28,20 +28,21 @@ quietly recipe thermostat.yaml --exchange --points 32 --json
 json '.residual < 1e-12 and .exchange.skewness == 0 and (.grid_points | length) == 3'
 
 check "refused, with place and size"
-refuses 1 "residual of the Fokker-Planck equation is" recipe quartic.yaml 'drift=[m, x - m]' 'Q=null'
 cat >wrong.yaml <<'EOT'
 {name: wrong, H: x^2/2 + m^2/2, D: [[0, 0], [0, 1]], drift: [m, -2*x - m]}
 EOT
+refuses 1 "residual of the Fokker-Planck equation is" recipe wrong.yaml
 refuses 1 "of its terms at x = " recipe wrong.yaml
-refuses 1 "D is not positive semidefinite: eigenvalue" recipe quartic.yaml a=1 'D=[[0, 0], [0, 1 - x^2]]'
+refuses 1 "expected Q or drift, not both" recipe quartic.yaml 'drift=[m, x - m]'
+refuses 1 "D is not positive semidefinite: eigenvalue" recipe quartic.yaml 'D=[[0, 0], [0, 1 - x^2]]'
 refuses 1 "divides by zero" recipe quartic.yaml 'H=x^2/0'
 refuses 1 '"y" at character 1 is no variable' recipe quartic.yaml 'H=y^2'
 refuses 1 "nested more than 100 deep" recipe quartic.yaml "H=$(printf '(%.0s' $(seq 9000))"
-refuses 1 "more than 10000 characters" recipe quartic.yaml "H=$(printf ' %.0s' $(seq 10001))x"
+refuses 1 "more than 10000 characters" recipe quartic.yaml "H=x$(printf '+x%.0s' $(seq 5001))"
 refuses 1 'unknown key "Dee"' recipe quartic.yaml 'Dee=3'
 refuses 1 "a recipe with formulas is shown alone" recipe quartic.yaml vp
 refuses 1 "expected a recipe with formulas" recipe vp --exchange
-refuses 1 "expected a power of two" recipe quartic.yaml --exchange --points 100
+refuses 2 "expected a power of two" recipe quartic.yaml --exchange --points 100
 
 check "a small run: trained, interrupted, continued, the same bits; sampled"
 cat >run.yaml <<'EOT'
@@ -72,8 +73,8 @@ check "what such a model is not for"
 refuses 1 "only psld sample and psld info open it" guide whole --label 1 -n 2 -o no.npy
 refuses 1 "only psld sample and psld info open it" encode whole again.npy -o no.npy
 refuses 1 "only psld sample and psld info open it" score whole --z state.npy --t state.npy -o no.npy
-refuses 1 "expected em or ode" sample whole --sampler dpm -n 2 -o no.npy
-refuses 1 "eta: has no meaning" sample whole --eta 0.5 -n 2 -o no.npy
+refuses 2 "expected em or ode" sample whole --sampler dpm -n 2 -o no.npy
+refuses 2 "eta: has no meaning" sample whole --eta 0.5 -n 2 -o no.npy
 cat >odd.yaml <<'EOT'
 process: thermostat.yaml
 data: {path: "toy:moons"}
