@@ -45,7 +45,7 @@ static psld_status add_energy(const psld_process *process, const psld_process_re
     }
     if (status == PSLD_OK) status = psld_process_energy(process, CELLS * CELLS, z, H, NULL);
     if (status == PSLD_OK) {
-        double least = INFINITY;
+        double least = (double)INFINITY;
         for (size_t i = 0; i < CELLS * CELLS; i++) least = fmin(least, H[i]);
         for (size_t i = 0; i < CELLS * CELLS; i++) H[i] = exp(least - H[i]);
         psld_panel_density(panel, CELLS, CELLS, r->low[0], r->high[0], r->low[1], r->high[1], H);

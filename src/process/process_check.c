@@ -57,7 +57,7 @@ typedef struct findings {
 
 static double least_eigenvalue(size_t n, const double *D)
 {
-    double a[PSLD_PROCESS_SQUARE], least = INFINITY;
+    double a[PSLD_PROCESS_SQUARE], least = (double)INFINITY;
     memcpy(a, D, n * n * sizeof *a);
     for (int sweep = 0; sweep < 30; sweep++)
         for (size_t p = 0; p < n; p++)
@@ -95,7 +95,7 @@ static psld_status look_at_all(const psld_process *p, size_t count, const double
     double lanes[PSLD_MAX_VARIABLES * PSLD_TERM_LANES], D[PSLD_PROCESS_SQUARE], Q[PSLD_PROCESS_SQUARE];
     double *scratch = psld_alloc(psld_formulas_scratch(p->checks), sizeof *scratch);
     if (!scratch) return PSLD_NO_MEMORY;
-    *f = (findings){.least_eigenvalue = INFINITY};
+    *f = (findings){.least_eigenvalue = (double)INFINITY};
     psld_formulas_prepare(p->checks, scratch);
     for (size_t first = 0; first < count; first += PSLD_TERM_LANES) {
         size_t here = count - first < PSLD_TERM_LANES ? count - first : PSLD_TERM_LANES;

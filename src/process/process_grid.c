@@ -82,7 +82,7 @@ static void box_of_draws(box *b, const double *z)
     size_t n = (size_t)b->n;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, squares = 0;
-        b->low[i] = INFINITY, b->high[i] = -INFINITY;
+        b->low[i] = (double)INFINITY, b->high[i] = -(double)INFINITY;
         for (size_t d = 0; d < DRAWS; d++) {
             double x = z[d * n + i];
             sum += x / DRAWS;
@@ -99,7 +99,7 @@ static void box_of_draws(box *b, const double *z)
 psld_status psld_process_box(const psld_process *process, uint64_t seed, double *low, double *high)
 {
     size_t n = (size_t)process->variables;
-    box b = {process, process->variables, low, high, INFINITY};
+    box b = {process, process->variables, low, high, (double)INFINITY};
     double *z = psld_alloc(DRAWS * n, sizeof *z), *H = z ? psld_alloc(DRAWS, sizeof *H) : NULL;
     psld_status status = H ? psld_process_draw(process, seed, 0, DRAWS, z) : PSLD_NO_MEMORY;
     if (status == PSLD_OK) status = psld_process_energy(process, DRAWS, z, H, NULL);
@@ -172,7 +172,7 @@ static psld_status fail_infinite(const psld_process_grid *g, size_t index)
 static psld_status normalise(psld_process_grid *g)
 {
     size_t n = (size_t)g->process->variables, arrays = 3 * n + n * (n + 1) / 2;
-    double least = INFINITY;
+    double least = (double)INFINITY;
     for (size_t i = 0; i < g->total; i++) {
         least = fmin(least, g->p[i]);
         for (size_t a = 0; a < arrays; a++) /* all arrays but p are one block */
