@@ -283,6 +283,94 @@ PSLD_API psld_status psld_recipe_time(const psld_recipe *recipe, double sigma, d
  * `first` the terms of first order in the step that it leaves out. k numbers each. t in (0, 1]. */
 PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second);
 
+/* ---- Processes: the recipe in full -------------------------------------------------------------------------------- */
+
+/* dz = beta f dt + sqrt(2 beta D) dw, with formulas of the state for H, D and Q and
+ *     f = -(D + Q) grad H + tau,   tau_i = sum_j d_j (D + Q)_ij,
+ * so that exp(-H) is stationary; or with a drift f of one's own, for which this is checked. Every recipe of matrices is
+ * such a process, too. States are rows of all variables, those of the data first. docs/reference/recipe.md has the files,
+ * docs/explanation/beyond.md the mathematics. */
+enum { PSLD_MAX_VARIABLES = 24, PSLD_MAX_DATA_VARIABLES = 8 };
+
+typedef struct psld_process psld_process;
+
+/* A file with H, or whatever psld_recipe_open takes. `copies` of all variables, with the same formulas for each: data of
+ * as many coordinates; all copies of the first variable come first. Usually 1. */
+PSLD_API psld_status psld_process_open(const char *text, int copies, psld_process **process);
+PSLD_API psld_status psld_process_parse(const char *yaml, const char *origin, int copies, psld_process **process);
+PSLD_API void psld_process_free(psld_process *process);
+PSLD_API const char *psld_process_name(const psld_process *process);
+/* All variables, and those of them that are data. */
+PSLD_API int psld_process_variables(const psld_process *process);
+PSLD_API int psld_process_data(const psld_process *process);
+/* NULL past the last. */
+PSLD_API const char *psld_process_variable(const psld_process *process, int index);
+/* The variables that get noise: those whose row of D is not 0. Returns how many there are. */
+PSLD_API int psld_process_noisy(const psld_process *process, int variables[PSLD_MAX_VARIABLES]);
+/* The recipe, if it was written as one; otherwise NULL. */
+PSLD_API const psld_recipe *psld_process_recipe(const psld_process *process);
+
+/* Of n states z [n][variables]: beta f [n][variables] and beta D [n][variables][variables] at time t. NULL: not wanted. */
+PSLD_API psld_status psld_process_drift(const psld_process *process, size_t n, const double *z, double t, double *drift,
+                                        double *diffusion);
+/* H [n] and its gradient [n][variables]; NULL: not wanted. */
+PSLD_API psld_status psld_process_energy(const psld_process *process, size_t n, const double *z, double *H,
+                                         double *gradient);
+/* Moves the states of samples first, first + 1, ... from time `from` to time `to` in so many Euler-Maruyama steps, even in
+ * the square root of t; 0: what the recipe says. */
+PSLD_API psld_status psld_process_simulate(const psld_process *process, uint64_t seed, uint64_t first, size_t count,
+                                           double from, double to, int steps, double *z);
+/* Draws from exp(-H), by Hamiltonian Monte Carlo. */
+PSLD_API psld_status psld_process_draw(const psld_process *process, uint64_t seed, uint64_t first, size_t count,
+                                       double *z);
+
+/* What is checked of a process. A place is a state. */
+typedef struct psld_process_report {
+    size_t size;
+    double low[PSLD_MAX_VARIABLES], high[PSLD_MAX_VARIABLES]; /* the region that was looked at */
+    double least_eigenvalue;                                  /* of D, over the region; relative to the largest there */
+    double skewness; /* of Q: the largest |Q + Q'| over the largest |Q|; 0 without Q */
+    double residual; /* of the Fokker-Planck equation by exact derivatives, relative to its terms: the largest */
+    /* The same by finite differences on a grid, relative to the largest of the terms, for up to three variables: grid
+     * points per variable, residual, and the rate at which it falls from the grid before. */
+    int grids;
+    int reserved; /* 0 */
+    double points[4], grid_residual[4], rate[4];
+    /* Kolmogorov's distance between draws of exp(-H) and what a simulation makes of them, the largest of all variables;
+     * the distance that two sets of draws have in one of a hundred cases; and that of a simulation from data at 0 after
+     * t = 1. */
+    double drift_away, chance, mixing;
+} psld_process_report;
+
+#define PSLD_PROCESS_REPORT_EMPTY                                                    \
+    {                                                                                \
+        sizeof(psld_process_report), {0}, {0}, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0 \
+    }
+
+/* Fails with the place and the size where D has a negative eigenvalue, Q is not skew-symmetric, or exp(-H) is not
+ * stationary. */
+PSLD_API psld_status psld_process_check(const psld_process *process, uint64_t seed, psld_process_report *report);
+
+/* The converse: an exchange Q that makes the drift of a process with its D and H, on a grid of `points` (a power of two)
+ * for each variable, up to three of these. The grid goes from low to a step before high, where exp(-H) has vanished. */
+typedef struct psld_exchange {
+    size_t size;
+    double *Q; /* [points^n][n][n], the caller's; NULL: not wanted. 0 where exp(-H) is below 1e-12 of its maximum */
+    double *density; /* [points^n]: exp(-H) over its maximum; NULL: not wanted */
+    double low[3], high[3];
+    double skewness; /* the largest |Q + Q'| p over the largest |Q| p */
+    double current;  /* the largest error of div(Q p) against F = f p - div(D p), over the largest |F| */
+    double known;    /* the largest |Q - that of the file| over the largest |Q|, where p > 1e-6 of its maximum; -1: the
+                        file gives the drift, and there is nothing to compare with */
+} psld_exchange;
+
+#define PSLD_EXCHANGE_EMPTY                                           \
+    {                                                                 \
+        sizeof(psld_exchange), NULL, NULL, {0}, {0}, 0, 0, PSLD_UNSET \
+    }
+
+PSLD_API psld_status psld_process_exchange(const psld_process *process, int points, psld_exchange *exchange);
+
 /* A key of configurations: process, process.*, data.*, model.*, train.* and seed. Texts are valid until the next call in
  * this thread. */
 typedef struct psld_key {
@@ -669,6 +757,16 @@ PSLD_API psld_status psld_sample(const psld_recipe *recipe, psld_source *source,
                                  uint64_t first, size_t count, size_t dim, const double *start, double *z,
                                  uint64_t *nfe);
 
+/* The same for a process with formulas, by em or ode; states are [count][variables]. `score` fills the gradient of
+ * log p_t(z) by the noisy variables, [n][noisy], those that psld_process_noisy lists; `dim` of its states is
+ * psld_process_data. Without `start` the initial states are draws of exp(-H). */
+PSLD_API psld_status psld_process_sample(const psld_process *process, psld_score_fn score, void *user,
+                                         const psld_sample_options *options, uint64_t first, size_t count,
+                                         const double *start, double *z, uint64_t *nfe);
+
+/* Checks options and fills in those that are unset, as psld_process_sample does. */
+PSLD_API psld_status psld_process_sample_complete(const psld_process *process, psld_sample_options *options);
+
 /* Encoding: states [count][k * dim] at t = 1 from which a reversible sampler (euler-ode, heun, dpm, collapsed,
  * collapsed-heun) returns to the data x [count][dim]. Takes options->nfe evaluations and no denoising step. Auxiliary
  * variables are drawn for the sample numbers first, first + 1, ... */
@@ -694,7 +792,8 @@ typedef struct psld_model_options {
     int override_count;           /* of `overrides`; unset: none */
     int raw;                      /* 1: the raw weights where a file has EMA weights too */
     int reference;                /* 1: compute with the reference kernels */
-    int blank;                    /* psld_model_create: 1 leaves all weights 0, to look at a network */
+    int blank;                    /* psld_model_create: 1 leaves all weights 0, to look at a network, also one
+                                     of a process with formulas */
     /* A model to be guided by (psld_source_autoguide); "": none; NULL: the one that the file brings along, if any. */
     const char *weak;
     double weak_scale; /* of that guidance; unset: what the file says, or 1.5 */
@@ -728,7 +827,14 @@ PSLD_API psld_status psld_model_parse(const char *yaml, const char *origin, cons
 PSLD_API void psld_model_free(psld_model *model);
 
 PSLD_API psld_model_kind psld_model_kind_of(const psld_model *model);
-/* NULL for a classifier whose configuration names no process. */
+/* The same, but also opens models of processes with formulas, which psld_model_open refuses: they have no recipe and no
+ * source. psld_model_sample, psld_model_draw, psld_model_save and what describes a model work for them. */
+PSLD_API psld_status psld_model_open_any(const char *path, const psld_model_options *options, psld_model **model);
+/* The process of such a model; NULL for others. */
+PSLD_API const psld_process *psld_model_process(const psld_model *model);
+/* The name of its recipe or process; NULL: it has none. */
+PSLD_API const char *psld_model_process_name(const psld_model *model);
+/* NULL for a classifier whose configuration names no process, and for a model of a process with formulas. */
 PSLD_API const psld_recipe *psld_model_recipe(const psld_model *model);
 /* NULL for a classifier. */
 PSLD_API psld_source *psld_model_source(psld_model *model);

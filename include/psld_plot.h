@@ -17,6 +17,11 @@ extern "C" {
  * forward and reverse trajectories in phase space. */
 PSLD_API psld_status psld_plot_recipes(const psld_recipe *const *recipes, size_t count, const char *path);
 
+/* A page on a process with formulas: paths of its first variable, where they end over exp(-H), and how the residual of
+ * the Fokker-Planck equation falls with the grid (`report`: of psld_process_check). */
+PSLD_API psld_status psld_plot_process(const psld_process *process, const psld_process_report *report,
+                                       const char *path);
+
 /* Points [count][2] (float64) over the density of a 2-D mixture (NULL: the points alone). */
 PSLD_API psld_status psld_plot_points(const psld_mixture *mixture, const double *points, size_t count,
                                       const char *title, const char *path);

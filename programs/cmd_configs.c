@@ -41,7 +41,7 @@ static int read_config(const char *path, json_t *row)
     int rank = psld_model_shape(model, shape);
     for (int i = 0; i < rank; i++) json_array_append_new(sizes, json_integer((json_int_t)shape[i]));
     json_object_set_new(row, "parameters", json_integer((json_int_t)psld_model_parameters(model)));
-    json_object_set_new(row, "recipe", json_string(psld_recipe_get(psld_model_recipe(model))->name));
+    json_object_set_new(row, "recipe", json_string(psld_model_process_name(model)));
     json_object_set_new(row, "classifier", json_boolean(psld_model_kind_of(model) == PSLD_CLASSIFIER));
     json_object_set_new(row, "shape", sizes);
     psld_model_free(model);

@@ -38,8 +38,26 @@ static int show_network(const char *path, psld_model *model, int json)
     return EXIT_DONE;
 }
 
-static int show_recipe(const char *path, const psld_recipe *recipe, int json)
+static int show_process(const char *path, const psld_process *process, int json)
 {
+    int data = psld_process_data(process), variables = psld_process_variables(process);
+    if (!json) {
+        printf("%s: recipe %s with formulas, %d variables, %d of them data (psld recipe %s checks it)\n", path,
+               psld_process_name(process), variables, data, path);
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "kind", json_string("recipe with formulas"));
+    json_object_set_new(object, "name", json_string(psld_process_name(process)));
+    json_object_set_new(object, "variables", json_integer(variables));
+    json_object_set_new(object, "data", json_integer(data));
+    return cli_json_print(object);
+}
+
+static int show_recipe(const char *path, const psld_process *process, int json)
+{
+    const psld_recipe *recipe = psld_process_recipe(process);
+    if (!recipe) return show_process(path, process, json);
     const psld_recipe_spec *spec = psld_recipe_get(recipe);
     if (!json) {
         printf("%s: recipe %s, k = %d (psld recipe %s says more)\n", path, spec->name, spec->k, path);
@@ -57,12 +75,12 @@ static int show_recipe(const char *path, const psld_recipe *recipe, int json)
 static int show_yaml(const char *path, int json)
 {
     psld_model *model = NULL;
-    psld_recipe *recipe = NULL;
+    psld_process *recipe = NULL;
     char as_recipe[1024], as_network[1024];
     int exit_code = EXIT_FAILED;
-    if (psld_recipe_open(path, &recipe) == PSLD_OK) {
+    if (psld_process_open(path, 1, &recipe) == PSLD_OK) {
         exit_code = show_recipe(path, recipe, json);
-        psld_recipe_free(recipe);
+        psld_process_free(recipe);
         return exit_code;
     }
     snprintf(as_recipe, sizeof as_recipe, "%s", psld_error_text());

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recipe_full.h"
 #include "recipe_json.h"
 
 enum { MAX_RECIPES = 16, MAX_TIMES = 1024 };
 
 typedef struct request {
-    psld_recipe *recipes[MAX_RECIPES];
+    psld_process *full[MAX_RECIPES]; /* those with formulas; */
+    int full_count;
+    psld_recipe *recipes[MAX_RECIPES]; /* and those of matrices */
     int count;
     double times[MAX_TIMES];
     int time_count;
@@ -156,6 +159,22 @@ static psld_status recipe_print_json(const request *r, int *exit_code)
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
+/* A recipe of either kind. What is no recipe with formulas is opened as one of matrices, which says what is wrong. */
+static psld_status open_recipe(const char *text, request *r)
+{
+    psld_process *process;
+    psld_status status = psld_process_open(text, 1, &process);
+    if (status != PSLD_OK) return status;
+    if (!psld_process_recipe(process)) {
+        r->full[r->full_count++] = process;
+        return PSLD_OK;
+    }
+    psld_process_free(process);
+    status = psld_recipe_open(text, &r->recipes[r->count]);
+    r->count += status == PSLD_OK;
+    return status;
+}
+
 /* Words are recipes, each followed by its overrides. */
 static psld_status open_recipes(const char **words, int count, request *r)
 {
@@ -163,10 +182,9 @@ static psld_status open_recipes(const char **words, int count, request *r)
         int last = i + 1;
         while (last < count && strchr(words[last], '=')) last++;
         char *text = cli_join(words + i, last - i);
-        psld_status status = text ? psld_recipe_open(text, &r->recipes[r->count]) : PSLD_NO_MEMORY;
+        psld_status status = text ? open_recipe(text, r) : PSLD_NO_MEMORY;
         free(text);
         if (status != PSLD_OK) return status;
-        r->count++;
         i = last;
     }
     return PSLD_OK;
@@ -185,8 +203,16 @@ static void list_presets(void)
     for (int i = 0; (preset = psld_preset_at(i)); i++) printf("%-14s %s\n", preset->name, preset->summary);
 }
 
-static psld_status recipe_show(const request *r, int json, const char *plot, int *exit_code)
+static psld_status recipe_show(const request *r, const recipe_full *full, int *exit_code)
 {
+    int json = full->json;
+    const char *plot = full->plot;
+    if (r->full_count + r->count > 1 && r->full_count > 0)
+        return cli_bad_input("a recipe with formulas is shown alone; expected one recipe");
+    if (r->full_count > 0) return recipe_full_show(r->full[0], full, exit_code);
+    if (full->exchange || full->points)
+        return cli_bad_input("--exchange: %s gives Q itself; expected a recipe with formulas",
+                             psld_recipe_get(r->recipes[0])->name);
     psld_status status = json ? recipe_print_json(r, exit_code) : recipe_print_text(r);
     if (status != PSLD_OK || !plot) return status;
     status = psld_plot_recipes((const psld_recipe *const *)r->recipes, (size_t)r->count, plot);
@@ -196,13 +222,19 @@ static psld_status recipe_show(const request *r, int json, const char *plot, int
 
 static int recipe_run(const cli_command *command, int argc, char **argv)
 {
-    const char *at = "1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 1", *mode = "hsm", *plot = NULL, *words[256];
-    int json = 0, list = 0, count, exit_code;
+    const char *at = "1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 1", *mode = "hsm", *words[256];
+    int list = 0, count, exit_code;
+    long points = 0;
+    recipe_full full = {0};
     const cli_option options[] = {
         {"at", 0, CLI_TEXT, "T,T,...", "times in [0, 1] at which to give the kernel", &at, NULL},
         {"mode", 0, CLI_TEXT, "hsm|dsm", "kernel given x_0 alone (hsm, default) or all of z_0 (dsm)", &mode, "hsm|dsm"},
-        {"plot", 0, CLI_FILE, "FILE", "draw a page of plots, .svg or .png", &plot, NULL},
-        {"json", 0, CLI_FLAG, NULL, "print one JSON object with all digits", &json, NULL},
+        {"plot", 0, CLI_FILE, "FILE", "draw a page of plots, .svg or .png", &full.plot, NULL},
+        {"json", 0, CLI_FLAG, NULL, "print one JSON object with all digits", &full.json, NULL},
+        {"exchange", 0, CLI_FLAG, NULL, "with formulas: also compute Q from the drift, D and H on a grid",
+         &full.exchange, NULL},
+        {"exchange-out", 0, CLI_FILE, "FILE", "and write it, .npy", &full.exchange_path, NULL},
+        {"points", 0, CLI_COUNT, "N", "of that grid, for each variable (128; 64 of three variables)", &points, NULL},
         {"list", 0, CLI_FLAG, NULL, "list the presets", &list, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -221,11 +253,18 @@ static int recipe_run(const cli_command *command, int argc, char **argv)
     for (int i = 0; i < r.time_count; i++)
         if (!(r.times[i] >= 0 && r.times[i] <= 1))
             return cli_wrong_usage(command, "--at: expected times in [0, 1], found %g", r.times[i]);
-    if (plot && !cli_ends_in(plot, ".svg|.png"))
-        return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", plot);
-    if (plot && !cli_output_possible(plot)) return EXIT_FAILED;
+    if (full.plot && !cli_ends_in(full.plot, ".svg|.png"))
+        return cli_wrong_usage(command, "--plot: expected a name that ends in .svg or .png, found \"%s\"", full.plot);
+    if (full.exchange_path && !cli_ends_in(full.exchange_path, ".npy"))
+        return cli_wrong_usage(command, "--exchange-out: expected a name that ends in .npy, found \"%s\"",
+                               full.exchange_path);
+    if (full.plot && !cli_output_possible(full.plot)) return EXIT_FAILED;
+    if (full.exchange_path && !cli_output_possible(full.exchange_path)) return EXIT_FAILED;
+    full.exchange |= full.exchange_path != NULL;
+    full.points = points < 1 << 20 ? (int)points : 1 << 20;
     psld_status status = open_recipes(words, count, &r);
-    if (status == PSLD_OK) status = recipe_show(&r, json, plot, &exit_code);
+    if (status == PSLD_OK) status = recipe_show(&r, &full, &exit_code);
+    for (int i = 0; i < r.full_count; i++) psld_process_free(r.full[i]);
     for (int i = 0; i < r.count; i++) psld_recipe_free(r.recipes[i]);
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
@@ -261,10 +300,13 @@ const cli_command command_recipe = {
         "condition that fails and by how much. Several recipes are compared.\n\n"
         "Shown are: eigenvalues and damping, whether T = 1 is long enough, and against t: effective noise, mean and "
         "variance\n"
-        "of each variable given x_0, distance from stationarity, and the error factors lambda of the paper's App. D.1.",
+        "of each variable given x_0, distance from stationarity, and the error factors lambda of the paper's App. "
+        "D.1.\n\n"
+        "A file with formulas of the state (H, D and Q, or H, D and drift) is checked over a region and simulated.",
     .examples = "  psld recipe psld\n"
                 "  psld recipe psld gamma=0.02 --plot psld.svg\n"
                 "  psld recipe vp cld psld told --plot compare.png\n"
+                "  psld recipe quartic.yaml --exchange --plot quartic.svg\n"
                 "  psld recipe my-process.yaml beta=[0.1,20] --at 1e-5,0.1,1 --json\n",
     .run = recipe_run,
     .complete = recipe_complete,

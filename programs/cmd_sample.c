@@ -15,7 +15,7 @@
 static psld_status start_from_file(sample_job *job)
 {
     const char *path = job->request->z0;
-    size_t width = job->sampling.k * job->sampling.dim;
+    size_t width = job->sampling.width;
     psld_array *loaded = NULL;
     psld_status status = psld_array_load(path, &loaded);
     if (status == PSLD_OK) status = psld_array_convert(loaded, PSLD_F64, &job->start);
@@ -87,7 +87,7 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
     psld_sample_options options = s->options;
     psld_array start, *given = NULL;
     if (job->start) { /* a view of the states that these samples begin with */
-        size_t width = job->sampling.k * job->sampling.dim;
+        size_t width = job->sampling.width;
         start = (psld_array){.type = PSLD_F64, .rank = 2, .shape = {count, width}, .count = count * width};
         start.data = (double *)job->start->data + first * width;
         given = &start;
@@ -200,6 +200,11 @@ static int sample_check_model(const cli_command *command, const sample_job *job)
     const char *out = s->request->out;
     int is_image = sampling_is_image(s), is_plane = s->rank == 1 && s->dim == 2;
     int is_array = out && cli_ends_in(out, ".npy|.npz"), is_picture = out && cli_ends_in(out, ".png|.svg");
+    if (psld_model_process(s->model) && (r->timesteps || r->estimate || s->request->quality))
+        return cli_wrong_usage(command,
+                               "--timesteps, --estimate and --quality are for recipes of matrices; recipe %s has "
+                               "formulas",
+                               psld_model_process_name(s->model));
     if (psld_model_kind_of(s->model) != PSLD_EXACT_MODEL && strcmp(r->start, "exact") == 0)
         return cli_failed(cli_bad_input("--start exact needs an exact model: p_1 of a network is not known"));
     if (is_picture && !is_plane && !(is_image && cli_ends_in(out, ".png")))
@@ -256,6 +261,7 @@ static int sample_run(const cli_command *command, int argc, char **argv)
     const char *words[SAMPLING_WORDS];
     int count, exit_code;
     sampling_defaults(s);
+    s->formulas = 1;
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "OUT", ".npy, .npz, .png (grid of pictures, or plot of points), .svg, or a folder",
          &s->out, NULL},

@@ -104,7 +104,7 @@ static void train_describe(psld_training *training, const request *r)
     cli_say("data: %llu items of %s (%s)\n", (unsigned long long)psld_data_count(data), items, psld_data_kind(data));
     cli_say("model: %s, %.2fM parameters, recipe %s%s\n",
             psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network",
-            (double)psld_model_parameters(model) / 1e6, psld_recipe_get(psld_model_recipe(model))->name,
+            (double)psld_model_parameters(model) / 1e6, psld_model_process_name(model),
             chosen ? ", chosen for these data; as key=value anything can be changed" : "");
     cli_say("%s", psld_training_reasons(training));
     if (!r->estimate && psld_run_inspect(r->run, &info) == PSLD_OK)

@@ -33,14 +33,14 @@ json_t *info_describe_network(psld_model *model)
 {
     size_t shape[PSLD_MAX_RANK], in, out;
     uint64_t steps = 0, planned = 0;
-    const psld_recipe *recipe = psld_model_recipe(model);
+    const char *process = psld_model_process_name(model);
     int rank = psld_model_shape(model, shape), classifier = psld_model_kind_of(model) == PSLD_CLASSIFIER;
     json_t *object = json_object(), *sizes = json_array();
     for (int i = 0; i < rank; i++) json_array_append_new(sizes, json_integer((json_int_t)shape[i]));
     json_object_set_new(object, "kind", json_string(classifier ? "classifier" : "score network"));
     json_object_set_new(object, "parameters", json_integer((json_int_t)psld_model_parameters(model)));
     json_object_set_new(object, "flops", cli_json_number(psld_model_flops(model)));
-    json_object_set_new(object, "process", json_string(recipe ? psld_recipe_get(recipe)->name : "not given"));
+    json_object_set_new(object, "process", json_string(process ? process : "not given"));
     json_object_set_new(object, "shape", sizes);
     psld_model_channels(model, &in, &out);
     json_object_set_new(object, "channels", json_pack("[I, I]", (json_int_t)in, (json_int_t)out));
@@ -142,7 +142,7 @@ int info_is_pipeline(const char *path)
 int info_show_pipeline(const char *path, int json)
 {
     psld_model *model = NULL;
-    psld_status status = psld_model_open(path, NULL, &model);
+    psld_status status = psld_model_open_any(path, NULL, &model);
     if (status != PSLD_OK) return cli_failed(status);
     json_t *network = info_describe_network(model);
     psld_model_free(model);
@@ -187,7 +187,7 @@ static void list_tensor(void *user, const char *name, const char *type, int rank
 static json_t *network_of(const char *path)
 {
     psld_model *model = NULL;
-    if (psld_model_open(path, NULL, &model) != PSLD_OK) return NULL;
+    if (psld_model_open_any(path, NULL, &model) != PSLD_OK) return NULL;
     json_t *network = info_describe_network(model);
     psld_model_free(model);
     return network;

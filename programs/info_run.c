@@ -23,7 +23,7 @@ static json_t *run_network(const char *folder, size_t checkpoints)
     look.blank = 1;
     snprintf(config, sizeof config, "%s/config.yaml", folder);
     psld_status status =
-        checkpoints ? psld_model_open(folder, NULL, &model) : psld_model_create(config, &look, 0, &model);
+        checkpoints ? psld_model_open_any(folder, NULL, &model) : psld_model_create(config, &look, 0, &model);
     if (status != PSLD_OK) return NULL;
     json_t *network = info_describe_network(model);
     psld_model_free(model);

@@ -101,9 +101,8 @@ static psld_status sample_write_plot(const sample_job *job, const psld_array *x)
 {
     char title[160];
     psld_array *points = NULL;
-    snprintf(title, sizeof title, "%s, %s, %llu evaluations",
-             psld_recipe_get(psld_model_recipe(job->sampling.model))->name, job->sampling.options.sampler,
-             (unsigned long long)job->sampling.nfe);
+    snprintf(title, sizeof title, "%s, %s, %llu evaluations", psld_model_process_name(job->sampling.model),
+             job->sampling.options.sampler, (unsigned long long)job->sampling.nfe);
     psld_status status = psld_array_convert(x, PSLD_F64, &points);
     if (status == PSLD_OK)
         status = psld_plot_points(psld_model_mixture(job->sampling.model), points->data, x->shape[0], title,

@@ -47,7 +47,7 @@ static json_t *describe_request(const sample_job *job)
     json_t *d = json_object();
     snprintf(model, sizeof model, "%016llx", (unsigned long long)psld_model_fingerprint(job->sampling.model));
     json_object_set_new(d, "model", json_string(model));
-    json_object_set_new(d, "process", json_string(psld_recipe_get(psld_model_recipe(job->sampling.model))->name));
+    json_object_set_new(d, "process", json_string(psld_model_process_name(job->sampling.model)));
     json_object_set_new(d, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
     json_object_set_new(d, "sampler", json_string(o->sampler));
     if (adaptive) {

@@ -36,8 +36,10 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
 psld_status sampling_choose(const sampling_request *s, const psld_model *model, psld_sample_options *options)
 {
     const psld_recipe *recipe = psld_model_recipe(model);
+    const psld_process *process = psld_model_process(model);
     psld_status status = PSLD_OK;
     *options = s->options;
+    if (process) return psld_process_sample_complete(process, options);
     if (options->batch == 0) options->batch = (int)psld_model_batch(model);
     if (!s->sampler) status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
@@ -49,7 +51,7 @@ static psld_status open_model(const char *const *words, int count, const samplin
     cli_model_settle(&model);
     model.options.overrides = words + 1;
     model.options.override_count = count - 1;
-    return psld_model_open(words[0], &model.options, &job->model);
+    return (s->formulas ? psld_model_open_any : psld_model_open)(words[0], &model.options, &job->model);
 }
 
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
@@ -62,13 +64,15 @@ psld_status sampling_open(const char *const *words, int count, const sampling_re
 psld_status sampling_begin(const char *origin, const sampling_request *s, int classifier, sampling_job *job)
 {
     psld_status status;
-    if (!psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", origin);
+    const psld_process *process = psld_model_process(job->model);
+    if (!process && !psld_model_source(job->model)) return cli_bad_input("%s: a classifier has no samples", origin);
     job->request = s;
     job->rank = psld_model_shape(job->model, job->shape);
-    job->k = (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
     job->dim = 1;
     for (int i = 0; i < job->rank; i++) job->dim *= job->shape[i];
-    job->kept = job->dim * (s->state ? job->k : 1);
+    job->k = process ? 1 : (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
+    job->width = process ? (size_t)psld_process_variables(process) : job->k * job->dim;
+    job->kept = s->state ? job->width : job->dim;
     /* With scale 1 a network follows the class in part only: docs/measurements/conditional.md has it. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
     if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", origin);
@@ -160,7 +164,7 @@ psld_status sampling_guide(sampling_job *job, psld_source *base, const char *lab
 psld_status sampling_array(const sampling_job *job, size_t n, psld_array **x)
 {
     size_t shape[PSLD_MAX_RANK] = {n};
-    for (int i = 0; i < job->rank; i++) shape[i + 1] = job->shape[i] * (i == 0 ? job->kept / job->dim : 1);
+    for (int i = 0; i < job->rank; i++) shape[i + 1] = i == 0 ? job->shape[0] * job->kept / job->dim : job->shape[i];
     return psld_array_create(PSLD_F32, job->rank + 1, shape, x);
 }
 
@@ -278,7 +282,7 @@ int sampling_report(const sampling_job *job, size_t n, const char *what)
     json_object_set_new(object, "nfe", json_integer((json_int_t)job->nfe));
     json_object_set_new(object, "seconds", cli_json_number(job->seconds));
     json_object_set_new(object, "sampler", json_string(job->options.sampler));
-    json_object_set_new(object, "process", json_string(psld_recipe_get(psld_model_recipe(job->model))->name));
+    json_object_set_new(object, "process", json_string(psld_model_process_name(job->model)));
     json_object_set_new(object, "seed", json_integer((json_int_t)job->options.seed));
     if (psld_model_weak_scale(job->model) != 0)
         json_object_set_new(object, "weak_scale", cli_json_number(psld_model_weak_scale(job->model)));

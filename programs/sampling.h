@@ -14,6 +14,7 @@ typedef struct sampling_request {
     long n, nfe, order, batch, corrector, ode_group, zoom;
     double tolerance, eps;
     int state, json, fit;
+    int formulas;         /* the command can also do with a model of a process with formulas */
     label_request labels; /* for models with classes of their own */
     /* guidance */
     const char *classifier, *classifier_config, *label;
@@ -118,7 +119,7 @@ typedef struct sampling_job {
     psld_model *model, *classifier; /* classifier: the model itself when that is exact */
     double scale;                   /* of guidance */
     label_choice labels;            /* for the model's own labels */
-    size_t k, dim, kept;            /* kept: numbers of a state that are written */
+    size_t k, dim, width, kept;     /* width: numbers of a state; kept: those that are written */
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of one sample */
     cli_progress progress;

@@ -21,7 +21,12 @@
 #include "kernels/adam.h"
 #include "psld.h"
 
-enum { PSLD_LANES = 8, PSLD_MAX_INPUTS = 6, PSLD_MAX_TAPS = 16 };
+enum {
+    PSLD_LANES = 8,
+    PSLD_MAX_INPUTS = 6,
+    PSLD_MAX_TAPS = 16,
+    PSLD_MAX_METRIC = 24 /* variables of a loss's metric */
+};
 
 typedef enum psld_op {
     PSLD_OP_INPUT,          /* written before each run */

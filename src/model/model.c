@@ -16,6 +16,8 @@ void psld_model_free(psld_model *model)
     psld_source_free(model->native);
     if (model->learned != model->recipe) psld_recipe_free(model->learned);
     psld_recipe_free(model->recipe);
+    psld_process_free(model->process);
+    psld_process_scales_free(model->scales);
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
     psld_network_free(model->network);
     psld_conditioning_clear(&model->conditioning);
@@ -40,6 +42,24 @@ psld_model_kind psld_model_kind_of(const psld_model *model)
 const psld_recipe *psld_model_recipe(const psld_model *model)
 {
     return model->recipe;
+}
+
+const psld_process *psld_model_process(const psld_model *model)
+{
+    return model->process;
+}
+
+const char *psld_model_process_name(const psld_model *model)
+{
+    return model->process ? model->process->name : model->recipe ? model->recipe->spec.name : NULL;
+}
+
+psld_status psld_model_need_recipe(const psld_model *model, const char *path)
+{
+    if (!model->process) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT,
+                     "%s: a model of recipe %s, which depends on the state: only psld sample and psld info open it",
+                     path, model->process->name);
 }
 
 psld_source *psld_model_unguided_source(psld_model *model)
@@ -94,5 +114,5 @@ size_t psld_model_parameters(const psld_model *model)
 size_t psld_model_classes(const psld_model *model)
 {
     if (model->kind == PSLD_CLASSIFIER) return (size_t)model->network->config.out_ch;
-    return psld_source_classes(model->source);
+    return model->source ? psld_source_classes(model->source) : 0;
 }

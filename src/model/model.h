@@ -4,7 +4,9 @@
 
 #include "model/networks/network.h"
 #include "model/networks/precondition.h"
+#include "process/process_scales.h"
 #include "process/recipe.h"
+#include "sample/process_sample.h"
 #include "sample/sources/classifier.h"
 #include "sample/sources/source.h"
 
@@ -19,12 +21,14 @@ typedef struct psld_eval_buffers {
 
 struct psld_model {
     psld_model_kind kind;
-    psld_recipe *recipe;
-    psld_recipe *learned; /* a network's own: the same, unless another was asked for; */
-    psld_source *native;  /* then the source for `learned`, which `source` translates */
-    psld_source *alone;   /* what `source` guides by the weak model, if there is one */
-    psld_source *source;  /* NULL: a classifier */
-    psld_model *weak;     /* or NULL */
+    psld_recipe *recipe;         /* NULL: a classifier without a process, or a model of `process` */
+    psld_process *process;       /* with formulas; NULL: there is none. Such a model has no source */
+    psld_process_scales *scales; /* what its eps is measured in */
+    psld_recipe *learned;        /* a network's own: the same, unless another was asked for; */
+    psld_source *native;         /* then the source for `learned`, which `source` translates */
+    psld_source *alone;          /* what `source` guides by the weak model, if there is one */
+    psld_source *source;         /* NULL: a classifier */
+    psld_model *weak;            /* or NULL */
     double weak_scale;
     psld_mixture *mixture;       /* exact models */
     psld_classifier *classifier; /* NULL: a score network */
@@ -77,6 +81,15 @@ void psld_model_tell_labels(const psld_network_config *config, size_t n, const i
 /* Labels [n] of any type as int32, for a model that takes them. */
 psld_status psld_model_read_given(const psld_model *model, const psld_array *label, size_t n, psld_array **numbers);
 
+/* The score of the noisy variables, [n][noisy], of a model with formulas: a psld_score_fn, `user` being the model. */
+psld_status psld_model_score(void *user, const psld_states *states, double *score);
+/* Its process and scales, from a map with formulas and the channels of its network. */
+psld_status psld_model_read_process(const psld_node *node, const psld_network_config *config, psld_model *model);
+/* Samples of such a model in batches of states. */
+psld_status psld_model_draw_process(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
+                                    const double *start, psld_process_batch_fn done, void *user, uint64_t *nfe);
+/* Fails for models with formulas. */
+psld_status psld_model_need_recipe(const psld_model *model, const char *path);
 /* Numbers in one sample of the data. */
 size_t psld_model_size(const psld_model *model);
 /* Whether it is an exact model posed as a network: posed.h. */

@@ -16,11 +16,11 @@ typedef struct sample_sink {
     void *user;
 } sample_sink;
 
-/* An array of samples, or with `variables` = k of states. */
-static psld_status create_samples(const psld_model *model, size_t count, size_t variables, psld_array **x)
+/* An array of samples or states, of `kept` numbers each. */
+static psld_status create_samples(const psld_model *model, size_t count, size_t kept, psld_array **x)
 {
-    size_t shape[PSLD_MAX_RANK] = {count};
-    for (int i = 0; i < model->rank; i++) shape[i + 1] = model->shape[i] * (i == 0 ? variables : 1);
+    size_t shape[PSLD_MAX_RANK] = {count}, pixels = psld_model_size(model) / model->shape[0];
+    for (int i = 0; i < model->rank; i++) shape[i + 1] = i == 0 ? kept / pixels : model->shape[i];
     return psld_array_create(PSLD_F32, model->rank + 1, shape, x);
 }
 
@@ -29,7 +29,7 @@ static psld_status hand_over_batch(void *user, uint64_t first, size_t count, con
 {
     sample_sink *sink = user;
     uint64_t before = psld_fail_count();
-    if (!sink->x) PSLD_TRY(create_samples(sink->model, count, sink->kept / psld_model_size(sink->model), &sink->x));
+    if (!sink->x) PSLD_TRY(create_samples(sink->model, count, sink->kept, &sink->x));
     sink->x->shape[0] = count;
     sink->x->count = count * sink->kept;
     float *out = sink->x->data;
@@ -66,6 +66,27 @@ static psld_status choose_labels(const psld_model *model, psld_sample_options *o
     return PSLD_OK;
 }
 
+/* The same for a process with formulas. Its data come first in a state. */
+static psld_status draw_process(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
+                                const psld_array *start, int state, psld_samples_fn samples, void *user, uint64_t *nfe)
+{
+    psld_array *initial = NULL;
+    size_t width = (size_t)model->process->variables;
+    sample_sink sink = {.model = model,
+                        .width = width,
+                        .kept = state ? width : psld_model_size(model),
+                        .samples = samples,
+                        .user = user};
+    if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
+    if (!samples) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
+    if (start) PSLD_TRY(read_initial_states(start, count, width, &initial));
+    psld_status status = psld_model_draw_process(model, options, first, count, initial ? initial->data : NULL,
+                                                 hand_over_batch, &sink, nfe);
+    psld_array_free(sink.x);
+    psld_array_free(initial);
+    return status;
+}
+
 psld_status psld_model_draw(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
                             const psld_array *start, int state, psld_samples_fn samples, void *user, uint64_t *nfe)
 {
@@ -74,6 +95,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
     psld_array *initial = NULL;
     psld_labels labels;
     int32_t *drawn = NULL;
+    if (model->process) return draw_process(model, options, first, count, start, state, samples, user, nfe);
     PSLD_TRY(psld_sample_options_read(options, &own));
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
@@ -116,8 +138,10 @@ psld_status psld_model_sample(psld_model *model, const psld_sample_options *opti
 {
     collection all = {.first = first};
     *x = NULL;
-    size_t variables = state && model->recipe ? (size_t)model->recipe->spec.k : 1;
-    psld_status status = create_samples(model, count, variables, &all.x);
+    size_t kept = psld_model_size(model);
+    if (state && model->recipe) kept *= (size_t)model->recipe->spec.k;
+    if (state && model->process) kept = (size_t)model->process->variables;
+    psld_status status = create_samples(model, count, kept, &all.x);
     if (status == PSLD_OK)
         status = psld_model_draw(model, options, first, count, start, state, collect_samples, &all, nfe);
     if (status == PSLD_OK)

@@ -16,6 +16,9 @@ typedef psld_status (*build_fn)(const psld_node *overrides, double gamma, psld_r
 static psld_status build_vp(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 static psld_status build_phase_space(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
 static psld_status build_third_order(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
+static psld_status build_hold(const psld_node *overrides, double gamma, psld_recipe_spec *spec);
+
+enum { HOLD_VARIABLES = 4 }; /* unless n says otherwise */
 
 #define BETA(text)                   \
     {                                \
@@ -32,6 +35,7 @@ static psld_status build_third_order(const psld_node *overrides, double gamma, p
 
 static const psld_preset_parameter vp_parameters[] = {BETA("[0.1, 20]"), END};
 static const psld_preset_parameter third_parameters[] = {BETA("8"), INIT, END};
+static const psld_preset_parameter hold_parameters[] = {{"n", "4", PSLD_HELP_N}, BETA(NULL), INIT, END};
 
 /* A phase-space preset with this gamma. */
 #define PHASE(text, gamma_value, about)                                                          \
@@ -77,6 +81,15 @@ static const struct preset {
      0,
      8,
      8},
+    {{.name = "hold",
+      .summary = "Langevin dynamics of any order, critically damped: n variables in a chain, noise in the last one",
+      .k = HOLD_VARIABLES,
+      .parameters = hold_parameters},
+     build_hold,
+     PSLD_KEYS_HOLD,
+     0,
+     0,
+     0},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -131,6 +144,30 @@ static psld_status build_third_order(const psld_node *overrides, double gamma, p
     spec->Q[3] = 0.5;
     spec->Q[5] = -sqrt(2.0);
     spec->Q[7] = sqrt(2.0);
+    return PSLD_OK;
+}
+
+/* The chain with the characteristic polynomial (s + 1)^n: damping n in the last variable, and the exchange
+ *     g_{n-j} = sqrt((n^2 - j^2) / (4 j^2 - 1))        between variables n - j and n - j + 1, counted from 1.
+ * All eigenvalues being -1, a longer chain needs a larger beta for the same noise; with these it is sigma(1) = 100. */
+static psld_status build_hold(const psld_node *overrides, double gamma, psld_recipe_spec *spec)
+{
+    static const double beta[PSLD_MAX_K + 1] = {0, 0, 6.9642, 8.8912, 10.645, 12.299, 13.884, 15.419, 16.917};
+    const psld_node *node = overrides ? psld_node_get(overrides, "n") : NULL;
+    int64_t n = HOLD_VARIABLES;
+    (void)gamma;
+    if (node) PSLD_TRY(psld_node_integer(node, 2, PSLD_MAX_K, &n));
+    int k = (int)n;
+    spec->k = k;
+    spec->beta_min = spec->beta_max = beta[k];
+    spec->D[k * k - 1] = k;
+    for (int i = 0; i < k - 1; i++) spec->mass[i] = 1;
+    for (int j = 1; j < k; j++) {
+        int row = k - j - 1; /* of variable n - j */
+        double g = sqrt((double)(k * k - j * j) / (4 * j * j - 1));
+        spec->Q[row * k + row + 1] = -g;
+        spec->Q[(row + 1) * k + row] = g;
+    }
     return PSLD_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "process/process.h"
 #include "process/recipe_read.h"
 
 #define DEFAULT_STABILISER 1e-9 /* "numerical_eps" of the paper, for processes with auxiliary variables */
@@ -68,19 +69,25 @@ static psld_status read_kernel(const psld_node *map, psld_recipe_spec *spec)
     return psld_node_fail(node, "expected hsm or dsm, found \"%s\"", text);
 }
 
+psld_status psld_recipe_read_named(const psld_node *map, psld_recipe_spec *spec)
+{
+    const psld_node *name = psld_node_get(map, "name");
+    const char *text;
+    if (name) {
+        PSLD_TRY(psld_node_text(name, &text));
+        snprintf(spec->name, sizeof spec->name, "%s", text);
+    }
+    return read_beta(map, spec);
+}
+
 psld_status psld_recipe_read_common(const psld_node *map, psld_recipe_spec *spec)
 {
     spec->stabiliser = spec->k > 1 ? DEFAULT_STABILISER : 0;
     for (int i = 0; i < spec->k - 1; i++) spec->init[i] = DEFAULT_INIT;
     if (!map) return PSLD_OK;
-    const psld_node *name = psld_node_get(map, "name"), *stabiliser = psld_node_get(map, "stabiliser");
-    if (name) {
-        const char *text;
-        PSLD_TRY(psld_node_text(name, &text));
-        snprintf(spec->name, sizeof spec->name, "%s", text);
-    }
+    const psld_node *stabiliser = psld_node_get(map, "stabiliser");
+    PSLD_TRY(psld_recipe_read_named(map, spec));
     if (stabiliser) PSLD_TRY(psld_node_number(stabiliser, &spec->stabiliser));
-    PSLD_TRY(read_beta(map, spec));
     PSLD_TRY(read_init(map, spec));
     PSLD_TRY(read_kernel(map, spec));
     return read_factor(map, spec);
@@ -155,6 +162,7 @@ static psld_status read_matrices(const psld_node *map, psld_recipe_spec *spec)
 static psld_status read_matrix_recipe(const psld_node *map, psld_recipe **recipe)
 {
     psld_recipe_spec spec = PSLD_RECIPE_SPEC_DEFAULTS;
+    if (psld_process_is_full(map)) return psld_process_refuse(map);
     PSLD_TRY(psld_recipe_check_keys(map, PSLD_KEYS_MATRICES));
     PSLD_TRY(read_matrices(map, &spec));
     PSLD_TRY(psld_recipe_read_common(map, &spec));
@@ -223,27 +231,46 @@ static char *cut_word(char *text)
     return text + strlen(text);
 }
 
-static psld_status open_line(char *line, psld_recipe **recipe)
+/* Cuts the name off a line and gives the document: of the file, or empty for a preset, with the overrides. */
+static psld_status open_line(char *line, psld_yaml **document)
 {
-    psld_yaml *document = NULL;
-    psld_status status;
+    psld_status status = PSLD_OK;
     char *next = cut_word(line);
-    int is_preset = psld_preset_exists(line);
-    if (is_preset)
-        PSLD_TRY(psld_yaml_parse("{}", 2, line, &document));
+    if (psld_preset_exists(line))
+        PSLD_TRY(psld_yaml_parse("{}", 2, line, document));
     else if (!strpbrk(line, "./") && access(line, F_OK) != 0)
         return psld_preset_unknown(line);
     else
-        PSLD_TRY(psld_yaml_load(line, &document));
-    while (*next) {
+        PSLD_TRY(psld_yaml_load(line, document));
+    while (*next && status == PSLD_OK) {
         char *assignment = next;
         next = cut_word(assignment);
-        PSLD_TRY_OR(done, psld_yaml_override(document, assignment));
+        status = psld_yaml_override(*document, assignment);
     }
+    if (status == PSLD_OK) return PSLD_OK;
+    psld_yaml_free(*document);
+    *document = NULL;
+    return status;
+}
+
+static psld_status read_line(char *line, psld_recipe **recipe)
+{
+    psld_yaml *document = NULL;
+    PSLD_TRY(open_line(line, &document));
     const psld_node *root = psld_yaml_root(document);
-    status = is_preset ? psld_preset_read(line, root, recipe) : read_map_or_preset(root, recipe);
-done:
+    psld_status status =
+        psld_preset_exists(line) ? psld_preset_read(line, root, recipe) : read_map_or_preset(root, recipe);
     psld_yaml_free(document);
+    return status;
+}
+
+psld_status psld_recipe_open_document(const char *text, psld_yaml **document)
+{
+    *document = NULL;
+    char *line = psld_copy_text(text + strspn(text, " \t"));
+    if (!line) return PSLD_NO_MEMORY;
+    psld_status status = open_line(line, document);
+    psld_release(line);
     return status;
 }
 
@@ -253,7 +280,7 @@ psld_status psld_recipe_open(const char *text, psld_recipe **recipe)
     text += strspn(text, " \t");
     char *line = psld_copy_text(text);
     if (!line) return PSLD_NO_MEMORY;
-    psld_status status = open_line(line, recipe);
+    psld_status status = read_line(line, recipe);
     psld_release(line);
     return status;
 }

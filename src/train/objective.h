@@ -10,7 +10,8 @@
 typedef struct psld_objective {
     const char *name;
     const char *prefix;  /* of its weights in checkpoints: the published names */
-    int looks_at_output; /* judge is wanted in training, too */
+    int looks_at_output; /* judge is wanted in training, too, */
+    int own_loss;        /* and gives the loss that is reported */
     /* Options of the trainer that follow from the objective. */
     void (*set_options)(const psld_settings *settings, const psld_model *model, psld_trainer_options *options);
     /* Numbers per sample in the target. */
@@ -21,6 +22,6 @@ typedef struct psld_objective {
     void (*judge)(const psld_settings *settings, const psld_model *model, psld_microbatch *batch);
 } psld_objective;
 
-extern const psld_objective psld_objective_score, psld_objective_classifier;
+extern const psld_objective psld_objective_score, psld_objective_classifier, psld_objective_path;
 
 #endif

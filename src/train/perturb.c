@@ -212,6 +212,7 @@ static double part_until(const psld_perturbation *how, double t)
 double psld_perturbation_share(const psld_perturbation *how, int bin)
 {
     if (how->clean) return bin == 0;
+    if (how->process) return sqrt((bin + 1.0) / PSLD_BINS) - sqrt((double)bin / PSLD_BINS);
     return part_until(how, (bin + 1.0) / PSLD_BINS) - part_until(how, (double)bin / PSLD_BINS);
 }
 

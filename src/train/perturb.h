@@ -5,6 +5,7 @@
 #ifndef PSLD_TRAIN_PERTURB_H
 #define PSLD_TRAIN_PERTURB_H
 
+#include "process/process_scales.h"
 #include "process/recipe.h"
 #include "train/microbatch.h"
 
@@ -19,6 +20,8 @@ enum { PSLD_NOISE_NODES = 256 };
 
 typedef struct psld_perturbation {
     const psld_recipe *recipe;
+    const psld_process *process; /* of a model with formulas: then recipe is NULL, and what follows does not count, */
+    const psld_process_scales *scales; /* but for seed */
     psld_mode mode;
     size_t dim;            /* numbers of x_0 */
     double t_min;          /* times are uniform in [t_min, 1], */

@@ -67,7 +67,8 @@ static psld_sample_options picture_options(const psld_training *t)
 psld_status psld_training_check_sampler(const psld_training *t)
 {
     psld_sample_options options = picture_options(t);
-    psld_status status = psld_sample_complete(t->model->recipe, &options);
+    psld_status status = t->model->process ? psld_process_options_complete(t->model->process, &options)
+                                           : psld_sample_complete(t->model->recipe, &options);
     return status == PSLD_OK ? PSLD_OK : psld_fail_in(PSLD_BAD_INPUT, "train.sampler, train.sample_nfe");
 }
 

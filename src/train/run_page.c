@@ -236,7 +236,7 @@ static void write_page_config(psld_writer *page, const psld_training *t)
     write_markup(page, "<h2>Configuration</h2>\n<table>\n");
     write_table_row(page, "network", "%s, %s million parameters", t->objective->name,
                     format_number((double)psld_model_parameters(t->model) / 1e6, number));
-    write_table_row(page, "recipe", "%s", t->model->recipe->spec.name);
+    write_table_row(page, "recipe", "%s", psld_model_process_name(t->model));
     write_page_data(page, t);
     write_table_row(page, "steps", "%lld of %lld samples each", (long long)s->train.steps, (long long)s->train.batch);
     write_table_row(page, "learning rate", "%s", format_number(s->train.lr, number));

@@ -19,6 +19,22 @@ static psld_status check_augmentation(const psld_training *t)
     return PSLD_OK;
 }
 
+/* Samples come in pairs of the same path, which must not be cut apart. */
+static psld_status check_formulas(const psld_training *t)
+{
+    const psld_settings *s = &t->settings;
+    int64_t parts = 2 * (int64_t)t->ranks->count * s->train.accumulate;
+    if (s->train.batch % parts != 0)
+        return psld_fail(PSLD_BAD_INPUT,
+                         "train.batch: expected a multiple of %lld for a recipe with formulas, found %lld",
+                         (long long)parts, (long long)s->train.batch);
+    if (s->train.loss != PSLD_LOSS_HSM || s->train.weighting != PSLD_WEIGH_EPS || s->train.l1 || s->train.by_noise)
+        return psld_fail(PSLD_BAD_INPUT,
+                         "train.loss, weighting, norm and times: expected their defaults for a recipe with "
+                         "formulas, which has a loss of its own");
+    return PSLD_OK;
+}
+
 static psld_status check_loss(const psld_training *t)
 {
     int classifier = t->model->kind == PSLD_CLASSIFIER;
@@ -26,6 +42,7 @@ static psld_status check_loss(const psld_training *t)
     if (classifier != (s->train.loss == PSLD_LOSS_ENTROPY))
         return psld_fail(PSLD_BAD_INPUT, "train.loss: expected %s for a %s",
                          classifier ? "cross_entropy" : "hsm or dsm", t->objective->name);
+    if (t->model->process) return check_formulas(t);
     if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
     if (s->train.l1 && s->train.weighting != PSLD_WEIGH_EPS)
         return psld_fail(PSLD_BAD_INPUT, "train.norm: l1 works with train.weighting = fid only; expected l2");

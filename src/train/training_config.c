@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/data.h"
 #include "model/files/process_read.h"
+#include "process/process.h"
 #include "train/choose.h"
 #include "train/published.h"
 #include "train/training.h"
@@ -302,6 +303,8 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = set_data_deviation(t);
     if (status == PSLD_OK) status = psld_process_embed(t->yaml);
     if (status == PSLD_OK && !chosen && options->seconds > 0) status = fit_steps(t, options, before);
+    if (status == PSLD_OK && psld_process_is_full(psld_node_get(psld_yaml_root(t->yaml), "process")))
+        status = psld_settings_default(t->yaml, "train.sampler", "em");
     if (status == PSLD_OK) status = psld_settings_complete(t->yaml);
     if (status == PSLD_OK) status = psld_settings_read(t->yaml, &t->settings);
     return status == PSLD_OK ? check_shape(t) : status;

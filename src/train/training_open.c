@@ -92,9 +92,11 @@ static psld_status create_microbatch(psld_training *t)
     size_t dim = psld_model_size(t->model), target = t->objective->target_size(t->model), variables = target / dim;
     psld_microbatch_sizes sizes = {
         .x = dim,
-        .z = dim * (size_t)t->model->recipe->spec.k,
+        .z = t->model->process ? (size_t)t->model->process->variables : dim * (size_t)t->model->recipe->spec.k,
         .target = target,
-        .metric = t->settings.train.weighting == PSLD_WEIGH_EPS ? 0 : variables * variables,
+        .metric = t->model->process                               ? target * target
+                  : t->settings.train.weighting == PSLD_WEIGH_EPS ? 0
+                                                                  : variables * variables,
         .augment = t->network->config.augment ? PSLD_AUGMENT_NUMBERS : 0,
         .one_hot = (size_t)t->network->config.classes,
         .out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target,
@@ -136,6 +138,8 @@ static psld_status set_perturbation(psld_training *t)
     const psld_settings *s = &t->settings;
     t->perturbation = (psld_perturbation){
         .recipe = t->model->recipe,
+        .process = t->model->process,
+        .scales = t->model->scales,
         .mode = s->train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
         .dim = psld_model_size(t->model),
         .t_min = s->train.eps,
@@ -173,7 +177,9 @@ static psld_status count_classes(psld_training *t)
 static psld_status create_parts(psld_training *t)
 {
     PSLD_TRY(create_networks(t));
-    t->objective = t->model->kind == PSLD_CLASSIFIER ? &psld_objective_classifier : &psld_objective_score;
+    t->objective = t->model->kind == PSLD_CLASSIFIER ? &psld_objective_classifier
+                   : t->model->process               ? &psld_objective_path
+                                                     : &psld_objective_score;
     PSLD_TRY(psld_training_check(t));
     PSLD_TRY(count_classes(t));
     PSLD_TRY(set_perturbation(t));

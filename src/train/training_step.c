@@ -27,6 +27,7 @@ static psld_status fill_microbatch(psld_training *t, psld_microbatch *b)
 static void count_losses(psld_training *t, psld_microbatch *b, step_sums *sums)
 {
     double batch = (double)t->settings.train.batch;
+    if (t->objective->own_loss) t->objective->judge(&t->settings, t->model, b);
     for (size_t i = 0; i < b->n; i++) sums->loss += t->scale * (double)b->loss[i] / batch;
     if (t->objective->looks_at_output) t->objective->judge(&t->settings, t->model, b);
     psld_bins_add(&sums->bins, b->n, b->t, b->loss, b->hit);

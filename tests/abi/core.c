@@ -140,6 +140,20 @@ static void analyse(void)
     tell("rate and distance", 2, (double[]){analysis->rate, analysis->distance});
 }
 
+static void formulas(void)
+{
+    psld_process *process;
+    psld_process_report *report = FENCED(psld_process_report, PSLD_PROCESS_REPORT_EMPTY);
+    psld_exchange *exchange = FENCED(psld_exchange, PSLD_EXCHANGE_EMPTY);
+    must("formulas", psld_process_parse("{H: x^4/8 + m^2/2, D: [[0, 0], [0, 1]], Q: [[0, -1], [1, 0]], steps: 200}",
+                                        "text", 1, &process));
+    must("check", psld_process_check(process, 0, report));
+    tell("rate and distance", 2, (double[]){report->rate[3], report->mixing});
+    must("exchange", psld_process_exchange(process, 32, exchange));
+    tell("exchange", 2, (double[]){exchange->low[1], exchange->known});
+    psld_process_free(process);
+}
+
 static void restore(void)
 {
     const double y[1] = {0.4}, z[K * DIM] = {0.1, 0.2, 0.3, 0.4}, t = 0.5;
@@ -196,6 +210,7 @@ int main(int argc, char **argv)
         inpaint();
         ask();
         analyse();
+        formulas();
         restore();
         open_model(argv[2]);
     }

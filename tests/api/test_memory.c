@@ -59,6 +59,69 @@ static psld_status copy_recipe(psld_recipe **made)
 }
 MAKES(create_recipe, recipe, copy_recipe(&made))
 
+static const char process_yaml[] = "{name: bent, H: x^4/8 + m^2/2, D: [[0, 0], [0, 1 + 0.1/(1 + x^2)]], Q: [[0, -1], "
+                                   "[1, 0]], beta: 2, steps: 10}";
+static const char line_yaml[] = "{name: line, H: x^2/2, D: [[1]], Q: [[0]], beta: 1, steps: 100}";
+MAKES(parse_process, process, psld_process_parse(process_yaml, "text", 1, &made))
+MAKES(open_process, process, psld_process_open("psld gamma=0.3", 1, &made))
+
+static psld_status zero_score(void *user, const psld_states *states, double *score)
+{
+    (void)user;
+    for (size_t i = 0; i < states->n; i++) score[i] = 0;
+    return PSLD_OK;
+}
+
+static psld_status use_process(void)
+{
+    psld_process *made;
+    psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
+    double z[8] = {0}, drift[8], H[4];
+    options.nfe = 5;
+    psld_status status = psld_process_parse(process_yaml, "text", 1, &made);
+    if (status == PSLD_OK) status = psld_process_drift(made, 4, z, 0.5, drift, NULL);
+    if (status == PSLD_OK) status = psld_process_energy(made, 4, z, H, drift);
+    if (status == PSLD_OK) status = psld_process_simulate(made, 0, 0, 4, 0, 0.1, 4, z);
+    if (status == PSLD_OK) status = psld_process_draw(made, 0, 0, 4, z);
+    if (status == PSLD_OK) status = psld_process_sample(made, zero_score, NULL, &options, 0, 4, z, drift, NULL);
+    options.sampler = "ode";
+    options.tolerance = 0.1;
+    if (status == PSLD_OK) status = psld_process_sample(made, zero_score, NULL, &options, 0, 4, z, drift, NULL);
+    psld_process_free(made);
+    return status;
+}
+
+static psld_status check_process(void)
+{
+    psld_process *made;
+    psld_process_report report = PSLD_PROCESS_REPORT_EMPTY;
+    psld_status status = psld_process_parse(line_yaml, "text", 1, &made);
+    if (status == PSLD_OK) status = psld_process_check(made, 0, &report);
+    psld_process_free(made);
+    return status;
+}
+
+static psld_status find_exchange(void)
+{
+    psld_process *made;
+    psld_exchange exchange = PSLD_EXCHANGE_EMPTY;
+    psld_status status = psld_process_parse(process_yaml, "text", 1, &made);
+    if (status == PSLD_OK) status = psld_process_exchange(made, 8, &exchange);
+    psld_process_free(made);
+    return status;
+}
+
+static psld_status plot_process(void)
+{
+    psld_process *made;
+    psld_process_report report = PSLD_PROCESS_REPORT_EMPTY;
+    psld_status status = psld_process_parse(process_yaml, "text", 1, &made);
+    for (int i = 0; i < 2; i++) report.low[i] = -3, report.high[i] = 3;
+    if (status == PSLD_OK) status = psld_plot_process(made, &report, "memory-output.svg");
+    psld_process_free(made);
+    return status;
+}
+
 static psld_status create_array(void)
 {
     psld_array *made;
@@ -753,6 +816,12 @@ static void every_public_call(void **state)
     (void)state;
     exhaust("recipe_open, preset", open_preset);
     exhaust("recipe_open, file", open_recipe_file);
+    exhaust("process_parse", parse_process);
+    exhaust("process_open", open_process);
+    exhaust("process_drift, energy, simulate, draw, sample", use_process);
+    exhaust("process_check", check_process);
+    exhaust("process_exchange", find_exchange);
+    exhaust("plot_process", plot_process);
     exhaust("recipe_parse", parse_recipe);
     exhaust("recipe_create", create_recipe);
     exhaust("array_create", create_array);

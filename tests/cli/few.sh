@@ -26,7 +26,7 @@ refuses 2 "--quality" sample m.yaml --quality best --sampler em -o x.npy
 refuses 2 "--quality" sample m.yaml --quality excellent -o x.npy
 
 check "the same bits for every batch and number of threads"
-for sampler in dpm collapsed collapsed-heun ancestral; do
+for sampler in dpm collapsed collapsed-heun ipndm ancestral; do
     for how in "--batch 1" "--batch 7" "--threads 1" "--batch 7 --threads=2"; do
         # shellcheck disable=SC2086
         quietly sample m.yaml --sampler $sampler --nfe 9 $how -n 50 --seed 5 --state -o "now.npy"
@@ -47,7 +47,7 @@ check "guide, inpaint and restore with each of them, the same bits too"
 quietly sample m.yaml -n 1 -o x.npy
 for command in "guide m.yaml --label 1" "inpaint m.yaml --image x.npy --rect 1,0,1,1" \
     "restore m.yaml --task denoise --noise 0.2 --image x.npy"; do
-    for sampler in "dpm --order 2" collapsed "collapsed-heun --grid log" "ancestral --eta 0.5"; do
+    for sampler in "dpm --order 2" collapsed "collapsed-heun --grid log" ipndm "ancestral --eta 0.5"; do
         # shellcheck disable=SC2086
         quietly $command --sampler $sampler --nfe 7 --end-sigma 0.02 -n 20 --batch 1 --threads 3 -o once.npy
         # shellcheck disable=SC2086

@@ -306,6 +306,42 @@ static void damping(void **state)
     assert_string_equal(psld_damping_name(PSLD_CRITICAL), "critical");
 }
 
+/* Chains of every length: all eigenvalues are -1 and defective, sigma is 100 at t = 1, and n = 2 and 3 are the ratios of
+ * cld and told. */
+static void chains_of_any_order(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= PSLD_MAX_K; n++) {
+        char line[64];
+        double sigma;
+        snprintf(line, sizeof line, "hold n=%d", n);
+        psld_recipe *recipe = open_recipe(line);
+        psld_analysis a = analyse(line);
+        assert_int_equal(recipe->spec.k, n);
+        assert_int_equal(recipe->predicted, 1);
+        assert_int_equal(a.damping, PSLD_CRITICAL);
+        for (int i = 0; i < n; i++) assert_true(fabs(a.eigenvalue_re[i] + 1) < 1e-10 && a.eigenvalue_im[i] == 0);
+        assert_int_equal(psld_recipe_sigma(recipe, 1, &sigma), PSLD_OK);
+        assert_true(fabs(sigma / 100 - 1) < 1e-3);
+        assert_true(a.long_enough);
+        psld_recipe_free(recipe);
+    }
+    psld_recipe *chain = open_recipe("hold n=3"), *third = open_recipe("told");
+    for (int i = 0; i < 9; i++) {
+        double speed = third->spec.D[8] / chain->spec.D[8];
+        assert_true(fabs(third->spec.Q[i] - speed * chain->spec.Q[i]) < 1e-14);
+        assert_true(fabs(third->spec.D[i] - speed * chain->spec.D[i]) < 1e-14);
+    }
+    psld_recipe_free(chain);
+    psld_recipe_free(third);
+    chain = open_recipe("hold n=5 beta=20 init=0.1");
+    assert_true(chain->spec.beta_min == 20 && chain->spec.beta_max == 20 && chain->spec.init[3] == 0.1);
+    psld_recipe_free(chain);
+    assert_int_equal(psld_recipe_open("hold n=9", &chain), PSLD_BAD_INPUT);
+    assert_non_null(strstr(psld_error_text(), "from 2 to 8"));
+    assert_int_equal(psld_recipe_open("cld n=3", &chain), PSLD_BAD_INPUT);
+}
+
 /* Numbers computed independently (60-digit arithmetic, rounded). */
 static void noise_levels(void **state)
 {
@@ -429,6 +465,7 @@ int main(void)
         cmocka_unit_test(times_are_checked),
         cmocka_unit_test(damping),
         cmocka_unit_test(predicted_variables),
+        cmocka_unit_test(chains_of_any_order),
         cmocka_unit_test(noise_levels),
         cmocka_unit_test(distance_to_stationarity),
         cmocka_unit_test(error_factors),

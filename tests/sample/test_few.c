@@ -169,6 +169,84 @@ static void errors_of_flows(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* With exact scores and very few evaluations ipndm is to be the best of the multistep samplers: errors of x on the ring with
+ * 5, 6, 8 and 10, all ending at sigma = 0.01, collapsed and ipndm against their own flow. */
+static void very_few_evaluations(void **state)
+{
+    (void)state;
+    static double truth[SAMPLES * 6], z[SAMPLES * 6];
+    const int budgets[] = {5, 6, 8, 10};
+    psld_mixture *mixture = ring();
+    for (int p = 0; p < PRESETS; p++) {
+        psld_recipe *recipe = open_recipe(expected[p].recipe);
+        psld_source *source;
+        double total[2] = {0, 0};
+        assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+        psld_sample_options o = flow_options("collapsed", "log");
+        o.end_sigma = 0.01;
+        o.nfe = 1000;
+        walk(recipe, source, &o, truth);
+        printf("%s:", expected[p].recipe);
+        for (int i = 0; i < 8; i++) {
+            o.sampler = i % 2 ? "ipndm" : "collapsed";
+            o.nfe = budgets[i / 2];
+            walk(recipe, source, &o, z);
+            double error = distance(recipe, z, truth);
+            total[i % 2] += error;
+            printf("  %s %d: %.3g", o.sampler, o.nfe, error);
+        }
+        printf("\n");
+        assert_true(total[1] < 0.6 * total[0]);
+        psld_source_free(source);
+        psld_recipe_free(recipe);
+    }
+    psld_mixture_free(mixture);
+}
+
+/* The error of x at the end of the flow of one Gaussian, whose closed form is y ~ sqrt(s^2 + sigma^2). */
+static double ipndm_error(psld_source *source, const psld_recipe *recipe, int order, int steps)
+{
+    static double start[SAMPLES * 2], z[SAMPLES * 2];
+    double sigma, before, error = 0;
+    psld_gaussian first, last;
+    psld_sample_options o = flow_options("ipndm", "log");
+    o.order = order;
+    o.nfe = steps;
+    o.eps = 0.05;
+    assert_int_equal(psld_recipe_sigma(recipe, 1, &before), PSLD_OK);
+    assert_int_equal(psld_recipe_sigma(recipe, 0.05, &sigma), PSLD_OK);
+    psld_kernel(recipe, 1, PSLD_HSM, 0, &first);
+    psld_kernel(recipe, 0.05, PSLD_HSM, 0, &last);
+    for (int i = 0; i < SAMPLES * 2; i++) start[i] = sin(1.7 * i) * 1.4;
+    assert_int_equal(psld_sample(recipe, source, &o, 0, SAMPLES, 2, start, z, NULL), PSLD_OK);
+    for (int i = 0; i < SAMPLES * 2; i++) {
+        double y = start[i] / first.mean[0], shrink = sqrt((0.25 + sigma * sigma) / (0.25 + before * before));
+        error = fmax(error, fabs(z[i] / last.mean[0] - y * shrink));
+    }
+    return error;
+}
+
+/* Fixed coefficients are of their order only where neighbouring steps are alike. On the grid log they differ by a constant
+ * factor that tends to 1, so an order above 1 tends to 2, with a smaller error for each. */
+static void slopes_of_a_gaussian(void **state)
+{
+    (void)state;
+    const double weight = 1, mean[2] = {0, 0}, s = 0.5;
+    psld_mixture *mixture;
+    psld_source *source;
+    psld_recipe *recipe = open_recipe("vp");
+    assert_int_equal(psld_mixture_create(1, 2, &weight, mean, &s, &mixture), PSLD_OK);
+    assert_int_equal(psld_source_mixture(mixture, recipe, &source), PSLD_OK);
+    for (int order = 1; order <= 4; order++) {
+        double coarse = ipndm_error(source, recipe, order, 200), fine = ipndm_error(source, recipe, order, 400);
+        printf("order %d: %.3g, %.3g with half the step, rate %.2f\n", order, coarse, fine, log2(coarse / fine));
+        assert_true(log2(coarse / fine) > (order == 1 ? 0.9 : 1.8));
+    }
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+}
+
 /* ---- Steps against closed forms ---------------------------------------------------------------------------------- */
 
 static void transform(int k, const double *g, const double *cov, double *out)
@@ -650,6 +728,8 @@ static void qualities(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(errors_of_flows),
+                                       cmocka_unit_test(very_few_evaluations),
+                                       cmocka_unit_test(slopes_of_a_gaussian),
                                        cmocka_unit_test(errors_of_eps),
                                        cmocka_unit_test(passages),
                                        cmocka_unit_test(clocks),

@@ -16,7 +16,7 @@ static void put_loss(const psld_operand *out, int n, double value)
 typedef struct loss_work {
     int power, variables, each; /* channels of a variable */
     const real *metric;
-    double error[PSLD_MAX_K];
+    double error[PSLD_MAX_METRIC];
 } loss_work;
 
 static loss_work loss_begin(const psld_call *call, int n)

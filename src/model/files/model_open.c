@@ -167,7 +167,7 @@ static psld_status open_run(const char *folder, const psld_model_options *option
     return model_open(&(model_origin){.path = path}, options, 0, model);
 }
 
-psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
+psld_status psld_model_open_any(const char *path, const psld_model_options *options, psld_model **model)
 {
     psld_model_options own;
     *model = NULL;
@@ -190,6 +190,22 @@ psld_status psld_model_parse(const char *text, const char *origin, const psld_mo
     return status;
 }
 
+/* Lets go of a model that its caller cannot use. */
+static psld_status refuse_formulas(psld_status status, const char *path, psld_model **model)
+{
+    if (status != PSLD_OK) return status;
+    status = psld_model_need_recipe(*model, path);
+    if (status == PSLD_OK) return PSLD_OK;
+    psld_model_free(*model);
+    *model = NULL;
+    return status;
+}
+
+psld_status psld_model_open(const char *path, const psld_model_options *options, psld_model **model)
+{
+    return refuse_formulas(psld_model_open_any(path, options, model), path, model);
+}
+
 psld_status psld_model_create(const char *config_path, const psld_model_options *options, uint64_t seed,
                               psld_model **model)
 {
@@ -197,5 +213,6 @@ psld_status psld_model_create(const char *config_path, const psld_model_options 
     *model = NULL;
     PSLD_TRY(read_options(options, &own));
     own.config = config_path;
-    return model_open(&(model_origin){0}, &own, seed, model);
+    psld_status status = model_open(&(model_origin){0}, &own, seed, model);
+    return own.blank ? status : refuse_formulas(status, config_path, model);
 }

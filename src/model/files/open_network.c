@@ -204,7 +204,14 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     model->cfg = 1;
     model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
     PSLD_TRY(psld_backend_find(options->reference ? "reference" : options->isa, options->precision, &model->backend));
-    PSLD_TRY(read_process(root, options, model));
+    const psld_node *formulas = psld_node_get(root, "process");
+    if (formulas && psld_process_is_full(formulas)) {
+        if (options->process)
+            return psld_fail(PSLD_BAD_ARGUMENT, "process: a model of a recipe with formulas has no other");
+        PSLD_TRY(psld_model_read_process(formulas, &config, model));
+    } else {
+        PSLD_TRY(read_process(root, options, model));
+    }
     PSLD_TRY(read_conditioning(root, &config, model));
     /* clean data are the same under both kernels: their eps is made of them, with the one given x_0 */
     if (model->recipe && config.predicts == PSLD_OUTPUT_DATA) psld_recipe_set_mode(model->recipe, PSLD_HSM);
@@ -217,11 +224,12 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
         psld_network_initialise(model->network, seed);
     PSLD_TRY(psld_yaml_text(yaml, &model->config));
     model->rank = config.kind == PSLD_NET_MLP ? 1 : 3;
-    model->shape[0] = (size_t)(config.in_ch / input_variables(model));
+    model->shape[0] = model->process ? (size_t)model->process->data : (size_t)(config.in_ch / input_variables(model));
     if (model->rank == 3) model->shape[1] = model->shape[2] = (size_t)config.image_size;
     if (model->kind == PSLD_CLASSIFIER)
         return psld_classifier_create(model->recipe, psld_model_classify, NULL, model, (size_t)config.out_ch,
                                       &model->classifier);
+    if (model->process) return PSLD_OK;
     PSLD_TRY(psld_source_create(model->recipe, psld_model_predict, NULL, model, &model->source));
     model->source->gradient = psld_model_differentiate;
     model->source->classes = (size_t)config.classes;

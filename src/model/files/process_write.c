@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "model/files/process_read.h"
+#include "process/process.h"
 #include "process/recipe_read.h"
 
 enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* of a number and what stands between it and the next */
@@ -47,6 +49,31 @@ psld_status psld_process_set(psld_yaml *yaml, const psld_recipe_spec *s)
     return psld_yaml_override(yaml, assignment);
 }
 
+/* The text of a document as the value of `process`, in lines of their own. */
+static psld_status set_process_text(psld_yaml *yaml, const psld_yaml *document)
+{
+    static const char key[] = "process=\n";
+    char *text, *assignment;
+    PSLD_TRY(psld_yaml_text(document, &text));
+    assignment = psld_alloc(sizeof key + strlen(text), 1);
+    if (assignment) sprintf(assignment, "%s%s", key, text);
+    psld_status status = assignment ? psld_yaml_override(yaml, assignment) : PSLD_NO_MEMORY;
+    psld_release(assignment);
+    psld_release(text);
+    return status;
+}
+
+/* A recipe with formulas is written as its file has it, with its overrides. */
+static psld_status embed_formulas(psld_yaml *yaml, const char *line, int *is_full)
+{
+    psld_yaml *document;
+    PSLD_TRY(psld_recipe_open_document(line, &document));
+    *is_full = psld_process_is_full(psld_yaml_root(document));
+    psld_status status = *is_full ? set_process_text(yaml, document) : PSLD_OK;
+    psld_yaml_free(document);
+    return status;
+}
+
 psld_status psld_process_embed(psld_yaml *yaml)
 {
     const psld_node *node = psld_node_get(psld_yaml_root(yaml), "process");
@@ -57,6 +84,11 @@ psld_status psld_process_embed(psld_yaml *yaml)
     PSLD_TRY(psld_node_text(node, &text));
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " \t"), text);
     if (psld_preset_exists(name)) return PSLD_OK;
+    if (psld_node_may_name_files(node)) {
+        int is_full;
+        PSLD_TRY(embed_formulas(yaml, text, &is_full));
+        if (is_full) return PSLD_OK;
+    }
     PSLD_TRY(psld_recipe_read(node, &recipe));
     psld_status status = psld_process_set(yaml, &recipe->spec);
     psld_recipe_free(recipe);

@@ -10,6 +10,7 @@
 
 #include "model/files/process_read.h"
 #include "model/networks/network_keys.h"
+#include "process/process.h"
 #include "process/recipe_read.h"
 
 /* What a configuration is read from: `model` has the network's keys. */
@@ -42,6 +43,25 @@ static void find_nodes(const psld_node *root, const char *part, config_nodes *no
 
 /* ---- Channels ---------------------------------------------------------------------------------------------------- */
 
+/* The same of a process with formulas: as many copies of its variables as give the channels of the data. */
+static psld_status channels_from_formulas(const psld_node *node, int channels, psld_network_config *c)
+{
+    psld_process *process;
+    PSLD_TRY(psld_process_from_node(node, 1, &process));
+    int copies = channels % process->data == 0 ? channels / process->data : 0;
+    int in = copies * process->variables, out = copies * process->noisy_count, data = process->data;
+    psld_process_free(process);
+    if (!copies || in > PSLD_MAX_VARIABLES || channels > PSLD_MAX_DATA_VARIABLES)
+        return psld_node_fail(
+            node,
+            "the data have %d coordinates; expected a multiple of the recipe's %d, at most %d, and at most "
+            "%d variables in all",
+            channels, data, PSLD_MAX_DATA_VARIABLES, PSLD_MAX_VARIABLES);
+    if (!c->in_ch) c->in_ch = in;
+    if (!c->out_ch) c->out_ch = out;
+    return PSLD_OK;
+}
+
 /* Channels of z and eps from the process: all variables go in, eps of the noisy ones comes out. What a network of clean
  * data sees and says is as wide as these. */
 static psld_status channels_from_process(const config_nodes *nodes, psld_network_config *c)
@@ -56,6 +76,7 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
         if (!c->out_ch) c->out_ch = channels;
         return PSLD_OK;
     }
+    if (psld_process_is_full(process)) return channels_from_formulas(process, channels, c);
     PSLD_TRY(psld_recipe_read(process, &recipe));
     if (!c->in_ch) c->in_ch = psld_recipe_get(recipe)->k * channels;
     if (!c->out_ch) c->out_ch = psld_recipe_order(recipe, order) * channels;

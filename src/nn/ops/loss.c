@@ -23,7 +23,7 @@ static psld_status check_metric(const psld_graph *graph, const psld_graph_node *
     int variables = node->attributes.loss.variables;
     if (metric.n != 0 || metric.c != variables * variables || psld_shape_count(metric) != (size_t)metric.c)
         return psld_rule_fail(node, "expected a metric of %d x %d numbers for each sample", variables, variables);
-    if (variables > PSLD_MAX_K || channels % variables != 0 || node->attributes.loss.power != 2)
+    if (variables > PSLD_MAX_METRIC || channels % variables != 0 || node->attributes.loss.power != 2)
         return psld_rule_fail(node, "a metric of %d variables for %d channels and power %d", variables, channels,
                               node->attributes.loss.power);
     return PSLD_OK;

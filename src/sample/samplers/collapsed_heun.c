@@ -35,7 +35,7 @@ static psld_status collapsed_heun_plan_step(const psld_discretisation *grid, int
     psld_affine_identity(grid->recipe, &table->corrector.map);
     window.certainty[0] = table->corrector.denoiser.certainty;
     window.certainty[1] = table->predictor.denoiser.certainty;
-    if (!psld_multistep_uses(&window, 2, 0)) return PSLD_OK; /* too uncertain to correct with */
+    if (!psld_multistep_uses(window.certainty, 2, 0)) return PSLD_OK; /* too uncertain to correct with */
     for (int a = 0; a < k; a++) {
         double mu = to.frame[a * k] / to.sigma, half = (to.sigma - from.sigma) / (2 * to.sigma);
         table->corrector.weight[1][0][a] = -mu * half;

@@ -16,11 +16,11 @@ double psld_multistep_clock(double detail, double lambda)
     return detail > 0 ? -log1p(exp(-2 * lambda) / (detail * detail)) / 2 : lambda;
 }
 
-int psld_multistep_uses(const psld_multistep_window *window, int order, int j)
+int psld_multistep_uses(const double *certainty, int order, int j)
 {
     double best = 0;
-    for (int m = 0; m < order; m++) best = fmax(best, window->certainty[m]);
-    return MIN_SHARE * best <= window->certainty[j];
+    for (int m = 0; m < order; m++) best = fmax(best, certainty[m]);
+    return MIN_SHARE * best <= certainty[j];
 }
 
 double psld_multistep_weight(const psld_multistep_window *window, int order, int j, double clock)
@@ -28,7 +28,7 @@ double psld_multistep_weight(const psld_multistep_window *window, int order, int
     double nodes[PSLD_MAX_ORDER];
     int count = 0, at = -1;
     for (int m = 0; m < order; m++) {
-        if (!psld_multistep_uses(window, order, m)) continue;
+        if (!psld_multistep_uses(window->certainty, order, m)) continue;
         if (m == j) at = count;
         nodes[count++] = window->clock[m];
     }

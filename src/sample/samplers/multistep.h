@@ -39,10 +39,10 @@ typedef struct psld_multistep_window {
     double sigma[PSLD_MAX_ORDER], clock[PSLD_MAX_ORDER], certainty[PSLD_MAX_ORDER];
 } psld_multistep_window;
 
-/* Whether evaluation j, among the newest `order`, is used. At the turning points of an underdamped process the predicted
+/* Whether evaluation j, among the newest `order` of these certainties, is used. At the turning points of an underdamped process the predicted
  * variables depend little on x_0, and sigma hardly changes. An evaluation there is much less certain than its neighbours,
  * and a polynomial through points so close would magnify its error. */
-int psld_multistep_uses(const psld_multistep_window *window, int order, int j);
+int psld_multistep_uses(const double *certainty, int order, int j);
 /* The weight of evaluation j at a clock: its Lagrange polynomial among the evaluations that are used. */
 double psld_multistep_weight(const psld_multistep_window *window, int order, int j, double clock);
 

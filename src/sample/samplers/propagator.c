@@ -190,7 +190,7 @@ static int propagator_weights(const propagator *p, const psld_gaussian *from, co
                               const double *state, double weight[][PSLD_MAX_K])
 {
     int k = p->recipe->spec.k, newest = 0, finite = 1;
-    while (!psld_multistep_uses(p->window, order, newest)) newest++;
+    while (!psld_multistep_uses(p->window->certainty, order, newest)) newest++;
     for (int a = 0; a < k; a++) {
         double rest = to->mean[a * k];
         for (int b = 0; b < k; b++) rest -= state[a * k + b] * from->mean[b * k];
