@@ -29,7 +29,7 @@ enum psld_purpose {
     PSLD_FOR_JUMP = 21,       /* noise that moves a state forward in time, to repeat reverse steps */
     PSLD_FOR_MEASURING = 22,  /* measurement noise of restoration */
     PSLD_FOR_LABEL = 23,      /* which class a sample gets; in training: which samples lose their label */
-    PSLD_FOR_SEARCH = 24,         /* steps of a search; sample: the search, step: the trial */
+    PSLD_FOR_SEARCH = 24,     /* steps of a search; sample: the search, step: the trial */
     PSLD_FOR_REST = 50,       /* what a state holds beyond the data; step 0: added by translation, 1: by encoding */
     PSLD_FOR_TIME = 40,       /* training times; step: 0, or 1 + the time bin for held-out data */
     PSLD_FOR_NOISE = 41,      /* training noise eps; step as above */
