@@ -134,21 +134,23 @@ static psld_status propose(psld_design *design)
     return status == PSLD_NO_MEMORY ? status : PSLD_OK;
 }
 
-static void tell_cost(psld_design *design, double cost);
+static void tell_cost(psld_design *design, double cost)
+{
+    if (stage_of(design) == PSLD_DESIGN_START) design->starts[design->number].cost = cost;
+    if (stage_of(design) == PSLD_DESIGN_SEARCH) psld_evolution_tell(design->evolution, cost);
+}
 
 psld_status psld_design_next(psld_design *design, psld_design_trial *trial)
 {
     psld_design_trial own = PSLD_DESIGN_TRIAL_EMPTY;
     PSLD_TRY(psld_sized_check(trial, sizeof own, "PSLD_DESIGN_TRIAL_EMPTY"));
-    if (!design->asked) {
-        design->asked = 1;
-        while (stage_of(design) == PSLD_DESIGN_SEARCH) {
-            PSLD_TRY(propose(design));
-            if (design->proposed) break;
-            tell_cost(design, INFINITY);
-            design->number++;
-        }
+    while (!design->asked && stage_of(design) == PSLD_DESIGN_SEARCH) {
+        PSLD_TRY(propose(design));
+        if (design->proposed) break;
+        tell_cost(design, INFINITY);
+        design->number++;
     }
+    design->asked = 1;
     own.number = design->number;
     own.total = trial_total(design);
     if (own.number < own.total) {
@@ -207,12 +209,6 @@ psld_status psld_design_measure(psld_design *design, psld_progress_fn progress, 
 }
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
-
-static void tell_cost(psld_design *design, double cost)
-{
-    if (stage_of(design) == PSLD_DESIGN_START) design->starts[design->number].cost = cost;
-    if (stage_of(design) == PSLD_DESIGN_SEARCH) psld_evolution_tell(design->evolution, cost);
-}
 
 static psld_status keep_best(psld_design *design, double cost)
 {
