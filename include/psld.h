@@ -186,6 +186,9 @@ PSLD_API psld_status psld_recipe_create(const psld_recipe_spec *spec, psld_recip
 PSLD_API psld_status psld_recipe_parse(const char *yaml, const char *origin, psld_recipe **recipe);
 PSLD_API void psld_recipe_free(psld_recipe *recipe);
 
+/* A recipe as a YAML file, which reads back as the same one. Free with psld_text_free. */
+PSLD_API psld_status psld_recipe_text(const psld_recipe *recipe, char **text);
+
 /* Its size is 0, since it is the library's and not yours. To make another recipe of a copy, set the copy's size:
  * psld_recipe_spec spec = *psld_recipe_get(recipe); spec.size = sizeof spec; */
 PSLD_API const psld_recipe_spec *psld_recipe_get(const psld_recipe *recipe);

@@ -338,6 +338,83 @@ PSLD_API psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progre
 /* Seconds that a cell would take, from a few evaluations of its model; an adaptive sampler is taken to need 100. */
 PSLD_API psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds);
 
+/* ---- Design: recipes found by search, without any network --------------------------------------------------------- */
+
+/* What a recipe is judged by; less is better. */
+typedef struct psld_design_criterion_info {
+    const char *name, *summary;
+} psld_design_criterion_info;
+PSLD_API const psld_design_criterion_info *psld_design_criterion_at(int index);
+PSLD_API const psld_design_criterion_info *psld_design_criterion_find(const char *name);
+
+typedef struct psld_design_options {
+    size_t size;
+    const char *learn;         /* what is searched: some of "D,Q,mass,beta"; NULL: all */
+    const char *criterion;     /* "error", or a sum "error,distance=0.1"; NULL: error */
+    const char *limits;        /* "distance=0.005": more is as good as failed; NULL: none */
+    const char *sampler;       /* a sampler and its options, as in sweeps; NULL: sscs */
+    const char *const *starts; /* recipes to begin from (psld_recipe_open); NULL: all presets */
+    int start_count;           /* of `starts`; unset: none */
+    int nfe;                   /* evaluations per sample; unset: 10 */
+    int trials;                /* recipes to be tried beyond the starts; unset: 300 */
+    int searches;              /* from so many of the best starts; unset: 2 */
+    int number;                /* samples of a trial; unset: 2000 */
+    int final_number;          /* of the last comparison, with other random numbers; unset: 10000 */
+    int directions;            /* of the sliced distance of a trial, and four times as many in the end; unset: 64 */
+    int components;            /* of data that become a mixture, the first so many; unset: 1000 */
+    double scale;              /* deviation of each of these components; unset: 0.1 */
+    uint64_t seed;
+} psld_design_options;
+
+/* clang-format off */
+#define PSLD_DESIGN_DEFAULTS { \
+    sizeof(psld_design_options), NULL, NULL, NULL, NULL, NULL, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, \
+    PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, PSLD_UNSET, 0 }
+/* clang-format on */
+
+typedef enum psld_design_stage {
+    PSLD_DESIGN_START = 0,  /* a recipe that was given */
+    PSLD_DESIGN_SEARCH = 1, /* one that the search proposes */
+    PSLD_DESIGN_FINAL = 2,  /* the best one and the starts again: more samples, other random numbers */
+} psld_design_stage;
+
+typedef struct psld_design_trial {
+    size_t size;
+    psld_design_stage stage;
+    int is_best;               /* of the final stage: what the search has found */
+    uint64_t number, total;    /* from 0 on */
+    const psld_recipe *recipe; /* the design's own, until the next is told; NULL: all are done */
+} psld_design_trial;
+
+/* Infinite where a recipe cannot be sampled. */
+typedef struct psld_design_costs {
+    size_t size;
+    double error;    /* 0 where it is not asked for */
+    double distance; /* psld_recipe_distance at t = 1 */
+    double factors;  /* largest share of an error of eps that enters the data in two steps */
+    double total;    /* the weighted sum; of what exceeds a limit 1e6 and more */
+} psld_design_costs;
+
+/* clang-format off */
+#define PSLD_DESIGN_TRIAL_EMPTY { sizeof(psld_design_trial), PSLD_DESIGN_START, 0, 0, 0, NULL }
+#define PSLD_DESIGN_COSTS_EMPTY { sizeof(psld_design_costs), 0, 0, 0, 0 }
+/* clang-format on */
+
+/* Searches recipes for a mixture: the one of an exact model (.yaml), or data (psld_data_open) as an empirical mixture. A
+ * trial is asked for, measured (or known from before, by its key), and told; the next one depends on what was told. */
+typedef struct psld_design psld_design;
+PSLD_API psld_status psld_design_create(const char *path, const psld_design_options *options, psld_design **design);
+PSLD_API void psld_design_free(psld_design *design);
+PSLD_API psld_status psld_design_next(psld_design *design, psld_design_trial *trial);
+/* Text that tells the measurement of the trial apart from all others. */
+PSLD_API psld_status psld_design_key(const psld_design *design, char *key, size_t size);
+PSLD_API psld_status psld_design_measure(psld_design *design, psld_progress_fn progress, void *user,
+                                         psld_design_costs *costs);
+/* What was measured, now or before. Sets its total, by the weights and limits of this design. */
+PSLD_API psld_status psld_design_tell(psld_design *design, psld_design_costs *costs);
+/* The error between two sets of fresh draws, of the size of the final stage: what a perfect sampler has. */
+PSLD_API psld_status psld_design_floor(psld_design *design, double *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,9 +25,9 @@ typedef struct cli_command {
     void (*complete)(const char *word); /* prints words that are no options, for the completion; NULL: file names */
 } cli_command;
 
-extern const cli_command command_bench, command_configs, command_convert, command_data, command_demo, command_encode,
-    command_eval, command_guide, command_info, command_inpaint, command_interpolate, command_recipe, command_restore,
-    command_sample, command_score, command_serve, command_stop, command_sweep, command_train;
+extern const cli_command command_bench, command_configs, command_convert, command_data, command_demo, command_design,
+    command_encode, command_eval, command_guide, command_info, command_inpaint, command_interpolate, command_recipe,
+    command_restore, command_sample, command_score, command_serve, command_stop, command_sweep, command_train;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */

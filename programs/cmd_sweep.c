@@ -1,11 +1,10 @@
 /* psld sweep: quality against cost, cell by cell, with what is done kept in a folder. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "results.h"
 #include "sweep.h"
 
 enum { KEY = 4096, PATH = 4096 };
@@ -17,28 +16,9 @@ typedef struct request {
 
 /* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key ---------------------------- */
 
-/* The key of a result; NULL: a line cut short by a crash, or none of ours. */
-static const char *key_of(const json_t *row)
+static int is_whole(const json_t *row)
 {
-    int whole = json_is_integer(json_object_get(row, "nfe")) && json_is_number(json_object_get(row, "seconds"));
-    return whole ? json_string_value(json_object_get(row, "key")) : NULL;
-}
-
-static json_t *load_done(const char *path)
-{
-    json_t *done = json_object();
-    FILE *file = fopen(path, "r");
-    char *line = NULL;
-    size_t room = 0;
-    while (file && getline(&line, &room, file) > 0) {
-        json_t *row = json_loads(line, 0, NULL);
-        const char *key = key_of(row);
-        if (key) json_object_set(done, key, row);
-        json_decref(row);
-    }
-    free(line);
-    if (file) fclose(file);
-    return done;
+    return json_is_integer(json_object_get(row, "nfe")) && json_is_number(json_object_get(row, "seconds"));
 }
 
 /* What the cell is called in this sweep, which may be another that gave the same model another name. */
@@ -70,20 +50,6 @@ static json_t *sweep_row_of(const char *key, const psld_sweep *sweep, size_t ind
     return row;
 }
 
-static psld_status append_row(const char *path, const json_t *row)
-{
-    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    FILE *file = fd >= 0 ? fdopen(fd, "a+") : NULL;
-    if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
-    int cut_short =
-        fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n'; /* by a crash: the row begins a line of its own */
-    fseek(file, 0, SEEK_END);
-    if (cut_short) fputc('\n', file);
-    int failed = json_dumpf(row, file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', file) == EOF;
-    failed |= fclose(file) != 0;
-    return failed ? cli_bad_input("%s: cannot write", path) : PSLD_OK;
-}
-
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 typedef struct share {
@@ -101,7 +67,7 @@ static int sweep_report_share(void *user, uint64_t done, uint64_t total)
 static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
 {
     size_t count = psld_sweep_count(sweep);
-    json_t *done = load_done(path);
+    json_t *done = results_load(path, is_whole);
     share s = {.cells = count};
     psld_status status = PSLD_OK;
     cli_progress_begin(&s.progress, psld_sweep_name(sweep));
@@ -119,7 +85,7 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
         if (status == PSLD_OK) status = psld_sweep_run(sweep, i, sweep_report_share, &s, &result);
         if (status != PSLD_OK) break;
         json_t *row = sweep_row_of(key, sweep, i, &result);
-        status = append_row(path, row);
+        status = results_append(path, row);
         json_array_append_new(rows, row);
     }
     cli_progress_end(&s.progress);

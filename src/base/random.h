@@ -37,6 +37,7 @@ enum psld_purpose {
     PSLD_FOR_EQUILIBRIUM = 61, /* draws from exp(-H); step: 0 the start, then two for each move */
     PSLD_FOR_REVERSE = 62,     /* noise of the reverse of a process with formulas; step as it is */
     PSLD_FOR_MOMENTUM = 42,    /* initial auxiliary variables in training; step as above */
+    PSLD_FOR_SEARCH = 24,      /* steps of a search; sample: the search, step: the trial */
 };
 
 /* Elements first ... first + count - 1 at an address. Uniform numbers are odd multiples of 2^-53 inside (0, 1).

@@ -1,0 +1,55 @@
+/* The parts of a design: design.c has the order of trials, design_read.c what the options mean, design_measure.c what a
+ * recipe costs. */
+#ifndef PSLD_EVAL_DESIGN_H
+#define PSLD_EVAL_DESIGN_H
+
+#include "eval/evolution.h"
+#include "process/learned.h"
+#include "psld_eval.h"
+#include "sample/sources/mixture.h"
+
+enum { PSLD_DESIGN_CRITERIA = 3 }; /* error, distance, factors: in this order */
+
+typedef struct psld_design_start {
+    psld_recipe *recipe;
+    double cost;
+} psld_design_start;
+
+struct psld_design {
+    psld_design_options options; /* complete; its texts and lists are the caller's, and not used any more */
+    psld_sample_options sampling;
+    char sampler[256];
+    unsigned learn;
+    double weight[PSLD_DESIGN_CRITERIA]; /* of each criterion; 0: not asked for */
+    double limit[PSLD_DESIGN_CRITERIA];  /* infinite: none */
+    psld_mixture *mixture;
+    uint64_t fingerprint;      /* of the mixture */
+    psld_design_start *starts; /* [start_count]; the best first once all are told */
+    size_t start_count;
+    double *fresh[2]; /* draws of the data to compare with: for trials, for the final stage; NULL: not drawn yet */
+    /* the search */
+    uint64_t number; /* of the trial that is asked for, or was last told */
+    int asked;
+    psld_recipe *proposed, *best;
+    psld_learned learned;
+    psld_evolution *evolution;
+    double best_cost;
+};
+
+/* ---- design_read.c ----------------------------------------------------------------------------------------------- */
+
+psld_status psld_design_read(const psld_design_options *options, psld_design *design);
+psld_status psld_design_open_mixture(const char *path, psld_design *design);
+psld_status psld_design_open_starts(psld_design *design);
+
+/* ---- design_measure.c -------------------------------------------------------------------------------------------- */
+
+/* `final`: the larger number of samples, and other random numbers. Whatever keeps a recipe from being sampled makes its
+ * costs infinite; only lack of memory and cancelling fail. */
+psld_status psld_design_measure_recipe(psld_design *design, const psld_recipe *recipe, int final,
+                                       psld_progress_fn progress, void *user, psld_design_costs *costs);
+
+/* The total of the others, by the weights and limits of the design. */
+void psld_design_add_up(const psld_design *design, psld_design_costs *costs);
+
+#endif
