@@ -28,7 +28,7 @@ enum psld_purpose {
     PSLD_FOR_KNOWN = 20,       /* noise on the known part of a state that is inpainted */
     PSLD_FOR_JUMP = 21,        /* noise that moves a state forward in time, to repeat reverse steps */
     PSLD_FOR_MEASURING = 22,   /* measurement noise of restoration */
-    PSLD_FOR_MOVE = 24,        /* the process itself; step: number of the move */
+    PSLD_FOR_MOVE = 25,        /* the process itself; step: number of the move */
     PSLD_FOR_LABEL = 23,       /* which class a sample gets; in training: which samples lose their label */
     PSLD_FOR_REST = 50,        /* what a state holds beyond the data; step 0: added by translation, 1: by encoding */
     PSLD_FOR_TIME = 40,        /* training times; step: 0, or 1 + the time bin for held-out data */
