@@ -345,7 +345,6 @@ typedef struct psld_design_criterion_info {
     const char *name, *summary;
 } psld_design_criterion_info;
 PSLD_API const psld_design_criterion_info *psld_design_criterion_at(int index);
-PSLD_API const psld_design_criterion_info *psld_design_criterion_find(const char *name);
 
 typedef struct psld_design_options {
     size_t size;

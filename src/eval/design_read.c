@@ -22,7 +22,7 @@ const psld_design_criterion_info *psld_design_criterion_at(int index)
     return PSLD_TABLE_AT(criteria, index);
 }
 
-const psld_design_criterion_info *psld_design_criterion_find(const char *name)
+static const psld_design_criterion_info *criterion_row(const char *name)
 {
     return PSLD_TABLE_FIND(criteria, "criterion", name);
 }
@@ -35,7 +35,7 @@ static psld_status read_criterion(const char *what, char *word, int needs_number
     char *equals = strchr(word, '=');
     double value = 1;
     if (equals) *equals++ = 0;
-    const psld_design_criterion_info *row = psld_design_criterion_find(word);
+    const psld_design_criterion_info *row = criterion_row(word);
     if (!row) return psld_fail_in(PSLD_BAD_ARGUMENT, "%s", what);
     if (needs_number && !equals)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected NAME=NUMBER, found \"%s\"", what, word);
