@@ -27,6 +27,12 @@ quietly bench net net.yaml -b 2 --repetitions 1 --json
 json '.seconds_per_image > 0 and .gflops > 0 and .peak_bytes > 1e6 and .threads >= 1'
 json 'any(.operations[]; .kernel | contains("conv 3 x 3"))'
 json '[.operations[].seconds_per_image] | add | 0 < . and . < 10'
+for isa in reference generic; do
+    quietly bench net net.yaml --isa $isa --repetitions 1 --json
+    json ".isa == \"$isa\" and .precision == \"fp32\""
+done
+quietly bench net net.yaml --precision bf16 --repetitions 1 --json
+json '.precision == "bf16"'
 quietly bench net net.yaml --plan
 says conv
 says "ms   Gflop/s"
@@ -85,6 +91,9 @@ refuses 1 "short.safetensors" info short.safetensors --json
 printf '\200\002cos\nsystem\nX\004\000\000\000trueq\000\205Rq\001.' >evil.pt
 refuses 1 "evil.pt" convert evil.pt x.safetensors
 refuses 2 "net" bench nothing
+refuses 2 "isa: expected" bench net net.yaml --isa sse9
+refuses 2 "precision: expected fp32 or bf16, found 'fp8'" bench net net.yaml --precision fp8
+refuses 2 "the reference kernels have fp32 alone" bench net net.yaml --isa reference --precision bf16
 refuses 1 "absent.yaml" bench net absent.yaml
 
 check "sample: images of the model's shape, the same bits for any batch"
