@@ -104,6 +104,42 @@ class psld_analysis(Structure):
     ]
 
 
+PSLD_MAX_VARIABLES = 24
+PSLD_MAX_DATA_VARIABLES = 8
+
+
+class psld_process_report(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("low", c_double * 24),
+        ("high", c_double * 24),
+        ("least_eigenvalue", c_double),
+        ("skewness", c_double),
+        ("residual", c_double),
+        ("grids", c_int),
+        ("reserved", c_int),
+        ("points", c_double * 4),
+        ("grid_residual", c_double * 4),
+        ("rate", c_double * 4),
+        ("drift_away", c_double),
+        ("chance", c_double),
+        ("mixing", c_double),
+    ]
+
+
+class psld_exchange(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("Q", c_void_p),
+        ("density", c_void_p),
+        ("low", c_double * 3),
+        ("high", c_double * 3),
+        ("skewness", c_double),
+        ("current", c_double),
+        ("known", c_double),
+    ]
+
+
 class psld_key(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -615,6 +651,60 @@ class psld_sweep_result(Structure):
     ]
 
 
+class psld_design_criterion_info(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("summary", c_char_p),
+    ]
+
+
+class psld_design_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("learn", c_char_p),
+        ("criterion", c_char_p),
+        ("limits", c_char_p),
+        ("sampler", c_char_p),
+        ("starts", POINTER(c_char_p)),
+        ("start_count", c_int),
+        ("nfe", c_int),
+        ("trials", c_int),
+        ("searches", c_int),
+        ("number", c_int),
+        ("final_number", c_int),
+        ("directions", c_int),
+        ("components", c_int),
+        ("scale", c_double),
+        ("seed", c_uint64),
+    ]
+
+
+PSLD_DESIGN_START = 0
+PSLD_DESIGN_SEARCH = 1
+PSLD_DESIGN_FINAL = 2
+
+
+class psld_design_trial(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("stage", c_int),
+        ("is_best", c_int),
+        ("number", c_uint64),
+        ("total", c_uint64),
+        ("recipe", c_void_p),
+    ]
+
+
+class psld_design_costs(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("error", c_double),
+        ("distance", c_double),
+        ("factors", c_double),
+        ("total", c_double),
+    ]
+
+
 class psld_curve(Structure):
     _fields_ = [
         ("label", c_char_p),
@@ -641,6 +731,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_array_load": (STATUS, [c_char_p, c_void_p]),
     "psld_array_inspect": (STATUS, [c_char_p, POINTER(psld_array)]),
     "psld_array_save": (STATUS, [POINTER(psld_array), c_char_p]),
+    "psld_array_encode": (STATUS, [POINTER(psld_array), c_void_p, c_void_p]),
+    "psld_bytes_free": (None, [c_void_p]),
     "psld_npz_save": (STATUS, [c_char_p, c_size_t, POINTER(c_char_p), c_void_p]),
     "psld_type_name": (c_char_p, [c_int]),
     "psld_array_convert": (STATUS, [POINTER(psld_array), c_int, c_void_p]),
@@ -653,12 +745,14 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_recipe_create": (STATUS, [POINTER(psld_recipe_spec), c_void_p]),
     "psld_recipe_parse": (STATUS, [c_char_p, c_char_p, c_void_p]),
     "psld_recipe_free": (None, [c_void_p]),
+    "psld_recipe_text": (STATUS, [c_void_p, POINTER(c_char_p)]),
     "psld_recipe_get": (POINTER(psld_recipe_spec), [c_void_p]),
     "psld_recipe_same": (c_int, [c_void_p, c_void_p]),
     "psld_recipe_difference": (None, [c_void_p, c_void_p, c_char_p, c_size_t]),
     "psld_preset_at": (POINTER(psld_preset_info), [c_int]),
     "psld_preset_find": (POINTER(psld_preset_info), [c_char_p]),
     "psld_recipe_kernel": (STATUS, [c_void_p, c_double, c_int, c_void_p, c_void_p, c_void_p]),
+    "psld_recipe_move": (STATUS, [c_void_p, c_double, c_double, c_uint64, c_uint64, c_uint64, c_size_t, c_size_t, c_void_p]),
     "psld_recipe_factor": (STATUS, [c_void_p, c_double, c_int, c_void_p, c_void_p]),
     "psld_recipe_order": (c_int, [c_void_p, c_void_p]),
     "psld_recipe_predicted": (c_int, [c_void_p, c_void_p]),
@@ -669,6 +763,21 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_recipe_sigma": (STATUS, [c_void_p, c_double, c_void_p]),
     "psld_recipe_time": (STATUS, [c_void_p, c_double, c_void_p]),
     "psld_recipe_error_factors": (STATUS, [c_void_p, c_double, c_void_p, c_void_p]),
+    "psld_process_open": (STATUS, [c_char_p, c_int, c_void_p]),
+    "psld_process_parse": (STATUS, [c_char_p, c_char_p, c_int, c_void_p]),
+    "psld_process_free": (None, [c_void_p]),
+    "psld_process_name": (c_char_p, [c_void_p]),
+    "psld_process_variables": (c_int, [c_void_p]),
+    "psld_process_data": (c_int, [c_void_p]),
+    "psld_process_variable": (c_char_p, [c_void_p, c_int]),
+    "psld_process_noisy": (c_int, [c_void_p, c_void_p]),
+    "psld_process_recipe": (c_void_p, [c_void_p]),
+    "psld_process_drift": (STATUS, [c_void_p, c_size_t, c_void_p, c_double, c_void_p, c_void_p]),
+    "psld_process_energy": (STATUS, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "psld_process_simulate": (STATUS, [c_void_p, c_uint64, c_uint64, c_size_t, c_double, c_double, c_int, c_void_p]),
+    "psld_process_draw": (STATUS, [c_void_p, c_uint64, c_uint64, c_size_t, c_void_p]),
+    "psld_process_check": (STATUS, [c_void_p, c_uint64, POINTER(psld_process_report)]),
+    "psld_process_exchange": (STATUS, [c_void_p, c_int, POINTER(psld_exchange)]),
     "psld_source_callback": (STATUS, [POINTER(psld_callback), c_void_p]),
     "psld_mixture_create": (STATUS, [c_size_t, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
     "psld_mixture_label": (STATUS, [c_void_p, c_void_p, c_void_p]),
@@ -706,6 +815,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_source_translate": (STATUS, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "psld_source_clip": (STATUS, [c_void_p, c_void_p, c_double, c_double, c_void_p]),
     "psld_source_autoguide": (STATUS, [c_void_p, c_void_p, c_void_p, c_double, c_void_p]),
+    "psld_evaluation_denoise": (STATUS, [POINTER(psld_evaluation), c_void_p, c_void_p, c_void_p]),
     "psld_quality_at": (POINTER(psld_quality_info), [c_int]),
     "psld_quality_find": (POINTER(psld_quality_info), [c_char_p]),
     "psld_sample_quality": (STATUS, [c_void_p, c_char_p, POINTER(psld_sample_options)]),
@@ -715,11 +825,17 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_grid_at": (POINTER(psld_grid_info), [c_int]),
     "psld_grid_find": (POINTER(psld_grid_info), [c_char_p]),
     "psld_sample": (STATUS, [c_void_p, c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "psld_process_sample": (STATUS, [c_void_p, psld_score_fn, c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "psld_process_sample_complete": (STATUS, [c_void_p, POINTER(psld_sample_options)]),
     "psld_encode": (STATUS, [c_void_p, c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p]),
     "psld_model_open": (STATUS, [c_char_p, POINTER(psld_model_options), c_void_p]),
     "psld_model_create": (STATUS, [c_char_p, POINTER(psld_model_options), c_uint64, c_void_p]),
+    "psld_model_parse": (STATUS, [c_char_p, c_char_p, POINTER(psld_model_options), c_void_p]),
     "psld_model_free": (None, [c_void_p]),
     "psld_model_kind_of": (c_int, [c_void_p]),
+    "psld_model_open_any": (STATUS, [c_char_p, POINTER(psld_model_options), c_void_p]),
+    "psld_model_process": (c_void_p, [c_void_p]),
+    "psld_model_process_name": (c_char_p, [c_void_p]),
     "psld_model_recipe": (c_void_p, [c_void_p]),
     "psld_model_source": (c_void_p, [c_void_p]),
     "psld_model_weak_scale": (c_double, [c_void_p]),
@@ -767,8 +883,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_image_inspect": (STATUS, [c_char_p, POINTER(c_char_p), c_void_p]),
     "psld_image_save": (STATUS, [POINTER(psld_array), c_char_p]),
     "psld_image_encode": (STATUS, [POINTER(psld_array), c_void_p, c_void_p]),
-    "psld_bytes_free": (None, [c_void_p]),
     "psld_image_grid": (STATUS, [POINTER(psld_array), c_size_t, c_char_p]),
+    "psld_images_sheet": (STATUS, [POINTER(psld_array), c_size_t, c_void_p]),
     "psld_images_enlarge": (STATUS, [POINTER(psld_array), c_size_t, c_void_p]),
     "psld_resample_at": (POINTER(psld_resample_info), [c_int]),
     "psld_resample_find": (POINTER(psld_resample_info), [c_char_p]),
@@ -864,7 +980,16 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_sweep_key": (STATUS, [c_void_p, c_size_t, c_char_p, c_size_t]),
     "psld_sweep_run": (STATUS, [c_void_p, c_size_t, psld_progress_fn, c_void_p, POINTER(psld_sweep_result)]),
     "psld_sweep_estimate": (STATUS, [c_void_p, c_size_t, c_void_p]),
+    "psld_design_criterion_at": (POINTER(psld_design_criterion_info), [c_int]),
+    "psld_design_create": (STATUS, [c_char_p, POINTER(psld_design_options), c_void_p]),
+    "psld_design_free": (None, [c_void_p]),
+    "psld_design_next": (STATUS, [c_void_p, POINTER(psld_design_trial)]),
+    "psld_design_key": (STATUS, [c_void_p, c_char_p, c_size_t]),
+    "psld_design_measure": (STATUS, [c_void_p, psld_progress_fn, c_void_p, POINTER(psld_design_costs)]),
+    "psld_design_tell": (STATUS, [c_void_p, POINTER(psld_design_costs)]),
+    "psld_design_floor": (STATUS, [c_void_p, c_void_p]),
     "psld_plot_recipes": (STATUS, [c_void_p, c_size_t, c_char_p]),
+    "psld_plot_process": (STATUS, [c_void_p, POINTER(psld_process_report), c_char_p]),
     "psld_plot_points": (STATUS, [c_void_p, c_void_p, c_size_t, c_char_p, c_char_p]),
     "psld_plot_curves": (STATUS, [c_char_p, c_char_p, c_char_p, c_int, c_int, POINTER(psld_curve), c_size_t, c_char_p]),
     "psld_ranks_begin": (STATUS, []),
@@ -878,6 +1003,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
 INITIAL: Dict[str, Tuple[Any, Dict[str, Any]]] = {
     "PSLD_RECIPE_SPEC_DEFAULTS": (psld_recipe_spec, {"name": b"unnamed", "k": 1, "D": (0.5,), "beta_min": 8, "beta_max": 8}),
     "PSLD_ANALYSIS_EMPTY": (psld_analysis, {}),
+    "PSLD_PROCESS_REPORT_EMPTY": (psld_process_report, {}),
+    "PSLD_EXCHANGE_EMPTY": (psld_exchange, {"known": -1}),
     "PSLD_KEY_EMPTY": (psld_key, {}),
     "PSLD_CALLBACK_DEFAULTS": (psld_callback, {}),
     "PSLD_LABELS_DEFAULTS": (psld_labels, {"cfg": -1, "sigma_min": -1, "sigma_max": -1}),
@@ -900,4 +1027,7 @@ INITIAL: Dict[str, Tuple[Any, Dict[str, Any]]] = {
     "PSLD_NLL_EMPTY": (psld_nll, {}),
     "PSLD_SWEEP_CELL_EMPTY": (psld_sweep_cell, {}),
     "PSLD_SWEEP_RESULT_EMPTY": (psld_sweep_result, {}),
+    "PSLD_DESIGN_DEFAULTS": (psld_design_options, {"start_count": -1, "nfe": -1, "trials": -1, "searches": -1, "number": -1, "final_number": -1, "directions": -1, "components": -1, "scale": -1}),
+    "PSLD_DESIGN_TRIAL_EMPTY": (psld_design_trial, {}),
+    "PSLD_DESIGN_COSTS_EMPTY": (psld_design_costs, {}),
 }
