@@ -148,9 +148,9 @@ static void formulas(void)
     must("formulas", psld_process_parse("{H: x^4/8 + m^2/2, D: [[0, 0], [0, 1]], Q: [[0, -1], [1, 0]], steps: 200}",
                                         "text", 1, &process));
     must("check", psld_process_check(process, 0, report));
-    tell("rate and distance", 2, (double[]){report->rate[3], report->mixing});
+    tell("region", 2, (double[]){report->low[0], report->high[0]});
     must("exchange", psld_process_exchange(process, 32, exchange));
-    tell("exchange", 2, (double[]){exchange->low[1], exchange->known});
+    tell("exchange", 1, exchange->low + 1);
     psld_process_free(process);
 }
 

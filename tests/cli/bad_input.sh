@@ -186,7 +186,7 @@ usage "eps" --eps 1
 usage "eps" --eps nan
 usage "corrector" --corrector 1 --corrector-size 0
 usage "corrector" --corrector 1 --sampler ode
-usage '--sampler: expected em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ancestral, found "nonsense"' --sampler nonsense
+usage '--sampler: expected em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ipndm|ancestral, found "nonsense"' --sampler nonsense
 usage 'grid: expected uniform, quadratic, sqrt, log, rho, or times with commas between them, found "cubic"' --grid cubic
 usage "--start: expected prior|exact" --start middle
 usage "unknown option --nonsense" --nonsense

@@ -25,7 +25,7 @@ quietly demo -o page
 says "page/index.html"
 if command -v python3 >/dev/null; then
     sed 's,page/index,psld-demo/index,' "$logs/out" >"$logs/demo"
-    "$(dirname "$0")/../../tools/check-docs" --output "psld demo" "$logs/demo" || fail "README.md shows another output"
+    "$(dirname "$0")/../../tools/check-docs" --output "psld demo" "$logs/demo" || fail "docs/README.md shows another output"
 else
     skip_part "no Python to compare the output with README.md"
 fi

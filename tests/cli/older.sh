@@ -14,14 +14,14 @@ same() { cmp "$1.npy" "$files/expected/$1.npy" || fail "$1: other samples than t
 
 # resumes RUN STEPS: goes on, with the losses of 0.1. Exponents may be written with fewer digits.
 resumes() {
-    "$psld" train -o "$1" train.steps="$2" >"$logs/out" 2>"$logs/err" || fail "$1 does not resume: $(cat "$logs/err")"
+    "$psld" train -o "$1" --isa avx2 train.steps="$2" >"$logs/out" 2>"$logs/err" || fail "$1 does not resume: $(cat "$logs/err")"
     plain='s/, "seconds": [^,}]*//; s/e\([-+]\)0*/e\1/g'
     sed "$plain" "$1/log.jsonl" >"$logs/log"
     sed "$plain" "$files/expected/$1.jsonl" | cmp - "$logs/log" || fail "$1: another log: $(cat "$logs/log")"
 }
 
-draw="-n 4 --nfe 10 --seed 1"
-few="-n 2 --nfe 6 --seed 1"
+draw="--isa avx2 -n 4 --nfe 10 --seed 1"
+few="--isa avx2 -n 2 --nfe 6 --seed 1"
 
 check "models of 0.1 open: runs, further averages, raw weights, a weak model in the file, a classifier"
 # shellcheck disable=SC2086

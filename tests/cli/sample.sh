@@ -99,7 +99,7 @@ for pair in em:250 sscs:250 euler-ode:250 heun:250 dpm:50 collapsed:50 collapsed
 done
 quietly sample --help
 tr -s ' \n' ' ' <"$logs/out" >help && mv help "$logs/out"
-says "em, sscs, euler-ode, heun 250; dpm, collapsed, collapsed-heun 50; ancestral 30"
+says "em, sscs, euler-ode, heun 250; dpm, collapsed, collapsed-heun 50; ipndm 10; ancestral 30"
 says "quadratic (default of em, sscs, euler-ode, heun)"
 says "(default: as the file says, or 1.5)" # of --weak-scale, which does not take 0
 
