@@ -48,8 +48,7 @@ int main(void)
     psld_status status = psld_process_parse(formulas, "formulas", 1, &process);
     if (status == PSLD_OK) status = psld_process_draw(process, 1, 0, N, z);
     if (status == PSLD_OK) status = psld_process_drift(process, N, z, 0.5, drift, NULL);
-    if (status == PSLD_OK)
-        printf("at x = %.3f, m = %.3f the drift is %.3f, %.3f\n", z[0], z[1], drift[0], drift[1]);
+    if (status == PSLD_OK) printf("at x = %.3f, m = %.3f the drift is %.3f, %.3f\n", z[0], z[1], drift[0], drift[1]);
     if (status == PSLD_OK) status = print_energy(process, "draws from exp(-H)", z);
     if (status == PSLD_OK) status = psld_process_simulate(process, 2, 0, N, 0, 1, 400, z);
     if (status == PSLD_OK) status = print_energy(process, "moved forward", z);
