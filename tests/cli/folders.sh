@@ -44,7 +44,7 @@ quietly info cifar10-psld-39m.yaml
 ! grep -q "39.40M" "$logs/out" || fail "the file was passed over"
 rm cifar10-psld-39m.yaml
 # shellcheck disable=SC2086
-trains digits --data c/d/pictures -o named data.size=8 model.ch_mult=[1,2] model.attn_resolutions=[4] data.held_out=0 $tiny
+trains digits --data c/d/pictures -o named data.size=8 model.classes=0 model.ch_mult=[1,2] model.attn_resolutions=[4] data.held_out=0 $tiny
 grep -q "noise_part: 0.95" named/config.yaml || fail "not as configs/digits.yaml says"
 refuses 1 'no such file, folder or configuration: did you mean "cifar10-psld-39m"?' train cifar10-psld-39n -o new
 refuses 1 'no such file, folder or configuration' train nonsense -o new
