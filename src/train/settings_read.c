@@ -88,7 +88,22 @@ static psld_status check_section_keys(const psld_yaml *yaml, const char *section
     return map ? psld_node_check_keys(map, known) : PSLD_OK;
 }
 
-/* A key at the top may have been meant for a section: `steps` is train.steps. */
+/* The number of the key of a section that has this name, or -1: `steps` is train.steps. A name that a process has, too,
+ * is seldom meant of the process. */
+static int find_section_key(const char *name)
+{
+    psld_key key = PSLD_KEY_EMPTY;
+    int found = -1, of_process = 0;
+    for (int i = 0; psld_training_key_info(i, &key); i++) {
+        const char *dot = strchr(key.name, '.');
+        if (!dot || strcmp(dot + 1, name) != 0 || (found >= 0 && !of_process)) continue;
+        of_process = strncmp(key.name, "process.", sizeof "process." - 1) == 0;
+        found = i;
+    }
+    return found;
+}
+
+/* A key at the top may have been meant for a section. */
 static psld_status check_top_keys(const psld_node *root)
 {
     static const char *const top[] = {"process", "data", "model", "train", "seed", NULL};
@@ -97,11 +112,9 @@ static psld_status check_top_keys(const psld_node *root)
         psld_key key = PSLD_KEY_EMPTY;
         size_t j = 0;
         while (top[j] && strcmp(top[j], name) != 0) j++;
-        for (int k = 0; !top[j] && psld_training_key_info(k, &key); k++) {
-            const char *dot = strchr(key.name, '.');
-            if (dot && strcmp(dot + 1, name) == 0)
-                return psld_fail(PSLD_BAD_INPUT, "unknown key \"%s\": did you mean \"%s\"?", name, key.name);
-        }
+        int meant = top[j] ? -1 : find_section_key(name);
+        if (meant >= 0 && psld_training_key_info(meant, &key))
+            return psld_fail(PSLD_BAD_INPUT, "unknown key \"%s\": did you mean \"%s\"?", name, key.name);
     }
     return psld_node_check_keys(root, top);
 }
