@@ -61,8 +61,8 @@ interrupts sheet.png INT $guided --label all -n 1000
 quietly info sheet.png
 
 check "guide: points of an exact model"
-interrupts points.npy INT guide m.yaml --label 1 --nfe 4000 -n 1000000
-quietly guide m.yaml --label 1 --nfe 4000 -n "$kept" -o whole.npy
+interrupts points.npy INT guide m.yaml --label 1 --nfe 1000 -n 1000000
+quietly guide m.yaml --label 1 --nfe 1000 -n "$kept" -o whole.npy
 same_start whole.npy points.npy $((kept * 2))
 
 filling="inpaint net.safetensors --image pictures --rect 0,4,8,4 --nfe 40 --method replace"
