@@ -929,7 +929,8 @@ PSLD_API size_t psld_model_timesteps(const psld_model *model);
 /* The time at which the model's process has the noise of a timestep. States there are those of the network if the process
  * is vp; the call fails for others. */
 PSLD_API psld_status psld_model_timestep_time(const psld_model *model, double timestep, double *t);
-/* The project that a network's architecture is of: "psld", "EDM" or "diffusers"; "" for an exact model. */
+/* The family of a network, with the project that it is of: "psld", "EDM SongUNet", "EDM DhariwalUNet" or "diffusers
+ * UNet2DModel"; of an exact model what it is posed as, or "". */
 PSLD_API const char *psld_model_family(const psld_model *model);
 
 /* Writes the weights with their configuration: .safetensors, or .pt/.pth/.ckpt for PyTorch. */

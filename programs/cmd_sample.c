@@ -222,6 +222,14 @@ static int sample_check_model(const cli_command *command, const sample_job *job)
     return EXIT_DONE;
 }
 
+/* Labels of a file are one per sample: none is used twice, and none is left over unless -n asks for fewer. */
+static psld_status check_label_count(const sample_job *job, size_t listed)
+{
+    const sampling_request *s = &job->request->sampling;
+    if (listed == 0 || listed == job->n || (s->n && listed > job->n)) return PSLD_OK;
+    return cli_bad_input("%s: has %zu labels for %zu samples", s->labels.file, listed, job->n);
+}
+
 static int sample_model(const cli_command *command, const char *const *words, int count, sample_request *r)
 {
     sample_job job = {.request = r};
@@ -229,11 +237,12 @@ static int sample_model(const cli_command *command, const char *const *words, in
     psld_status status = sampling_open(words, count, &r->sampling, 0, &job.sampling);
     size_t listed = r->sampling.labels.file ? job.sampling.labels.labels.count : 0;
     job.n = r->sampling.n ? (size_t)r->sampling.n : r->z0 ? 0 : sampling_is_image(&job.sampling) ? 64 : 1000;
-    if (!r->sampling.n && listed) job.n = listed;
+    if (!r->sampling.n && !r->z0 && listed) job.n = listed;
     if (status == PSLD_OK) exit_code = sample_check_model(command, &job);
     if (status == PSLD_OK && exit_code == EXIT_DONE) {
         status = r->timesteps ? sample_follow_timesteps(&job) : PSLD_OK;
         if (status == PSLD_OK) status = find_start(&job);
+        if (status == PSLD_OK) status = check_label_count(&job, listed);
         if (status == PSLD_OK) status = r->estimate ? sample_estimate(&job) : draw_and_write(&job);
         if (status == PSLD_OK && !r->estimate) exit_code = sample_report(&job);
         if (status == PSLD_CANCELLED) exit_code = report_interrupted(&job);

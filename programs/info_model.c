@@ -47,7 +47,7 @@ json_t *info_describe_network(psld_model *model)
     json_object_set_new(object, "predicts", json_string(psld_model_predicts(model)));
     describe_origin(model, object);
     if (psld_model_classes(model)) json_object_set_new(object, "classes", describe_classes(model));
-    if (psld_model_classes(model) && psld_model_source(model))
+    if (psld_model_classes(model) && psld_model_source(model) && !psld_source_needs_label(psld_model_source(model)))
         json_object_set_new(object, "cfg", cli_json_number(psld_model_cfg(model)));
     if (psld_model_trained(model, &steps, &planned) == PSLD_OK && (steps || planned)) {
         json_object_set_new(object, "steps", steps ? json_integer((json_int_t)steps) : json_null());

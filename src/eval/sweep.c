@@ -354,7 +354,7 @@ static psld_status check_cell_labels(const psld_sweep *s, const psld_sweep_cell 
     psld_array_free(list);
     if (status == PSLD_OK && psld_source_needs_label(psld_model_source(s->model)) && labels.cfg != PSLD_UNSET &&
         labels.cfg != 1)
-        status = psld_fail(PSLD_BAD_INPUT, "cfg: %s has no prediction without a label; expected 1", cell->model);
+        status = psld_fail(PSLD_BAD_INPUT, "cfg: %s cannot predict without a label; expected 1", cell->model);
     return status == PSLD_BAD_ARGUMENT || status == PSLD_BAD_INPUT ? psld_fail_in(PSLD_BAD_INPUT, "%s", s->path)
                                                                    : status;
 }

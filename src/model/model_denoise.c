@@ -100,13 +100,20 @@ static psld_status run_in_memory(denoising *d, const psld_scaling *how)
     return status;
 }
 
+/* A little beyond the ends is as good as the ends. They are often computed in float, where sqrt((1 - abar) / abar) loses
+ * digits. */
+#define END_ROUNDING 5e-3
+
 static psld_status check_sigma(const denoising *d, double least, double most)
 {
     const double *sigma = d->level->data;
-    for (size_t i = 0; i < d->n; i++)
-        if (!(sigma[i] > 0 && sigma[i] >= least && sigma[i] <= most))
+    for (size_t i = 0; i < d->n; i++) {
+        if (!(sigma[i] > 0))
+            return psld_fail(PSLD_BAD_ARGUMENT, "sigma: sample %zu has %.6g, expected a positive number", i, sigma[i]);
+        if (sigma[i] < least * (1 - END_ROUNDING) || sigma[i] > most * (1 + END_ROUNDING))
             return psld_fail(PSLD_BAD_ARGUMENT, "sigma: sample %zu has %.6g, expected %.6g to %.6g", i, sigma[i], least,
                              most);
+    }
     return PSLD_OK;
 }
 
@@ -114,8 +121,7 @@ static psld_status check_sigma(const denoising *d, double least, double most)
 static psld_status check_network_sigma(const denoising *d)
 {
     const psld_conditioning *c = &d->model->conditioning;
-    if (!c->sigma) return check_sigma(d, 0, (double)INFINITY);
-    return check_sigma(d, c->sigma_min * (1 - 1e-6), c->sigma_max * (1 + 1e-6));
+    return c->sigma ? check_sigma(d, c->sigma_min, c->sigma_max) : check_sigma(d, 0, (double)INFINITY);
 }
 
 static psld_status denoise_directly(denoising *d)
@@ -284,5 +290,8 @@ const char *psld_model_family(const psld_model *model)
     if (psld_model_is_posed(model)) return psld_conditioning_name(&model->conditioning);
     if (!model->network) return "";
     psld_network_kind kind = model->network->config.kind;
-    return kind == PSLD_NET_UNET2D ? "diffusers" : kind == PSLD_NET_SONGUNET || kind == PSLD_NET_ADM ? "EDM" : "psld";
+    return kind == PSLD_NET_UNET2D     ? "diffusers UNet2DModel"
+           : kind == PSLD_NET_SONGUNET ? "EDM SongUNet"
+           : kind == PSLD_NET_ADM      ? "EDM DhariwalUNet"
+                                       : "psld";
 }

@@ -451,7 +451,7 @@ static psld_status op_proto(psld_pickle *p, const argument *arg)
 
 static psld_status op_frame(psld_pickle *p, const argument *arg)
 {
-    if (arg->number > p->size - p->next) return fail_op(p, "a frame that reaches beyond the pickle");
+    if (arg->number > p->size - p->next) return fail_op(p, "the pickle is cut off: a frame reaches beyond its end");
     return PSLD_OK;
 }
 

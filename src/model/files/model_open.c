@@ -97,7 +97,8 @@ static psld_status set_cfg(double cfg, psld_model *model)
     if (!model->source || psld_source_classes(model->source) == 0)
         return psld_fail(PSLD_BAD_ARGUMENT, "cfg: this model takes no labels");
     if (psld_source_needs_label(model->source) && cfg != 1)
-        return psld_fail(PSLD_BAD_ARGUMENT, "cfg: this model has no prediction without a label to be guided from");
+        return psld_fail(PSLD_BAD_ARGUMENT, "cfg: this model cannot predict without a label, so there is no "
+                                            "classifier-free guidance");
     model->cfg = cfg;
     return PSLD_OK;
 }

@@ -47,8 +47,8 @@ typedef struct psld_unet_style {
     int attention_groups;           /* the same of the attention that is built; -1: it has no normalisation */
     double eps;                     /* of normalisations */
     double sum;                     /* what sums of two branches are multiplied by */
-    int without_few;                /* with fewer channels than a head has, there is no attention */
     int head_channels;              /* of attention; 0: one head */
+    int heads_share;                /* all channels, each having head_channels or more; with fewer there is no attention */
     int first_channels;             /* that the first convolution makes */
     int attends_every_time;         /* going up: after each block, not after the last of a level */
     psld_activation out_activation; /* before the last convolution */

@@ -322,7 +322,7 @@ static attention_maps attention_parameters(psld_unet *unet, int channels)
     attention_maps maps = {.heads = 1, .inner = channels};
     if (style->head_channels) {
         maps.heads = channels / style->head_channels;
-        maps.inner = maps.heads * style->head_channels;
+        maps.inner = style->heads_share ? channels : maps.heads * style->head_channels;
     }
     if (style->k) {
         maps.q = map_parameters(unet, style->q, channels, maps.inner, 0.1);
@@ -371,7 +371,7 @@ static psld_id attend_with_heads(psld_unet *unet, psld_id h, const attention_map
 static psld_id fail_heads(psld_unet *unet, int channels)
 {
     return psld_graph_fail(unet->graph,
-                           psld_fail(PSLD_BAD_INPUT, "attention of %d channels in heads of %d: expected 1 to %d heads",
+                           psld_fail(PSLD_BAD_INPUT, "attention of %d channels in heads of %d: expected 1 to %d heads of equal size",
                                      channels, unet->style.head_channels, MAX_HEADS));
 }
 
@@ -380,8 +380,8 @@ psld_id psld_unet_attention(psld_unet *unet, psld_id x)
     const psld_unet_style *style = &unet->style;
     int channels = channels_of(unet, x), heads = style->head_channels ? channels / style->head_channels : 1;
     psld_id h = x;
-    if (heads == 0 && style->without_few) return x;
-    if (heads < 1 || heads > MAX_HEADS) return fail_heads(unet, channels);
+    if (heads == 0 && style->heads_share) return x;
+    if (heads < 1 || heads > MAX_HEADS || (style->heads_share && channels % heads)) return fail_heads(unet, channels);
     if (style->attention_groups >= 0)
         h = norm_in_groups(unet, style->attention_norm, x, style->attention_groups, PSLD_LINEAR);
     attention_maps maps = attention_parameters(unet, channels);

@@ -139,7 +139,7 @@ static psld_unet_style edm_style(const psld_network_config *c)
         .eps = is_song ? 1e-6 : 1e-5,
         .sum = is_song ? sqrt(0.5) : 1,
         .head_channels = is_song ? 0 : c->head_channels,
-        .without_few = 1,
+        .heads_share = 1,
         .first_channels = is_song ? c->nf : c->nf * c->ch_mult[0],
         .attends_every_time = !is_song,
         .out_activation = PSLD_SILU,

@@ -187,7 +187,8 @@ static psld_status check_label_options(const psld_source *base, const psld_label
     if (!isfinite(l->cfg)) return psld_fail(PSLD_BAD_ARGUMENT, "cfg: expected a finite number, found %g", l->cfg);
     if (base->needs_label && l->cfg != 1)
         return psld_fail(PSLD_BAD_ARGUMENT,
-                         "cfg: this model has no prediction without a label to be guided from; expected 1, found %g",
+                         "cfg: this model cannot predict without a label, so there is no classifier-free guidance; "
+                         "expected 1, found %g",
                          l->cfg);
     for (size_t i = 0; i < l->count; i++)
         if (l->label[i] < (base->needs_label ? 0 : -1) || (l->label[i] >= 0 && (size_t)l->label[i] >= base->classes))

@@ -70,7 +70,7 @@ static psld_status check_labels(const psld_source *source, const psld_states *st
                              source->classes - 1, (int)label);
         if (label < 0 && source->needs_label)
             return psld_fail(PSLD_BAD_ARGUMENT,
-                             "label: this model has no prediction without a label; expected a class from 0 to %zu",
+                             "label: this model cannot predict without a label; expected a class from 0 to %zu",
                              source->classes - 1);
     }
     return PSLD_OK;
