@@ -4,9 +4,9 @@
 It needs the package, and NumPy with one thread (OPENBLAS_NUM_THREADS=1), whose threads would else spin beside the
 library's. PSLD names the program and PSLD_TURNS the number of turns.
 
-Of each pair it prints the medians of processor time, their ratio, and the ratio of one side with itself as a measure of
-the noise. Processor time is that of all threads; a machine that is busy with other things changes it less than the time
-on the clock.
+Of each pair it prints the medians of processor time, which is that of all threads, and their ratio; the same of the time
+on the clock, which says something on a quiet machine alone; and the ratio of the first side with itself, as a measure
+of the noise.
 """
 
 import os
@@ -24,40 +24,38 @@ TURNS = int(os.environ.get("PSLD_TURNS", 7))
 
 
 def compare(name, first, second, turns=TURNS):
-    """`first` and `second` return seconds."""
-    times = ([], [])
+    """`first` and `second` return seconds of processors and on the clock."""
+    spent = ([], [])
     for turn in range(2 * turns):
         for side in (0, 1) if turn % 2 == 0 else (1, 0):
-            times[side].append((first, second)[side]())
-    medians = [statistics.median(side) for side in times]
-    itself = statistics.median(times[0][::2]) / statistics.median(times[0][1::2])
-    print(
-        f"{name:44s} {medians[0]:8.4f} s {medians[1]:8.4f} s   ratio {medians[1] / medians[0]:.3f}   "
-        f"(first with itself {itself:.3f})",
-        flush=True,
-    )
+            spent[side].append((first, second)[side]())
+    print(name)
+    for kind, what in enumerate(("processor", "clock")):
+        times = [[pair[kind] for pair in side] for side in spent]
+        alone, other = map(statistics.median, times)
+        itself = statistics.median(times[0][::2]) / statistics.median(times[0][1::2])
+        print(
+            f"    {what:10s} {alone:8.4f} s {other:8.4f} s   ratio {other / alone:.3f}   (first with itself {itself:.3f})",
+            flush=True,
+        )
 
 
-def spent(function):
-    """Processor time of a call, of all threads."""
-    before = time.process_time()
+def measured(function):
+    """Seconds of processors, of all threads, and on the clock, of a call."""
+    before = time.process_time(), time.perf_counter()
     function()
-    return time.process_time() - before
+    return time.process_time() - before[0], time.perf_counter() - before[1]
 
 
 def command(*words):
-    """Processor time of the program."""
+    """The same of the program."""
+    words = [os.environ.get("PSLD", os.path.join(ROOT, "build", "psld")), *words]
 
     def run():
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [os.environ.get("PSLD", os.path.join(ROOT, "build", "psld")), *words],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.perf_counter() - began
 
     return run
 
@@ -71,7 +69,7 @@ def digits():
     compare(
         "64 digits, 10 evaluations: command, Python",
         command("sample", path, "-n", "64", "--nfe", "10", "-o", os.path.join(tempfile.gettempdir(), "psld-bench.npy")),
-        lambda: spent(sample),
+        lambda: measured(sample),
     )
 
 
@@ -117,25 +115,26 @@ def callback():
         def within():
             psld.sample(recipe, score, 2, n=10000, sampler=sampler, nfe=nfe, predicts="score")
 
-        compare(f"score of 10,000 points, {sampler}: alone, sampled", lambda: spent(alone), lambda: spent(within))
+        compare(f"score of 10,000 points, {sampler}: alone, sampled", lambda: measured(alone), lambda: measured(within))
 
 
 def start():
     """Importing NumPy, and psld with it; and from there to pixels."""
 
     def script(code):
+        begin = "import time; t = time.process_time(), time.perf_counter()\n"
+        end = "\nprint(time.process_time() - t[0], time.perf_counter() - t[1])"
+
         def run():
-            out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
-            return float(out)
+            words = [sys.executable, "-c", begin + code + end]
+            out = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+            return tuple(map(float, out.split()))
 
         return run
 
-    clock = "import time; t = time.process_time(); "
-    compare(
-        "import: numpy, numpy and psld",
-        script(clock + "import numpy; print(time.process_time() - t)"),
-        script(clock + "import numpy, psld; print(time.process_time() - t)"),
-    )
+    compare("import of numpy; of numpy and psld", script("import numpy"), script("import numpy, psld"))
+    pixels = "import psld; psld.show(psld.Model('digits').sample(16)).png"
+    compare("import of numpy; import of psld to pixels of 16 digits", script("import numpy"), script(pixels))
 
 
 import psld  # noqa: E402  (numpy first: its import is no cost of ours)

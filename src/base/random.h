@@ -47,6 +47,10 @@ void psld_random_uniform(uint64_t seed, enum psld_purpose purpose, uint64_t samp
 void psld_random_normal(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                         size_t count, double *out);
 
+/* Normal numbers 0 ... count - 1 of each of several samples, one sample after the other. */
+void psld_random_normal_each(uint64_t seed, enum psld_purpose purpose, uint64_t sample, size_t samples, uint64_t step,
+                             size_t count, double *out);
+
 /* Integers from 0 to 65535, sixteen per block of the generator: for decisions that need no more bits. */
 void psld_random_short(uint64_t seed, enum psld_purpose purpose, uint64_t sample, uint64_t step, uint64_t first,
                        size_t count, uint16_t *out);

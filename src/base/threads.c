@@ -2,8 +2,8 @@
  * share of the work, so the same part of an array stays in the same cache from call to call. A thread takes ranges of
  * its share by an atomic counter, and then steals ranges of the other shares. Networks make hundreds of calls of a few
  * hundred microseconds each, and waking a sleeping thread takes tens of microseconds. So a waiting thread spins first,
- * longer than the time between two such calls (50 us were too few: 20 switches per evaluation, 5 % of its time), and
- * nobody waits for a worker that has not entered yet. Invariants:
+ * longer than the time between two such calls (50 us were too few: 20 switches per evaluation, 5 % of its time), unless
+ * psld_threads_rest says that none follows soon. Nobody waits for a worker that has not entered yet. Invariants:
  *   1. `owner` is held by the one thread whose job is running. A thread that cannot take it computes alone.
  *   2. A job's fields are written while the gate is closed and no worker is in. A worker reads them between entering
  *      through the open gate and leaving.
@@ -61,6 +61,7 @@ static atomic_int wanted; /* 0: one thread per processor */
 static int workers;
 static pthread_t threads[MAX_THREADS];
 static atomic_int may_spin;      /* there is a processor for every thread */
+static atomic_int resting;       /* until the next job nobody spins */
 static _Thread_local int inside; /* this thread is running a body */
 
 static int count_processors(void)
@@ -138,7 +139,7 @@ static int spin_for(int (*ready)(unsigned long), unsigned long last)
     do {
         if (ready(last)) return 1;
         pause_briefly();
-    } while (nanoseconds_since(&start) < SPIN_NANOSECONDS);
+    } while (!atomic_load(&resting) && nanoseconds_since(&start) < SPIN_NANOSECONDS);
     return 0;
 }
 
@@ -222,6 +223,7 @@ static void run_job(void)
     pthread_once(&once, watch_forks);
     if (workers > helpers) stop_workers();
     if (workers < helpers) atomic_store(&may_spin, helpers < processors());
+    atomic_store(&resting, 0);
     pthread_mutex_lock(&lock);
     atomic_store(&gate, (atomic_load(&gate) / GATE_NUMBER + 1) * GATE_NUMBER + GATE_OPEN);
     while (workers < helpers &&
@@ -301,6 +303,11 @@ void psld_parallel_tasks(int slots, ptrdiff_t count, psld_task_fn body, void *co
     assert(slots > 0);
     task_call call = {body, context};
     run_shared((size_t)count, 1, (size_t)(slots < count ? slots : count), run_tasks, &call);
+}
+
+void psld_threads_rest(void)
+{
+    atomic_store(&resting, 1);
 }
 
 psld_status psld_threads_set(int count)

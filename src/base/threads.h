@@ -18,4 +18,7 @@ typedef void (*psld_task_fn)(void *context, int slot, ptrdiff_t task);
  * depend on its slot. */
 void psld_parallel_tasks(int slots, ptrdiff_t count, psld_task_fn body, void *context);
 
+/* Lets waiting threads sleep at once: before work of somebody else, which may need the processors for long. */
+void psld_threads_rest(void);
+
 #endif

@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "sample/linear.h"
 #include "sample/reverse.h"
 #include "sample/sources/denoiser.h"
 
 /* ---- Applying a map to a batch ----------------------------------------------------------------------------------- */
-
-enum { CHUNK = 256 }; /* coordinates per block: its state, eps and noise fit into the L1 cache */
 
 typedef struct affine_job {
     const psld_reverse *reverse;
@@ -21,19 +20,6 @@ typedef struct affine_job {
     int any_noise;
 } affine_job;
 
-/* out += matrix in, where in and out have `width` coordinates for each variable. */
-static void add_product(size_t to, size_t from, const double *matrix, const double *in, size_t in_stride, size_t width,
-                        double out[][CHUNK])
-{
-    for (size_t a = 0; a < to; a++)
-        for (size_t b = 0; b < from; b++) {
-            double f = matrix[a * from + b];
-            if (f == 0) continue;
-            const double *row = in + b * in_stride;
-            for (size_t j = 0; j < width; j++) out[a][j] += f * row[j];
-        }
-}
-
 /* Numbers first ... first + count - 1 of a sample's noise. */
 static void draw_sample_noise(const affine_job *job, uint64_t sample, size_t first, size_t count, double *out)
 {
@@ -44,84 +30,49 @@ static void draw_sample_noise(const affine_job *job, uint64_t sample, size_t fir
         psld_random_normal(options->seed, job->purpose, sample, job->step, first, count, out);
 }
 
-/* Noise of coordinates begin ... begin + width - 1 for each variable. */
-static void draw_block_noise(const affine_job *job, uint64_t sample, size_t begin, size_t width, double noise[][CHUNK])
+/* Noise of a block: of a piece of one state the variables that are used, of whole states all of them. */
+static void draw_block_noise(const affine_job *job, const psld_block *block, psld_block_rows noise)
 {
+    const psld_sample_options *options = job->reverse->options;
     size_t k = job->reverse->k, dim = job->reverse->dim;
-    for (size_t b = 0; b < k; b++)
-        if (job->draws[b]) draw_sample_noise(job, sample, b * dim + begin, width, noise[b]);
+    uint64_t sample = job->reverse->first + block->first;
+    double whole[PSLD_MAX_K * PSLD_BLOCK_WIDTH];
+    const psld_block here = {.states = block->states, .width = block->width};
+    if (block->states == 1) {
+        for (size_t b = 0; b < k; b++)
+            if (job->draws[b]) draw_sample_noise(job, sample, b * dim + block->begin, block->width, noise[b]);
+        return;
+    }
+    if (options->noise && job->purpose == PSLD_FOR_STEP)
+        for (size_t i = 0; i < block->states; i++) draw_sample_noise(job, sample + i, 0, k * dim, whole + i * k * dim);
+    else
+        psld_random_normal_each(options->seed, job->purpose, sample, block->states, job->step, k * dim, whole);
+    psld_block_load(&here, dim, k, whole, noise);
 }
 
-static void affine_one_state(const affine_job *job, size_t i)
+static void affine_block(const affine_job *job, const psld_block *block)
 {
     const psld_reverse *reverse = job->reverse;
     size_t k = reverse->k, dim = reverse->dim;
-    const double *z = job->z + i * k * dim, *eps = reverse->eps + i * reverse->predicted * dim;
-    const double *base = job->base ? job->base + i * k * dim : NULL;
-    double sum[PSLD_MAX_K][CHUNK], noise[PSLD_MAX_K][CHUNK];
-    for (size_t begin = 0; begin < dim; begin += CHUNK) {
-        size_t width = dim - begin < CHUNK ? dim - begin : CHUNK;
-        for (size_t a = 0; a < k; a++) {
-            if (base)
-                memcpy(sum[a], base + a * dim + begin, width * sizeof(double));
-            else
-                memset(sum[a], 0, width * sizeof(double));
-        }
-        add_product(k, k, job->affine->state, z + begin, dim, width, sum);
-        add_product(k, reverse->predicted, job->affine->eps, eps + begin, dim, width, sum);
-        if (job->any_noise) {
-            draw_block_noise(job, reverse->first + i, begin, width, noise);
-            add_product(k, k, job->affine->noise, noise[0], CHUNK, width, sum);
-        }
-        for (size_t a = 0; a < k; a++) memcpy(job->out + (i * k + a) * dim + begin, sum[a], width * sizeof(double));
-    }
-}
-
-/* Small states are processed several at a time, side by side, so that the inner loops are long enough: variable a of state
- * g begins at [a][g dim]. */
-static void gather_states(size_t variables, size_t dim, size_t count, const double *states,
-                          double side_by_side[][CHUNK])
-{
-    for (size_t g = 0; g < count; g++)
-        for (size_t a = 0; a < variables; a++)
-            for (size_t j = 0; j < dim; j++) side_by_side[a][g * dim + j] = *states++;
-}
-
-static void scatter_states(size_t variables, size_t dim, size_t count, double side_by_side[][CHUNK], double *states)
-{
-    for (size_t g = 0; g < count; g++)
-        for (size_t a = 0; a < variables; a++)
-            for (size_t j = 0; j < dim; j++) *states++ = side_by_side[a][g * dim + j];
-}
-
-/* The same sums in the same order as in affine_one_state, for states i ... i + count - 1. */
-static void affine_small_states(const affine_job *job, size_t i, size_t count)
-{
-    const psld_reverse *reverse = job->reverse;
-    size_t k = reverse->k, dim = reverse->dim, state = k * dim, width = count * dim;
-    double sum[PSLD_MAX_K][CHUNK], in[PSLD_MAX_K][CHUNK], noise[CHUNK];
-    if (job->base) gather_states(k, dim, count, job->base + i * state, sum);
-    for (size_t a = 0; !job->base && a < k; a++) memset(sum[a], 0, width * sizeof(double));
-    gather_states(k, dim, count, job->z + i * state, in);
-    add_product(k, k, job->affine->state, in[0], CHUNK, width, sum);
-    gather_states(reverse->predicted, dim, count, reverse->eps + i * reverse->predicted * dim, in);
-    add_product(k, reverse->predicted, job->affine->eps, in[0], CHUNK, width, sum);
+    const psld_linear_part state = {job->affine->state, k, job->z};
+    const psld_linear_part eps = {job->affine->eps, reverse->predicted, reverse->eps};
+    psld_block_rows sum, noise;
+    if (job->base) psld_block_load(block, dim, k, job->base, sum);
+    for (size_t a = 0; !job->base && a < k; a++) memset(sum[a], 0, block->states * block->width * sizeof(double));
+    psld_linear_add(block, dim, k, &state, sum);
+    psld_linear_add(block, dim, k, &eps, sum);
     if (job->any_noise) {
-        for (size_t g = 0; g < count; g++) draw_sample_noise(job, reverse->first + i + g, 0, state, noise + g * state);
-        gather_states(k, dim, count, noise, in);
-        add_product(k, k, job->affine->noise, in[0], CHUNK, width, sum);
+        draw_block_noise(job, block, noise);
+        psld_linear_add_rows(block, k, job->affine->noise, k, noise, sum);
     }
-    scatter_states(k, dim, count, sum, job->out + i * state);
+    psld_block_store(block, dim, k, sum, job->out);
 }
 
 static void affine_range(void *context, size_t begin, size_t end)
 {
     const affine_job *job = context;
-    size_t group = CHUNK / (job->reverse->k * job->reverse->dim);
-    if (group < 2)
-        for (size_t i = begin; i < end; i++) affine_one_state(job, i);
-    else
-        for (size_t i = begin; i < end; i += group) affine_small_states(job, i, end - i < group ? end - i : group);
+    psld_block block = {.first = begin};
+    while (psld_block_next(&block, end, job->reverse->dim)) affine_block(job, &block);
 }
 
 void psld_affine_apply(const psld_reverse *reverse, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,

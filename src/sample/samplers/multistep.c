@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "sample/linear.h"
 #include "sample/samplers/quadrature.h"
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
@@ -116,28 +117,13 @@ static double *clean_data_of(const psld_reverse *reverse, int index)
     return reverse->work + (size_t)(index % PSLD_MAX_ORDER) * reverse->count * reverse->dim;
 }
 
-typedef struct extrapolation_job {
-    const psld_reverse *reverse;
-    const psld_multistep *step;
-    int order;
-    double *out;
-} extrapolation_job;
-
-/* out = sum_j weight_j X_j. */
-static void extrapolate_range(void *context, size_t begin, size_t end)
+/* weighted = sum_j weight_j X_j. */
+static void extrapolate(const psld_reverse *reverse, const psld_multistep *step, int order, double *weighted)
 {
-    const extrapolation_job *job = context;
-    size_t k = job->reverse->k, dim = job->reverse->dim;
-    for (size_t i = begin; i < end; i++) {
-        memset(job->out + i * k * dim, 0, k * dim * sizeof(double));
-        for (int j = 0; j < job->order; j++) {
-            const double *x = clean_data_of(job->reverse, job->step->index - j) + i * dim;
-            for (size_t a = 0; a < k; a++) {
-                double *out = job->out + (i * k + a) * dim, weight = job->step->weight[job->order - 1][j][a];
-                for (size_t d = 0; d < dim; d++) out[d] += weight * x[d];
-            }
-        }
-    }
+    psld_linear_part parts[PSLD_MAX_ORDER];
+    for (int j = 0; j < order; j++)
+        parts[j] = (psld_linear_part){step->weight[order - 1][j], 1, clean_data_of(reverse, step->index - j)};
+    psld_linear_apply(reverse->count, reverse->dim, reverse->k, (size_t)order, parts, weighted);
 }
 
 psld_status psld_multistep_step(psld_reverse *reverse, uint64_t visit, const void *table)
@@ -146,12 +132,10 @@ psld_status psld_multistep_step(psld_reverse *reverse, uint64_t visit, const voi
     double *weighted = reverse->work + PSLD_MAX_ORDER * reverse->count * reverse->dim;
     reverse->consecutive = step->index == reverse->last_step + 1 ? reverse->consecutive + 1 : 1;
     reverse->last_step = step->index;
-    extrapolation_job job = {reverse, step, reverse->consecutive < step->order ? reverse->consecutive : step->order,
-                             weighted};
     PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
     psld_denoiser_apply(&step->denoiser, reverse->count, reverse->dim, reverse->z, reverse->eps,
                         clean_data_of(reverse, step->index));
-    psld_parallel(reverse->count, 4096 / (reverse->k * reverse->dim) + 1, extrapolate_range, &job);
+    extrapolate(reverse, step, reverse->consecutive < step->order ? reverse->consecutive : step->order, weighted);
     psld_affine_apply(reverse, &step->map, PSLD_FOR_STEP, visit, weighted, reverse->z, reverse->z);
     return PSLD_OK;
 }

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "base/workspace.h"
+#include "sample/linear.h"
 #include "sample/sources/denoiser.h"
 
 typedef struct converted_callback {
@@ -67,16 +68,8 @@ static void add_multiple(size_t dim, double factor, const double *from, double *
 
 static void convert_output(const callback_conversion *c, const psld_states *states, const double *out, double *eps)
 {
-    size_t dim = states->dim;
-    memset(eps, 0, states->n * c->predicted * dim * sizeof *eps);
-    for (size_t i = 0; i < states->n; i++)
-        for (size_t b = 0; b < c->predicted; b++) {
-            double *to = eps + (i * c->predicted + b) * dim;
-            for (size_t a = 0; a < c->k; a++)
-                add_multiple(dim, c->z_part[b * c->k + a], states->z + (i * c->k + a) * dim, to);
-            for (size_t a = 0; a < c->outputs; a++)
-                add_multiple(dim, c->out_part[b * c->outputs + a], out + (i * c->outputs + a) * dim, to);
-        }
+    const psld_linear_part parts[2] = {{c->z_part, c->k, states->z}, {c->out_part, c->outputs, out}};
+    psld_linear_apply(states->n, states->dim, c->predicted, 2, parts, eps);
 }
 
 static void convert_weight(const callback_conversion *c, size_t n, size_t dim, const double *weight, double *of_out)
@@ -216,5 +209,6 @@ psld_status psld_source_callback(const psld_callback *callback, psld_source **so
     PSLD_TRY(create_source(&own, source));
     (*source)->classes = own.classes > 0 ? (size_t)own.classes : 0;
     (*source)->needs_label = own.needs_label > 0;
+    (*source)->is_foreign = 1;
     return PSLD_OK;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/threads.h"
+#include "sample/linear.h"
 
 /* ---- Constants of one time --------------------------------------------------------------------------------------- */
 
@@ -118,57 +118,21 @@ void psld_source_kernel(const psld_recipe *recipe, int exact, double t, psld_gau
 
 /* ---- States ------------------------------------------------------------------------------------------------------ */
 
-typedef struct denoiser_job {
-    const psld_denoiser *denoiser;
-    size_t dim;
-    const double *z, *eps, *x;
-    double *out;
-} denoiser_job;
-
-static void add_scaled(size_t dim, double factor, const double *in, double *out)
-{
-    for (size_t j = 0; j < dim; j++) out[j] += factor * in[j];
-}
-
-static void denoiser_x_range(void *context, size_t begin, size_t end)
-{
-    const denoiser_job *job = context;
-    const psld_denoiser *d = job->denoiser;
-    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = job->dim;
-    for (size_t i = begin; i < end; i++) {
-        double *x = job->out + i * dim;
-        memset(x, 0, dim * sizeof *x);
-        for (size_t a = 0; a < k; a++) add_scaled(dim, d->state[a], job->z + (i * k + a) * dim, x);
-        for (size_t c = 0; c < predicted; c++) add_scaled(dim, d->eps[c], job->eps + (i * predicted + c) * dim, x);
-    }
-}
-
-static void denoiser_eps_range(void *context, size_t begin, size_t end)
-{
-    const denoiser_job *job = context;
-    const psld_denoiser *d = job->denoiser;
-    size_t k = (size_t)d->k, predicted = (size_t)d->predicted, dim = job->dim;
-    for (size_t i = begin; i < end; i++)
-        for (size_t c = 0; c < predicted; c++) {
-            double *eps = job->out + (i * predicted + c) * dim;
-            memset(eps, 0, dim * sizeof *eps);
-            for (size_t a = 0; a < k; a++) add_scaled(dim, d->white[c * k + a], job->z + (i * k + a) * dim, eps);
-            add_scaled(dim, -d->gain[c], job->x + i * dim, eps);
-        }
-}
-
 void psld_denoiser_apply(const psld_denoiser *denoiser, size_t n, size_t dim, const double *z, const double *eps,
                          double *x)
 {
-    denoiser_job job = {.denoiser = denoiser, .dim = dim, .z = z, .eps = eps, .out = x};
-    psld_parallel(n, 4096 / dim + 1, denoiser_x_range, &job);
+    const psld_linear_part parts[2] = {{denoiser->state, (size_t)denoiser->k, z},
+                                       {denoiser->eps, (size_t)denoiser->predicted, eps}};
+    psld_linear_apply(n, dim, 1, 2, parts, x);
 }
 
 void psld_denoiser_eps(const psld_denoiser *denoiser, size_t n, size_t dim, const double *z, const double *x,
                        double *eps)
 {
-    denoiser_job job = {.denoiser = denoiser, .dim = dim, .z = z, .x = x, .out = eps};
-    psld_parallel(n, 4096 / dim + 1, denoiser_eps_range, &job);
+    double loss[PSLD_MAX_K];
+    const psld_linear_part parts[2] = {{denoiser->white, (size_t)denoiser->k, z}, {loss, 1, x}};
+    for (int c = 0; c < denoiser->predicted; c++) loss[c] = -denoiser->gain[c];
+    psld_linear_apply(n, dim, (size_t)denoiser->predicted, 2, parts, eps);
 }
 
 /* ---- What an evaluation stands for ---------------------------------------------------------------------------------- */

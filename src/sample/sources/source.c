@@ -1,6 +1,7 @@
 #include "sample/sources/source.h"
 
 #include "base/alloc.h"
+#include "base/threads.h"
 
 psld_status psld_source_create(const psld_recipe *recipe, psld_score_fn predict, void (*release)(void *), void *user,
                                psld_source **source)
@@ -87,6 +88,7 @@ psld_status psld_source_predict(psld_source *source, const psld_states *states, 
     psld_states own;
     PSLD_TRY(read_states(source, states, &own));
     uint64_t before = psld_fail_count();
+    if (source->is_foreign) psld_threads_rest();
     return psld_fail_callback("score", before, source->predict(source->user, &own, eps));
 }
 
@@ -104,5 +106,6 @@ psld_status psld_source_gradient(psld_source *source, const psld_states *states,
                          "score source: it has no gradient: use a network, a mixture, or a callback with one");
     PSLD_TRY(read_states(source, states, &own));
     uint64_t before = psld_fail_count();
+    if (source->is_foreign) psld_threads_rest();
     return psld_fail_callback("gradient", before, source->gradient(source->user, &own, weight, eps, grad_z));
 }

@@ -18,6 +18,7 @@ struct psld_source {
     double earliest;    /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
     size_t classes;     /* of the labels that it takes; 0: none. Wrappers copy it, and */
     int needs_label;    /* 1: it cannot predict without a label */
+    int is_foreign;     /* 1: a user's function, which may need the processors for itself */
 };
 
 /* A source for states of `recipe` (NULL: any). Set its gradient afterwards. Owns `user`, which is released on failure,
