@@ -10,6 +10,8 @@
 #if defined(__x86_64__)
 /* Products of bfloat16 by AMX, with AVX512_BF16; asks the operating system for its registers. */
 int psld_cpu_has_amx(void);
+/* Dot products of pairs of bfloat16 (AVX512_BF16) at the speed of fused multiply-adds in float, or nearly so. */
+int psld_cpu_has_fast_dot(void);
 #endif
 
 #endif

@@ -295,6 +295,34 @@ static void pack_pixel(const float *from, ptrdiff_t channels, float *to, ptrdiff
             v_store(to + lane, c + lane < width ? v_load_part(from + c + lane, width - c - lane) : v_zero());
 }
 
+/* The channels of two pixels in pairs; NULL: zeros. */
+static void pack_two_pixels(const float *first, const float *second, ptrdiff_t channels, float *to, ptrdiff_t strip)
+{
+    const ptrdiff_t width = psld_round8(channels);
+    for (ptrdiff_t c = 0; c < width; c += 16, to += strip)
+        v_store(to, v_pair(v_load_part(first + c, width - c), second ? v_load_part(second + c, width - c) : v_zero()));
+}
+
+/* Pixels first ... last - 1 of one tap, or of dy. */
+static void pack_pairs(const weight_gradient *w, ptrdiff_t tap, ptrdiff_t first, ptrdiff_t last)
+{
+    const grid *g = &w->g;
+    const ptrdiff_t strip = w->chunk * 16;
+    position at = position_of(g, first);
+    for (ptrdiff_t p = first; p < last; p += 2, next_position(g, &at)) {
+        const ptrdiff_t place = (p - w->begin) / 2 * 16;
+        const float *one = w->dy.data + p * w->dy.stride;
+        if (tap == g->taps.taps) {
+            pack_two_pixels(one, p + 1 < last ? one + w->dy.stride : NULL, w->shape->outputs, w->dy_pack + place, strip);
+            continue;
+        }
+        one = source_of(g, &at, tap);
+        next_position(g, &at);
+        pack_two_pixels(one, p + 1 < last ? source_of(g, &at, tap) : NULL, w->shape->inputs,
+                        w->x_pack + tap * w->in_blocks * strip + place, strip);
+    }
+}
+
 static void pack_task(void *context, int slot, ptrdiff_t task)
 {
     (void)slot;
@@ -303,6 +331,10 @@ static void pack_task(void *context, int slot, ptrdiff_t task)
     const ptrdiff_t tap = task % (g->taps.taps + 1), strip = w->chunk * 16;
     const ptrdiff_t first = w->begin + task / (g->taps.taps + 1) * PACK_PIXELS;
     const ptrdiff_t last = psld_min(w->end, first + PACK_PIXELS);
+    if (w->shape->pairs) {
+        pack_pairs(w, tap, first, last);
+        return;
+    }
     position at = position_of(g, first);
     for (ptrdiff_t p = first; p < last; p++, next_position(g, &at)) {
         const ptrdiff_t place = (p - w->begin) * 16;
@@ -313,18 +345,22 @@ static void pack_task(void *context, int slot, ptrdiff_t task)
     }
 }
 
+/* A tap of all blocks of some panels of outputs, as many as a tile takes. */
 static void conv_product_task(void *context, int slot, ptrdiff_t task)
 {
     (void)slot;
     const weight_gradient *w = context;
-    const ptrdiff_t taps = w->g.taps.taps, tap = task % taps, j = task / taps, strip = w->chunk * 16;
+    const ptrdiff_t taps = w->g.taps.taps, tap = task % taps, j = task / taps * TILE_PANELS, strip = w->chunk * 16;
+    const ptrdiff_t panels = psld_min(TILE_PANELS, w->out_blocks - j), apart = w->in_blocks * taps * 256;
+    const ptrdiff_t pixels = w->end - w->begin, length = w->shape->pairs ? (pixels + 1) / 2 : pixels;
     const int continues = w->accumulate || w->begin > 0;
     for (ptrdiff_t i = 0; i < w->in_blocks; i++) {
         const ptrdiff_t rows = psld_min(16, w->shape->inputs - 16 * i);
         float *dw = w->dw + ((j * w->in_blocks + i) * taps + tap) * 256;
-        if (!continues) memset(dw + 16 * rows, 0, (size_t)(16 - rows) * 16 * sizeof *dw);
-        simd_gemm_tn(rows, w->end - w->begin, w->x_pack + (tap * w->in_blocks + i) * strip, 16, w->dy_pack + j * strip,
-                     0, 16, dw, 0, 16, 16, continues);
+        for (ptrdiff_t panel = 0; !continues && panel < panels; panel++)
+            memset(dw + panel * apart + 16 * rows, 0, (size_t)(16 - rows) * 16 * sizeof *dw);
+        simd_gemm_tn(w->shape->pairs, rows, length, w->x_pack + (tap * w->in_blocks + i) * strip, 16,
+                     w->dy_pack + j * strip, strip, 16, dw, apart, 16, (int)(16 * panels), continues);
     }
 }
 
@@ -353,6 +389,7 @@ void simd_conv_dw(const simd_conv_shape *shape, simd_const_pixels x, simd_const_
         w.end = psld_min(pixels, w.begin + w.chunk);
         const ptrdiff_t parts = (w.end - w.begin + PACK_PIXELS - 1) / PACK_PIXELS;
         psld_parallel_tasks(shape->slots, parts * (g->taps.taps + 1), pack_task, &w);
-        psld_parallel_tasks(shape->slots, w.out_blocks * g->taps.taps, conv_product_task, &w);
+        const ptrdiff_t groups = (w.out_blocks + TILE_PANELS - 1) / TILE_PANELS;
+        psld_parallel_tasks(shape->slots, groups * g->taps.taps, conv_product_task, &w);
     }
 }

@@ -18,6 +18,7 @@ typedef struct simd_conv_shape {
     ptrdiff_t out_height, out_width, outputs;
     ptrdiff_t kernel_height, kernel_width, stride_y, stride_x, pad_top, pad_left;
     int slots; /* of scratch, and so the most threads that can take part */
+    int pairs; /* the factors of products are pairs of bfloat16 (gemm.h): Winograd's, and those of weight gradients */
 } simd_conv_shape;
 
 /* An activation: first pixel and floats from pixel to pixel. Rows and images follow without gaps. */
@@ -37,6 +38,9 @@ ptrdiff_t simd_conv_weights(const simd_conv_shape *shape);
 /* From blocks to those of the data gradient, [inputs / 16][outputs / 16][taps][16 outputs][16 inputs]; taps keep
  * their order. */
 void simd_conv_transpose(const simd_conv_shape *shape, const float *weights, float *transposed);
+
+/* Of a 1 x 1 kernel, in pairs of bfloat16: [outputs / 16][inputs / 16][8 pairs of inputs][16 outputs], or transposed. */
+void simd_conv_pairs(const simd_conv_shape *shape, int transposed, const float *weights, float *pairs);
 
 /* From and to the logical order [output][input][ky][kx]: block (j, i), with outputs 16 j ... and inputs 16 i ..., and
  * all of them. */

@@ -97,7 +97,7 @@ static void rows_task(void *context, int slot, ptrdiff_t task)
         const ptrdiff_t end = psld_min(pixels, begin + CHUNK);
         for (ptrdiff_t row = 0; row < rows; row++) pack_row(g, first + row, begin, end, patches + row, rows);
         for (ptrdiff_t block = 0; block < g->blocks; block++)
-            simd_gemm_tn(rows, end - begin, patches, rows, g->wide.data + begin * g->wide.stride + 16 * block, 0,
+            simd_gemm_tn(0, rows, end - begin, patches, rows, g->wide.data + begin * g->wide.stride + 16 * block, 0,
                          g->wide.stride, g->sums + (block * g->rows + first) * 16, 0, 16, 16,
                          g->accumulate || begin > 0);
     }

@@ -21,6 +21,7 @@ typedef struct {
     const float *from;
     float *to;
     ptrdiff_t in_blocks, out_blocks, taps;
+    int mirrored; /* of pairs: the result is transposed */
 } transposition;
 
 static void transpose_range(void *context, size_t begin, size_t end)
@@ -37,8 +38,37 @@ static void transpose_range(void *context, size_t begin, size_t end)
 
 void simd_conv_transpose(const simd_conv_shape *shape, const float *weights, float *transposed)
 {
-    transposition t = {weights, transposed, (shape->inputs + 15) / 16, (shape->outputs + 15) / 16, count_taps(shape)};
+    transposition t = {.from = weights, .to = transposed, .taps = count_taps(shape)};
+    t.in_blocks = (shape->inputs + 15) / 16, t.out_blocks = (shape->outputs + 15) / 16;
     psld_parallel((size_t)t.in_blocks, 1, transpose_range, &t);
+}
+
+/* Rows of a block, or its columns, as pairs. */
+static void pair_block(int transposed, const float *block, float *to)
+{
+    vec r[V_LANES];
+    if (V_LANES != 16) return; /* only such vectors come in pairs */
+#pragma GCC unroll 16
+    for (int i = 0; i < V_LANES; i++) r[i] = v_load(block + 16 * i);
+    if (transposed) v_turn(r);
+#pragma GCC unroll 16
+    for (int i = 0; i < V_LANES; i += 2) v_store(to + 8 * i, v_pair(r[i], r[i + 1]));
+}
+
+static void pair_range(void *context, size_t begin, size_t end)
+{
+    const transposition *t = context;
+    for (ptrdiff_t j = (ptrdiff_t)begin; j < (ptrdiff_t)end; j++)
+        for (ptrdiff_t i = 0; i < t->in_blocks; i++)
+            pair_block(t->mirrored, t->from + (j * t->in_blocks + i) * 256,
+                       t->to + (t->mirrored ? i * t->out_blocks + j : j * t->in_blocks + i) * 128);
+}
+
+void simd_conv_pairs(const simd_conv_shape *shape, int transposed, const float *weights, float *pairs)
+{
+    transposition t = {.from = weights, .to = pairs, .mirrored = transposed, .taps = 1};
+    t.in_blocks = (shape->inputs + 15) / 16, t.out_blocks = (shape->outputs + 15) / 16;
+    psld_parallel((size_t)t.out_blocks, 1, pair_range, &t);
 }
 
 /* ---- Between the logical order and blocks ------------------------------------------------------------------------ */

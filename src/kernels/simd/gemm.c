@@ -14,6 +14,11 @@
 #include "kernels/simd/sizes.h"
 #include "kernels/simd/vec.h"
 
+SIMD_INLINE vec multiply_add(int pairs, vec a, vec b, vec c)
+{
+    return pairs ? v_dot(a, b, c) : v_fma(a, b, c);
+}
+
 #define DECLARE_ROW(i) vec lo##i = v_zero(), hi##i = v_zero();
 
 /* `second`: from the first vector of a row of B to the other. */
@@ -22,14 +27,14 @@
     TILE_KEEP(b0);                                                    \
     TILE_KEEP(b1)
 
-/* Row i of the tile: A's element at `p` times the row of B. */
-#define FMA_ROW(i, p)                                       \
-    if (rows > (i)) {                                       \
-        const vec element = v_set(*(p));                    \
-        lo##i = v_fma(element, b0, lo##i);                  \
-        if (vectors > 1) hi##i = v_fma(element, b1, hi##i); \
-        TILE_KEEP(lo##i);                                   \
-        TILE_KEEP(hi##i);                                   \
+/* Row i of the tile: A's element at `p`, a number or a pair, times the row of B. */
+#define FMA_ROW(i, p)                                                  \
+    if (rows > (i)) {                                                  \
+        const vec element = v_set(*(p));                               \
+        lo##i = multiply_add(pairs, element, b0, lo##i);               \
+        if (vectors > 1) hi##i = multiply_add(pairs, element, b1, hi##i); \
+        TILE_KEEP(lo##i);                                              \
+        TILE_KEEP(hi##i);                                              \
     }
 
 #define STORE_ROW(i)                                                                                    \
@@ -105,13 +110,18 @@ static ptrdiff_t tile_height(ptrdiff_t left)
     return left < (ptrdiff_t)sizeof height ? height[left] : TILE_ROWS;
 }
 
+int simd_pairs_run(void)
+{
+    return v_pairs_run();
+}
+
 /* ---- Rows a fixed stride apart, k in one piece ------------------------------------------------------------------- */
 
 #define POINT_PLAIN_ROW(i) \
     if ((i) % ROWS_A_POINTER == 0) row[(i) / ROWS_A_POINTER] = a + (rows > (i) ? (i) : 0) * lda;
 #define ROW_POINTER(i) (row[(i) / ROWS_A_POINTER] + (i) % ROWS_A_POINTER * lda)
 
-SIMD_INLINE void plain_rows(int rows, int vectors, ptrdiff_t length, const float *a, ptrdiff_t lda, const float *b,
+SIMD_INLINE void plain_rows(int rows, int vectors, int pairs, ptrdiff_t length, const float *a, ptrdiff_t lda, const float *b,
                             ptrdiff_t second, float *c, ptrdiff_t ldc, int lanes, const float *bias, const char *next)
 {
     enum { apart = V_LANES };
@@ -134,9 +144,9 @@ static int strip_lanes(int lanes, int first)
     return lanes - first < TILE_COLUMNS ? lanes - first : TILE_COLUMNS;
 }
 
-void simd_gemm_panel(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel,
-                     ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int all_lanes, const float *bias,
-                     const float *next)
+SIMD_INLINE void panel_rows(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel,
+                            ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int all_lanes, const float *bias,
+                            const float *next)
 {
     const ptrdiff_t second = second_vector(panel_stride);
     for (ptrdiff_t row = 0, height = 0, half = 0; row < rows; row += height, half ^= 1) {
@@ -148,9 +158,18 @@ void simd_gemm_panel(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda,
             const int lanes = strip_lanes(all_lanes, first);
             float *to = c + row * ldc + first;
             const float *add = bias ? bias + first : NULL;
-            WITH_TILE(height, plain_rows, k, from, lda, panel + first, second, to, ldc, lanes, add, fetch)
+            WITH_TILE(height, plain_rows, pairs, k, from, lda, panel + first, second, to, ldc, lanes, add, fetch)
         }
     }
+}
+
+void simd_gemm_panel(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel,
+                     ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int lanes, const float *bias, const float *next)
+{
+    if (pairs)
+        panel_rows(1, rows, k, a, lda, panel, panel_stride, c, ldc, lanes, bias, next);
+    else
+        panel_rows(0, rows, k, a, lda, panel, panel_stride, c, ldc, lanes, bias, next);
 }
 
 #undef ROW_POINTER
@@ -173,7 +192,7 @@ typedef struct {
 SIMD_INLINE void tile_rows(int rows, int vectors, const sum_range *sum, ptrdiff_t second, float *c, ptrdiff_t ldc,
                            int lanes, const float *bias)
 {
-    enum { apart = V_LANES };
+    enum { apart = V_LANES, pairs = 0 };
     EACH_ROW(DECLARE_ROW)
     const char *next = (const char *)sum->next;
     for (ptrdiff_t start = 0, piece = 0; start < sum->channels; start += sum->piece, piece++) {
@@ -220,7 +239,7 @@ void simd_gemm_rows(ptrdiff_t rows, const simd_gemm_taps *taps, const float *con
 
 #define FMA_COLUMN(i) FMA_ROW(i, a + (i))
 
-SIMD_INLINE void tile_tn(int rows, int vectors, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
+SIMD_INLINE void tile_tn(int rows, int vectors, int pairs, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
                          ptrdiff_t second, ptrdiff_t ldb, float *c, ptrdiff_t apart, ptrdiff_t ldc, int lanes,
                          int accumulate)
 {
@@ -247,17 +266,29 @@ SIMD_INLINE void tile_tn(int rows, int vectors, ptrdiff_t k, const float *a, ptr
     EACH_ROW(STORE_ROW_PLAIN)
 }
 
-void simd_gemm_tn(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b, ptrdiff_t b_strip,
-                  ptrdiff_t ldb, float *c, ptrdiff_t c_strip, ptrdiff_t ldc, int all_lanes, int accumulate)
+SIMD_INLINE void tn_rows(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
+                         ptrdiff_t b_strip, ptrdiff_t ldb, float *c, ptrdiff_t c_strip, ptrdiff_t ldc, int all_lanes,
+                         int accumulate)
 {
     const ptrdiff_t second = second_vector(b_strip), apart = second_vector(c_strip);
     for (ptrdiff_t row = 0, height = 0; row < rows; row += height, a += height, c += height * ldc) {
         height = tile_height(rows - row);
         for (int first = 0; first < all_lanes; first += TILE_COLUMNS) {
             const int lanes = strip_lanes(all_lanes, first);
-            WITH_TILE(height, tile_tn, k, a, lda, b + first, second, ldb, c + first, apart, ldc, lanes, accumulate)
+            WITH_TILE(height, tile_tn, pairs, k, a, lda, b + first, second, ldb, c + first, apart, ldc, lanes,
+                      accumulate)
         }
     }
+}
+
+void simd_gemm_tn(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
+                  ptrdiff_t b_strip, ptrdiff_t ldb, float *c, ptrdiff_t c_strip, ptrdiff_t ldc, int lanes,
+                  int accumulate)
+{
+    if (pairs)
+        tn_rows(1, rows, k, a, lda, b, b_strip, ldb, c, c_strip, ldc, lanes, accumulate);
+    else
+        tn_rows(0, rows, k, a, lda, b, b_strip, ldb, c, c_strip, ldc, lanes, accumulate);
 }
 
 /* ---- The whole product ------------------------------------------------------------------------------------------- */
@@ -267,21 +298,35 @@ void simd_gemm_tn(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, co
 typedef struct {
     const simd_gemm *gemm;
     ptrdiff_t panels, block_rows, groups;
+    ptrdiff_t rounded_row; /* floats of a row of pairs; an odd number of lines */
     int bias_in_tile; /* one bias for all images, and nothing is computed between the product and the bias */
 } product;
 
+/* Rows of `k` numbers as pairs, with zeros up to a multiple of eight pairs. */
+static void round_rows(ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, float *to, ptrdiff_t stride)
+{
+    const ptrdiff_t width = psld_round8(k);
+    for (ptrdiff_t row = 0; row < rows; row++, a += lda, to += stride)
+        for (ptrdiff_t i = 0; i < width; i += V_LANES) v_store_narrow(to + i / 2, v_load_part(a + i, width - i));
+}
+
 static void gemm_product_task(void *context, int slot, ptrdiff_t task)
 {
-    (void)slot;
     const product *p = context;
     const simd_gemm *g = p->gemm;
     const ptrdiff_t begin = task / p->groups * p->block_rows, end = psld_min(g->rows, begin + p->block_rows);
     const ptrdiff_t group = task % p->groups;
     const ptrdiff_t first = p->panels * group / p->groups, last = p->panels * (group + 1) / p->groups;
-    const ptrdiff_t columns = psld_round8(g->columns);
+    const ptrdiff_t columns = psld_round8(g->columns), k = g->pairs ? psld_round16(g->k) / 2 : g->k;
+    const float *a = g->a + begin * g->lda;
+    if (g->pairs) {
+        float *rounded = g->scratch + slot * p->block_rows * p->rounded_row;
+        round_rows(end - begin, g->k, a, g->lda, rounded, p->rounded_row);
+        a = rounded;
+    }
     for (ptrdiff_t j = first; j < last; j += TILE_PANELS) {
         const float *panel = g->b + j * g->panel_stride;
-        simd_gemm_panel(end - begin, g->k, g->a + begin * g->lda, g->lda, panel, g->panel_stride,
+        simd_gemm_panel(g->pairs, end - begin, k, a, g->pairs ? p->rounded_row : g->lda, panel, g->panel_stride,
                         g->c + begin * g->ldc + 16 * j, g->ldc,
                         (int)psld_min(psld_min(columns, 16 * last) - 16 * j, 16 * TILE_PANELS),
                         p->bias_in_tile ? g->finish->bias + 16 * j : NULL,
@@ -292,11 +337,23 @@ static void gemm_product_task(void *context, int slot, ptrdiff_t task)
                          psld_min(columns, 16 * last) - 16 * first);
 }
 
+enum { MOST_ROWS = 96 };
+
+static ptrdiff_t rounded_row(ptrdiff_t k)
+{
+    return psld_odd_lines(psld_round16(k) / 2);
+}
+
+ptrdiff_t simd_gemm_scratch(ptrdiff_t k, int slots)
+{
+    return slots * MOST_ROWS * rounded_row(k);
+}
+
 void simd_gemm_run(const simd_gemm *gemm)
 {
-    product p = {.gemm = gemm, .panels = (gemm->columns + 15) / 16};
+    product p = {.gemm = gemm, .panels = (gemm->columns + 15) / 16, .rounded_row = rounded_row(gemm->k)};
     p.bias_in_tile = gemm->finish && gemm->finish->bias && gemm->finish->bias_stride == 0;
-    const ptrdiff_t most = gemm->k > 256 ? 48 : 96;
+    const ptrdiff_t most = gemm->k > 256 ? MOST_ROWS / 2 : MOST_ROWS;
     /* At least two tasks a slot, in whole tiles. */
     const ptrdiff_t share = (gemm->rows / (2 * gemm->slots) + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     p.block_rows = psld_min(most, psld_max(share, 24));
@@ -316,6 +373,26 @@ void simd_gemm_pack(ptrdiff_t k, ptrdiff_t columns, const float *b, ptrdiff_t ld
                 const ptrdiff_t left = width - first - lane;
                 v_store(panels + 16 * i + lane, left > 0 ? v_load_part(b + i * ldb + first + lane, left) : v_zero());
             }
+}
+
+void simd_gemm_pack_pairs(ptrdiff_t k, ptrdiff_t columns, const float *b, ptrdiff_t ldb, float *panels,
+                          ptrdiff_t panel_stride)
+{
+    const ptrdiff_t width = psld_round8(columns);
+    for (ptrdiff_t first = 0; first < columns; first += 16, panels += panel_stride)
+        for (ptrdiff_t i = 0; i < psld_round16(k); i += 2) {
+            const float *row = b + i * ldb + first;
+            const vec one = i < k ? v_load_part(row, width - first) : v_zero();
+            v_store(panels + 8 * i, v_pair(one, i + 1 < k ? v_load_part(row + ldb, width - first) : v_zero()));
+        }
+}
+
+void simd_gemm_pack_transposed_pairs(ptrdiff_t k, ptrdiff_t columns, const float *b, ptrdiff_t ldb, float *room,
+                                     float *panels, ptrdiff_t panel_stride)
+{
+    const ptrdiff_t pairs = psld_round16(k) / 2;
+    round_rows(columns, k, b, ldb, room, rounded_row(k));
+    simd_gemm_pack_transposed(pairs, columns, room, rounded_row(k), panels, panel_stride);
 }
 
 /* A vector of columns of the result, of which `rows` exist, k from `from` on: a square block, cut off by b's edges. */

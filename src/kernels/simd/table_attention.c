@@ -46,8 +46,24 @@ static part part_of(const psld_call *call, size_t task)
     return (part){(ptrdiff_t)task / parts, first, psld_min(length, rows - first)};
 }
 
+typedef void (*pack_fn)(ptrdiff_t k, ptrdiff_t columns, const float *b, ptrdiff_t ldb, float *panels,
+                        ptrdiff_t panel_stride);
+
+/* Whether the factors are pairs of bfloat16. */
+static int in_pairs(const psld_call *call)
+{
+    return call->narrow && simd_pairs_run();
+}
+
+/* Floats of rounded rows of a task with pairs, `k` numbers long: of its own, and of `columns` for panels. */
+static ptrdiff_t rounded_rows(const psld_call *call, ptrdiff_t k, ptrdiff_t columns)
+{
+    return in_pairs(call) ? simd_gemm_scratch(k, 1) * ((columns + 95) / 96 + 1) : 0;
+}
+
 /* Rows of the result from rows of in[0], `k` numbers long, and panels for all its columns. */
-static void multiply_panels(const psld_call *call, part p, ptrdiff_t k, const float *panels, ptrdiff_t panel_stride)
+static void multiply_panels(const psld_call *call, part p, ptrdiff_t k, const float *panels, ptrdiff_t panel_stride,
+                            float *rounded)
 {
     const psld_operand *a = &call->in[0], *out = &call->out;
     const simd_finish finish = {.scale = (float)call->attributes->scale.by};
@@ -62,7 +78,9 @@ static void multiply_panels(const psld_call *call, part p, ptrdiff_t k, const fl
                       .c = image_of(out, p.image) + p.first * (ptrdiff_t)out->pixel,
                       .ldc = (ptrdiff_t)out->pixel,
                       .finish = call->attributes->scale.by == 1 ? NULL : &finish,
-                      .slots = 1};
+                      .slots = 1,
+                      .pairs = in_pairs(call),
+                      .scratch = rounded};
     simd_gemm_run(&gemm);
 }
 
@@ -73,21 +91,32 @@ static ptrdiff_t scores_panels(const psld_call *call)
     return psld_round16(call->out.shape.c) * psld_round16(call->in[1].shape.c);
 }
 
+static ptrdiff_t scores_scratch(const psld_call *call)
+{
+    return scores_panels(call) + rounded_rows(call, call->in[1].shape.c, call->out.shape.c);
+}
+
 static size_t scratch_scores(const psld_call *call)
 {
-    return most_tasks(call) * (size_t)scores_panels(call) * sizeof(float);
+    return most_tasks(call) * (size_t)scores_scratch(call) * sizeof(float);
 }
 
 static void fast_scores(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *keys = &call->in[1];
-    ptrdiff_t width = keys->shape.c, columns = call->out.shape.c, stride = 16 * psld_round16(width);
+    const int pairs = in_pairs(call);
+    ptrdiff_t width = keys->shape.c, columns = call->out.shape.c, stride = (pairs ? 8 : 16) * psld_round16(width);
     for (size_t task = begin; task < end; task++) {
         part p = part_of(call, task);
-        float *panels = (float *)call->scratch + (ptrdiff_t)task * scores_panels(call);
+        float *panels = (float *)call->scratch + (ptrdiff_t)task * scores_scratch(call);
+        float *rounded = panels + scores_panels(call);
+        const float *key = image_of(keys, p.image);
         if (p.count <= 0) continue;
-        simd_gemm_pack_transposed(width, columns, image_of(keys, p.image), (ptrdiff_t)keys->pixel, panels, stride);
-        multiply_panels(call, p, width, panels, stride);
+        if (pairs)
+            simd_gemm_pack_transposed_pairs(width, columns, key, (ptrdiff_t)keys->pixel, rounded, panels, stride);
+        else
+            simd_gemm_pack_transposed(width, columns, key, (ptrdiff_t)keys->pixel, panels, stride);
+        multiply_panels(call, p, width, panels, stride, rounded);
     }
 }
 
@@ -98,21 +127,28 @@ static ptrdiff_t apply_panels(const psld_call *call)
     return psld_round16(call->out.shape.c) * psld_round16(call->in[0].shape.c);
 }
 
+static ptrdiff_t apply_scratch(const psld_call *call)
+{
+    return apply_panels(call) + rounded_rows(call, call->in[0].shape.c, 0);
+}
+
 static size_t scratch_apply(const psld_call *call)
 {
-    return most_tasks(call) * (size_t)apply_panels(call) * sizeof(float);
+    return most_tasks(call) * (size_t)apply_scratch(call) * sizeof(float);
 }
 
 static void fast_apply(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *values = &call->in[1];
-    ptrdiff_t length = call->in[0].shape.c, stride = 16 * psld_round16(length);
+    const int pairs = in_pairs(call);
+    ptrdiff_t length = call->in[0].shape.c, stride = (pairs ? 8 : 16) * psld_round16(length);
     for (size_t task = begin; task < end; task++) {
         part p = part_of(call, task);
-        float *panels = (float *)call->scratch + (ptrdiff_t)task * apply_panels(call);
+        float *panels = (float *)call->scratch + (ptrdiff_t)task * apply_scratch(call);
         if (p.count <= 0) continue;
-        simd_gemm_pack(length, call->out.shape.c, image_of(values, p.image), (ptrdiff_t)values->pixel, panels, stride);
-        multiply_panels(call, p, length, panels, stride);
+        const pack_fn pack = pairs ? simd_gemm_pack_pairs : simd_gemm_pack;
+        pack(length, call->out.shape.c, image_of(values, p.image), (ptrdiff_t)values->pixel, panels, stride);
+        multiply_panels(call, p, length, panels, stride, panels + apply_panels(call));
     }
 }
 
@@ -121,7 +157,7 @@ static void fast_apply(const psld_call *call, size_t begin, size_t end)
 /* Strips of sixteen columns of P's part, then of y. */
 static ptrdiff_t apply_t_strips(const psld_call *call)
 {
-    return (psld_round16(area_of(&call->out)) + psld_round16(call->out.shape.c)) * area_of(&call->in[0]);
+    return (psld_round16(area_of(&call->out)) + psld_round16(call->out.shape.c)) * psld_round16(area_of(&call->in[0]));
 }
 
 static size_t scratch_apply_t(const psld_call *call)
@@ -132,20 +168,23 @@ static size_t scratch_apply_t(const psld_call *call)
 static void fast_apply_t(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *weights = &call->in[0], *y = &call->in[1], *out = &call->out;
-    const ptrdiff_t lanes = psld_round8(out->shape.c), length = area_of(weights), stride = 16 * length;
+    const ptrdiff_t lanes = psld_round8(out->shape.c), length = area_of(weights);
+    const int pairs = in_pairs(call);
+    const ptrdiff_t k = pairs ? psld_round16(length) / 2 : length, stride = 16 * k;
     const float by = (float)call->attributes->scale.by;
     enum { WIDTH = 16 * TILE_PANELS };
     for (size_t task = begin; task < end; task++) {
         part p = part_of(call, task);
         float *a = (float *)call->scratch + (ptrdiff_t)task * apply_t_strips(call);
-        float *b = a + psld_round16(area_of(out)) * length;
+        float *b = a + psld_round16(area_of(out)) * k;
         float *c = image_of(out, p.image) + p.first * (ptrdiff_t)out->pixel;
         if (p.count <= 0) continue;
-        simd_gemm_pack(length, p.count, image_of(weights, p.image) + p.first, (ptrdiff_t)weights->pixel, a, stride);
-        simd_gemm_pack(length, out->shape.c, image_of(y, p.image), (ptrdiff_t)y->pixel, b, stride);
+        const pack_fn pack = pairs ? simd_gemm_pack_pairs : simd_gemm_pack;
+        pack(length, p.count, image_of(weights, p.image) + p.first, (ptrdiff_t)weights->pixel, a, stride);
+        pack(length, out->shape.c, image_of(y, p.image), (ptrdiff_t)y->pixel, b, stride);
         for (ptrdiff_t row = 0; row < p.count; row += 16)
             for (ptrdiff_t column = 0; column < lanes; column += WIDTH)
-                simd_gemm_tn(psld_min(16, p.count - row), length, a + row * length, 16, b + column * length, stride, 16,
+                simd_gemm_tn(pairs, psld_min(16, p.count - row), k, a + row * k, 16, b + column * k, stride, 16,
                              c + row * (ptrdiff_t)out->pixel + column, 16, (ptrdiff_t)out->pixel,
                              (int)psld_min(lanes - column, WIDTH), 0);
         if (by != 1)

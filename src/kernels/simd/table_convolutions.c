@@ -17,28 +17,9 @@
 #include "kernels/simd/sizes.h"
 #include "kernels/simd/winograd.h"
 
-enum { MIN_WINOGRAD_CHANNELS = 16, MAX_TILES_IN_TIME = 64, MIN_DIRECT_PIXELS = 16 };
+enum { MIN_WINOGRAD_CHANNELS = 16, MAX_TILES_IN_TIME = 64, MIN_NARROW_PIXELS = 16 };
 
 typedef enum algorithm { BY_PRODUCT, BY_WINOGRAD, BY_HALF_WINOGRAD, BY_INDIRECTION, BY_DIRECT } algorithm;
-
-static simd_conv_shape shape_between(const psld_call *call, const psld_operand *x, const psld_operand *y)
-{
-    const psld_attributes *a = call->attributes;
-    return (simd_conv_shape){.images = x->shape.n,
-                             .height = x->shape.h,
-                             .width = x->shape.w,
-                             .inputs = x->shape.c,
-                             .out_height = y->shape.h,
-                             .out_width = y->shape.w,
-                             .outputs = y->shape.c,
-                             .kernel_height = a->conv.kernel[0],
-                             .kernel_width = a->conv.kernel[1],
-                             .stride_y = a->conv.stride[0],
-                             .stride_x = a->conv.stride[1],
-                             .pad_top = a->conv.pad[0],
-                             .pad_left = a->conv.pad[1],
-                             .slots = call->threads};
-}
 
 static algorithm exact_algorithm(const simd_conv_shape *s)
 {
@@ -52,21 +33,41 @@ static algorithm exact_algorithm(const simd_conv_shape *s)
     return BY_INDIRECTION;
 }
 
-/* With 16-bit factors: not where there are few channels, as in the first and the last layer, nor in maps of vectors such
- * as the time embedding. They cost little, and their errors would go everywhere. */
-static algorithm narrow_algorithm(const simd_conv_shape *s)
+/* Whether factors of 16 bits will do: not where there are few channels, as in the first and the last layer, nor in maps of
+ * vectors such as the time embedding. They cost little, and their errors would go everywhere. */
+static int may_be_narrow(const psld_call *call, const simd_conv_shape *s)
 {
-    const algorithm exact = exact_algorithm(s);
-    if (s->stride_y != 1 || s->stride_x != 1 || s->out_height * s->out_width < MIN_DIRECT_PIXELS ||
-        s->inputs < MIN_WINOGRAD_CHANNELS || s->outputs < MIN_WINOGRAD_CHANNELS)
-        return exact;
-    if (simd_direct_runs() && s->kernel_height * s->kernel_width <= SIMD_MAX_TAPS) return BY_DIRECT;
-    return exact == BY_WINOGRAD ? BY_HALF_WINOGRAD : exact;
+    return call->narrow && s->stride_y == 1 && s->stride_x == 1 && s->out_height * s->out_width >= MIN_NARROW_PIXELS &&
+           s->inputs >= MIN_WINOGRAD_CHANNELS && s->outputs >= MIN_WINOGRAD_CHANNELS;
 }
 
 static algorithm algorithm_for(const psld_call *call, const simd_conv_shape *s)
 {
-    return call->narrow ? narrow_algorithm(s) : exact_algorithm(s);
+    const algorithm exact = exact_algorithm(s);
+    if (!may_be_narrow(call, s)) return exact;
+    if (simd_direct_runs() && s->kernel_height * s->kernel_width <= SIMD_MAX_TAPS) return BY_DIRECT;
+    return exact == BY_WINOGRAD && !s->pairs ? BY_HALF_WINOGRAD : exact;
+}
+
+static simd_conv_shape shape_between(const psld_call *call, const psld_operand *x, const psld_operand *y)
+{
+    const psld_attributes *a = call->attributes;
+    simd_conv_shape s = {.images = x->shape.n,
+                             .height = x->shape.h,
+                             .width = x->shape.w,
+                             .inputs = x->shape.c,
+                             .out_height = y->shape.h,
+                             .out_width = y->shape.w,
+                             .outputs = y->shape.c,
+                             .kernel_height = a->conv.kernel[0],
+                             .kernel_width = a->conv.kernel[1],
+                             .stride_y = a->conv.stride[0],
+                             .stride_x = a->conv.stride[1],
+                             .pad_top = a->conv.pad[0],
+                             .pad_left = a->conv.pad[1],
+                             .slots = call->threads};
+    s.pairs = simd_pairs_run() && may_be_narrow(call, &s);
+    return s;
 }
 
 static simd_const_pixels reading(const psld_operand *o)
@@ -169,6 +170,7 @@ static size_t packed_bytes(algorithm how, const simd_conv_shape *s, const simd_c
 {
     if (how == BY_DIRECT) return (size_t)simd_direct_weights_size(run);
     if (how == BY_HALF_WINOGRAD) return (size_t)simd_winograd_half_size(run);
+    if (how == BY_PRODUCT && s->pairs) return (size_t)simd_conv_weights(s) / 2 * sizeof(float);
     return (size_t)(how == BY_WINOGRAD ? simd_winograd_weights_size(run) : simd_conv_weights(s)) * sizeof(float);
 }
 
@@ -225,8 +227,10 @@ static const simd_finish *finish_for(const psld_call *call, float *table, simd_f
     return finish;
 }
 
-static void fast_product(const psld_call *call, const simd_conv_shape *s, ptrdiff_t k, const simd_finish *finish)
+static void fast_product(const psld_call *call, const simd_conv_shape *s, ptrdiff_t k, const simd_finish *finish,
+                         float *scratch)
 {
+    const ptrdiff_t width = psld_round16(k);
     simd_gemm gemm = {.rows = s->images * s->height * s->width,
                       .columns = call->out.shape.c,
                       .k = k,
@@ -234,11 +238,13 @@ static void fast_product(const psld_call *call, const simd_conv_shape *s, ptrdif
                       .a = call->in[0].data,
                       .lda = (ptrdiff_t)call->in[0].pixel,
                       .b = call->packed,
-                      .panel_stride = 16 * psld_round16(k),
+                      .panel_stride = (s->pairs ? 8 : 16) * width,
                       .c = call->out.data,
                       .ldc = (ptrdiff_t)call->out.pixel,
                       .finish = finish,
-                      .slots = s->slots};
+                      .slots = s->slots,
+                      .pairs = s->pairs,
+                      .scratch = scratch};
     simd_gemm_run(&gemm);
 }
 
@@ -260,7 +266,10 @@ static void fast_pack_conv(const psld_call *call, size_t begin, size_t end)
     simd_conv_shape s = forward_shape(call);
     (void)begin, (void)end;
     const algorithm how = algorithm_for(call, &s);
-    if (how == BY_PRODUCT || how == BY_INDIRECTION)
+    if (how == BY_PRODUCT && s.pairs) {
+        block_weights(call, &s, call->scratch);
+        simd_conv_pairs(&s, 0, call->scratch, call->packed);
+    } else if (how == BY_PRODUCT || how == BY_INDIRECTION)
         block_weights(call, &s, call->packed);
     else
         pack_transformed(how, &s, 0, logical_weights(call, &s, call->scratch), call->packed);
@@ -274,6 +283,7 @@ static size_t conv_scratch(const psld_call *call, const simd_conv_shape *s, cons
                     : how == BY_HALF_WINOGRAD ? simd_winograd_half_scratch(tiled)
                     : how == BY_DIRECT        ? simd_direct_scratch(tiled)
                     : how == BY_INDIRECTION   ? simd_conv_scratch(s)
+                    : s->pairs                ? simd_gemm_scratch(tiled->inputs, s->slots)
                                               : 0;
     if (is_in_time(call, s)) run = psld_max(run, simd_winograd_in_time_scratch(tiled));
     return (size_t)psld_max(psld_round16(table_size(call)) + run, simd_conv_weights(s)) * sizeof(float);
@@ -291,7 +301,7 @@ static void run_conv_shape(const psld_call *call, const simd_conv_shape *s, cons
     const simd_finish *finish = finish_for(call, call->scratch, &room);
     switch (algorithm_for(call, s)) {
     case BY_PRODUCT:
-        fast_product(call, s, k, finish);
+        fast_product(call, s, k, finish, scratch);
         break;
     case BY_WINOGRAD:
         if (call->packed)
@@ -355,7 +365,10 @@ static void fast_pack_conv_dx(const psld_call *call, size_t begin, size_t end)
         return;
     }
     block_weights(call, &s, call->scratch);
-    simd_conv_transpose(&s, call->scratch, call->packed);
+    if (how == BY_PRODUCT && s.pairs)
+        simd_conv_pairs(&s, 1, call->scratch, call->packed);
+    else
+        simd_conv_transpose(&s, call->scratch, call->packed);
 }
 
 static int in_time_conv_dx(const psld_call *call)

@@ -42,14 +42,14 @@ static void fast_product(const psld_call *call, size_t begin, size_t end)
         const ptrdiff_t first = 16 * (ptrdiff_t)task;
         float *out = (float *)call->out.data + first, *panel = (float *)call->scratch + first * k;
         if (transposed[0]) {
-            simd_gemm_tn(rows, k, a, rows, b + first, 0, columns, out, 0, columns, 16, 0);
+            simd_gemm_tn(0, rows, k, a, rows, b + first, 0, columns, out, 0, columns, 16, 0);
             continue;
         }
         if (transposed[1])
             simd_gemm_pack_transposed(k, 16, b + first * k, k, panel, 0);
         else
             simd_gemm_pack(k, 16, b + first, columns, panel, 0);
-        simd_gemm_panel(rows, k, a, k, panel, 0, out, columns, 16, NULL, NULL);
+        simd_gemm_panel(0, rows, k, a, k, panel, 0, out, columns, 16, NULL, NULL);
     }
 }
 

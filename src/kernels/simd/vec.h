@@ -18,6 +18,13 @@
  *                                  a double for every lane
  *     v_load_half, v_store_half    V_LANES numbers of 16 bits (IEEE half precision), rounded to nearest; finite ones
  *
+ * and, where the processor multiplies pairs of bfloat16 numbers, V_PAIRS and (a pair lies where a float would)
+ *
+ *     v_pairs_run()                whether this processor does so, fast
+ *     v_dot(a, b, c)               c + the products of the first and of the second numbers of each pair of a and b
+ *     v_store_narrow(p, x)         V_LANES numbers rounded, as V_LANES / 2 pairs of neighbours
+ *     v_pair(first, second)        the numbers of two vectors rounded, as V_LANES pairs
+ *
  * Fused multiply-adds are written out, never left to the compiler, so that the bits are the same everywhere. */
 #ifndef PSLD_KERNELS_SIMD_VEC_H
 #define PSLD_KERNELS_SIMD_VEC_H
@@ -27,6 +34,31 @@
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
 #include SIMD_VEC_H
+
+/* Without such pairs nothing asks for these. */
+#ifndef V_PAIRS
+SIMD_INLINE int v_pairs_run(void)
+{
+    return 0;
+}
+
+SIMD_INLINE vec v_dot(vec a, vec b, vec c)
+{
+    (void)a, (void)b;
+    return c;
+}
+
+SIMD_INLINE void v_store_narrow(float *p, vec x)
+{
+    (void)p, (void)x;
+}
+
+SIMD_INLINE vec v_pair(vec first, vec second)
+{
+    (void)second;
+    return first;
+}
+#endif
 
 /* 2^x to 2e-7, x clamped to [-126, 126]: 2^round(x) goes into the exponent, the rest is the polynomial of degree 6 with
  * the least relative error on [-1/2, 1/2] (1.9e-9 before rounding). A NaN stays one. */

@@ -58,7 +58,7 @@ static ptrdiff_t arrange_tiles(convolution *c, const simd_conv_shape *shape, u_s
     if (!c->shared && c->blocks < 4 * slots) c->blocks = (c->blocks + slots - 1) / slots * slots;
     c->blocks = psld_max(1, psld_min(c->blocks, t->rows));
     c->most = (t->rows + c->blocks - 1) / c->blocks * t->across;
-    c->v_plane = psld_odd_lines((c->shared ? all : c->most) * t->channels);
+    c->v_plane = psld_odd_lines((c->shared ? all : c->most) * t->units);
     c->m_plane = psld_odd_lines(c->most * WIDTH);
     c->m_offset = winograd_ring_size(t);
     c->wide_offset = c->m_offset + t->points * c->m_plane;
@@ -157,7 +157,7 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
                           const float *v, float *m)
 {
     const simd_conv_shape *s = c->shape;
-    const ptrdiff_t across = c->tiles.across, k = c->tiles.channels, line = s->out_width * c->y.stride;
+    const ptrdiff_t across = c->tiles.across, k = c->tiles.units, line = s->out_width * c->y.stride;
     const int lanes = (int)psld_min(psld_round8(s->outputs) - WIDTH * panel, WIDTH);
     const ptrdiff_t u_plane = winograd_u_plane(s);
     const uint16_t *half = c->half ? c->half + panel * TILE_PANELS * winograd_half_panel_size(s) : NULL;
@@ -166,8 +166,9 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
     for (ptrdiff_t f = 0; f < c->tiles.points; f++) {
         const float *own = half ? wide : u + f * u_plane;
         if (half) widen_u(c, half, f, lanes, wide);
-        simd_gemm_panel((end - begin) * across, k, v + f * c->v_plane, k, own, apart, m + f * c->m_plane, WIDTH, lanes,
-                        NULL, half ? NULL : own + u_plane);
+        const float *next = half ? NULL : own + u_plane;
+        simd_gemm_panel(s->pairs, (end - begin) * across, k, v + f * c->v_plane, k, own, apart, m + f * c->m_plane,
+                        WIDTH, lanes, NULL, next);
     }
     for (ptrdiff_t row = begin; row < end; row++, m += WIDTH * across) {
         const ptrdiff_t image = row / c->tiles.down, top = row % c->tiles.down * c->tiles.size;
@@ -187,9 +188,15 @@ static void panel_of_rows(const convolution *c, ptrdiff_t panel, ptrdiff_t begin
 static void transform_rows(const convolution *c, int slot, ptrdiff_t begin, ptrdiff_t end, float *v)
 {
     winograd_ring ring = {.data = c->scratch + slot * c->slot_size, .image = -1};
-    const ptrdiff_t k = c->tiles.channels;
+    const ptrdiff_t k = c->tiles.units;
+    const int pairs = c->shape->pairs;
     for (ptrdiff_t row = begin; row < end; row++, v += c->tiles.across * k) {
-        const winograd_target target = {.v = v, .plane = c->v_plane, .tile = k, .block = 16, .channels = k};
+        const winograd_target target = {.v = v,
+                                        .plane = c->v_plane,
+                                        .tile = k,
+                                        .block = pairs ? 8 : 16,
+                                        .channels = c->tiles.channels,
+                                        .form = pairs ? WINOGRAD_PAIRED_CHANNELS : WINOGRAD_FLOATS};
         simd_winograd_tile_row(c->shape, &c->tiles, c->x, &ring, row, &target);
     }
 }
@@ -220,7 +227,7 @@ static void block_task(void *context, int slot, ptrdiff_t task)
 
 static float *shared_v(const convolution *c, ptrdiff_t row)
 {
-    return c->scratch + c->slot_size * c->shape->slots + row * c->tiles.across * c->tiles.channels;
+    return c->scratch + c->slot_size * c->shape->slots + row * c->tiles.across * c->tiles.units;
 }
 
 /* For a few rows at a time, so that the ring is of use. */

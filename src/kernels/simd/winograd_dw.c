@@ -21,7 +21,8 @@ typedef struct {
     simd_const_pixels x, dy;
     float *dw;
 
-    ptrdiff_t block_rows, blocks, most;   /* tile rows of a block of tiles, such blocks, tiles of the largest */
+    ptrdiff_t across;                     /* tiles of a row, or pairs of them */
+    ptrdiff_t block_rows, blocks, most;   /* tile rows of a block of tiles, such blocks, of the largest `across` times that */
     ptrdiff_t in_blocks, out_blocks;      /* of 16 channels */
     ptrdiff_t v_plane, z_plane, du_plane; /* floats from frequency to frequency */
     ptrdiff_t slot_size;                  /* ring, or the sums of a block */
@@ -35,9 +36,10 @@ static ptrdiff_t arrange_gradient(gradient *g, const simd_conv_shape *shape, flo
     g->shape = shape;
     g->tiles = simd_winograd_tiles(shape);
     const winograd_tiles *t = &g->tiles;
+    g->across = shape->pairs ? (t->across + 1) / 2 : t->across;
     g->block_rows = psld_min(t->rows, psld_max(1, BLOCK_TILES / psld_max(1, t->across)));
     g->blocks = (t->rows + g->block_rows - 1) / g->block_rows;
-    g->most = g->block_rows * t->across;
+    g->most = g->block_rows * g->across;
     g->in_blocks = (shape->inputs + 15) / 16;
     g->out_blocks = (shape->outputs + 15) / 16;
     g->v_plane = psld_odd_lines(g->in_blocks * g->most * 16);
@@ -60,51 +62,86 @@ ptrdiff_t simd_winograd_dw_scratch(const simd_conv_shape *shape)
 
 /* ---- V and Z ----------------------------------------------------------------------------------------------------- */
 
-/* A vector of channels of a tile, of which `left` and more exist: z = A dy A'. Pixels outside the image count as zero. */
-SIMD_INLINE void gradient_vector(int size, const float *dy, ptrdiff_t row_stride, ptrdiff_t pixel, ptrdiff_t rows,
-                                 ptrdiff_t columns, float *z, ptrdiff_t plane, ptrdiff_t left)
+/* How many lines and pixels of a tile exist: the others count as zero. */
+typedef struct {
+    ptrdiff_t rows, columns;
+} extent;
+
+/* The columns of a tile of a vector of channels, of which `left` and more exist: t = A dy, transposed. */
+SIMD_INLINE void gradient_rows(int size, const gradient *g, const float *dy, extent e, ptrdiff_t left, vec *t)
 {
-    const int edge = size + 2;
-    vec t[4 * WINOGRAD_EDGE]; /* transposed: [frequency][row] */
+    const ptrdiff_t pixel = g->dy.stride, line = g->shape->out_width * pixel;
 #pragma GCC unroll 1
     for (int i = 0; i < size; i++) {
         vec d[4];
 #pragma GCC unroll 4
         for (int j = 0; j < size; j++)
-            d[j] = i < rows && j < columns ? v_load_part(dy + i * row_stride + j * pixel, left) : v_zero();
+            d[j] = i < e.rows && j < e.columns ? v_load_part(dy + i * line + j * pixel, left) : v_zero();
         winograd_gradient(size, d, t + i, size);
-    }
-#pragma GCC unroll 1
-    for (int j = 0; j < edge; j++, z += plane) {
-        vec o[WINOGRAD_EDGE];
-        winograd_gradient(size, t + size * j, o, 1);
-#pragma GCC unroll 6
-        for (int i = 0; i < edge; i++) v_store_part(z + edge * i * plane, left, o[i]);
     }
 }
 
-SIMD_INLINE void gradient_tile(int size, const gradient *g, const float *dy, ptrdiff_t rows, ptrdiff_t columns,
-                               float *z)
+/* z = A dy A' */
+SIMD_INLINE void gradient_vector(int size, const gradient *g, const float *dy, extent e, float *z, ptrdiff_t left)
 {
-    const ptrdiff_t line = g->shape->out_width * g->dy.stride, block = g->most * 16;
-    const ptrdiff_t channels = psld_round8(g->shape->outputs);
+    const int edge = size + 2;
+    vec t[4 * WINOGRAD_EDGE];
+    gradient_rows(size, g, dy, e, left, t);
+#pragma GCC unroll 1
+    for (int j = 0; j < edge; j++, z += g->z_plane) {
+        vec o[WINOGRAD_EDGE];
+        winograd_gradient(size, t + size * j, o, 1);
+#pragma GCC unroll 6
+        for (int i = 0; i < edge; i++) v_store_part(z + edge * i * g->z_plane, left, o[i]);
+    }
+}
+
+/* The same of two tiles side by side, the second of which has `second` columns. */
+SIMD_INLINE void gradient_two_vectors(int size, const gradient *g, const float *dy, extent e, ptrdiff_t second,
+                                      float *z, ptrdiff_t left)
+{
+    const int edge = size + 2;
+    vec t[4 * WINOGRAD_EDGE], u[4 * WINOGRAD_EDGE];
+    gradient_rows(size, g, dy, e, left, t);
+    gradient_rows(size, g, dy + size * g->dy.stride, (extent){e.rows, second}, left, u);
+#pragma GCC unroll 1
+    for (int j = 0; j < edge; j++, z += g->z_plane) {
+        vec o[WINOGRAD_EDGE], p[WINOGRAD_EDGE];
+        winograd_gradient(size, t + size * j, o, 1);
+        winograd_gradient(size, u + size * j, p, 1);
+#pragma GCC unroll 6
+        for (int i = 0; i < edge; i++) v_store(z + edge * i * g->z_plane, v_pair(o[i], p[i]));
+    }
+}
+
+/* A tile of which `columns` and more pixels are in a line, or the two from it on. */
+SIMD_INLINE void gradient_tile(int size, int pairs, const gradient *g, const float *dy, ptrdiff_t rows,
+                               ptrdiff_t columns, float *z)
+{
+    const ptrdiff_t block = g->most * 16, channels = psld_round8(g->shape->outputs);
+    const extent all = {size, size}, some = {rows, psld_min(size, columns)};
+    const ptrdiff_t second = psld_max(0, psld_min(size, columns - size));
     for (ptrdiff_t c = 0; c < channels; c += V_LANES) {
         float *to = z + c / 16 * block + c % 16;
-        if (rows == size && columns == size)
-            gradient_vector(size, dy + c, line, g->dy.stride, size, size, to, g->z_plane, channels - c);
+        if (pairs && rows == size && second == size)
+            gradient_two_vectors(size, g, dy + c, all, size, to, channels - c);
+        else if (pairs)
+            gradient_two_vectors(size, g, dy + c, some, second, to, channels - c);
+        else if (rows == size && columns >= size)
+            gradient_vector(size, g, dy + c, all, to, channels - c);
         else
-            gradient_vector(size, dy + c, line, g->dy.stride, rows, columns, to, g->z_plane, channels - c);
+            gradient_vector(size, g, dy + c, some, to, channels - c);
     }
-    if (channels % 16)
+    if (!pairs && channels % 16)
         for (int f = 0; f < g->tiles.points; f++) memset(z + f * g->z_plane + channels / 16 * block + 8, 0, 32);
 }
 
 /* Z of the tiles of one row, of which `rows` lines of the image exist. */
-SIMD_INLINE void gradient_row(int size, const gradient *g, const float *dy, ptrdiff_t rows, float *z)
+SIMD_INLINE void gradient_row(int size, int pairs, const gradient *g, const float *dy, ptrdiff_t rows, float *z)
 {
-    for (ptrdiff_t i = 0; i < g->tiles.across; i++)
-        gradient_tile(size, g, dy + size * i * g->dy.stride, rows, psld_min(size, g->shape->out_width - size * i),
-                      z + i * 16);
+    const ptrdiff_t width = size * (pairs ? 2 : 1);
+    for (ptrdiff_t i = 0; i < g->across; i++)
+        gradient_tile(size, pairs, g, dy + width * i * g->dy.stride, rows, g->shape->out_width - width * i, z + i * 16);
 }
 
 static void tile_rows_task(void *context, int slot, ptrdiff_t task)
@@ -114,16 +151,23 @@ static void tile_rows_task(void *context, int slot, ptrdiff_t task)
     winograd_ring ring = {.data = g->slots + slot * g->slot_size, .image = -1};
     const ptrdiff_t first = g->begin + task * g->stretch, last = psld_min(g->end, first + g->stretch);
     for (ptrdiff_t row = first; row < last; row++) {
-        const ptrdiff_t tile = (row - g->begin) * g->tiles.across;
-        const winograd_target target = {g->v + tile * 16, g->v_plane, 16, g->most * 16, g->in_blocks * 16};
+        const ptrdiff_t tile = (row - g->begin) * g->across;
+        const winograd_target target = {
+            g->v + tile * 16,    g->v_plane, 16, g->most * 16, g->in_blocks * 16,
+            s->pairs ? WINOGRAD_PAIRED_TILES : WINOGRAD_FLOATS};
         simd_winograd_tile_row(s, &g->tiles, g->x, &ring, row, &target);
         const ptrdiff_t image = row / g->tiles.down, top = row % g->tiles.down * g->tiles.size;
         const ptrdiff_t rows = psld_min(g->tiles.size, s->out_height - top);
         const float *dy = g->dy.data + (image * s->out_height + top) * s->out_width * g->dy.stride;
-        if (g->tiles.size == 4)
-            gradient_row(4, g, dy, rows, g->z + tile * 16);
+        float *z = g->z + tile * 16;
+        if (g->tiles.size == 4 && s->pairs)
+            gradient_row(4, 1, g, dy, rows, z);
+        else if (g->tiles.size == 4)
+            gradient_row(4, 0, g, dy, rows, z);
+        else if (s->pairs)
+            gradient_row(2, 1, g, dy, rows, z);
         else
-            gradient_row(2, g, dy, rows, g->z + tile * 16);
+            gradient_row(2, 0, g, dy, rows, z);
     }
 }
 
@@ -140,9 +184,9 @@ static ptrdiff_t count_groups(const gradient *g)
 static void sum_blocks(const gradient *g, ptrdiff_t f, ptrdiff_t i, ptrdiff_t j, ptrdiff_t blocks, float *du,
                        ptrdiff_t du_strip, int accumulate)
 {
-    const ptrdiff_t block = g->most * 16, count = (g->end - g->begin) * g->tiles.across;
-    simd_gemm_tn(16, count, g->v + f * g->v_plane + i * block, 16, g->z + f * g->z_plane + j * block, block, 16, du,
-                 du_strip, 16, (int)(16 * blocks), accumulate);
+    const ptrdiff_t block = g->most * 16, count = (g->end - g->begin) * g->across;
+    simd_gemm_tn(g->shape->pairs, 16, count, g->v + f * g->v_plane + i * block, 16,
+                 g->z + f * g->z_plane + j * block, block, 16, du, du_strip, 16, (int)(16 * blocks), accumulate);
 }
 
 /* One frequency, all blocks of some panels of outputs, as many as a tile takes. */

@@ -11,6 +11,7 @@ winograd_tiles simd_winograd_tiles(const simd_conv_shape *shape)
     tiles.down = (shape->out_height + size - 1) / size;
     tiles.rows = tiles.down * shape->images;
     tiles.channels = psld_round8(shape->inputs);
+    tiles.units = winograd_units(shape);
     tiles.columns = size * tiles.across + 2;
     tiles.pixel = psld_odd_lines(shape->inputs);
     return tiles;
@@ -39,40 +40,94 @@ static void fill_ring_row(const simd_conv_shape *s, const winograd_tiles *t, sim
         for (float *pixel = first; pixel < rest; pixel += t->pixel) clear_floats(pixel + t->channels, 8);
 }
 
-/* A vector of channels, `left` of them and more in the planes: rows first, then columns. The loops that hold a row of vectors are unrolled, the others are not: the
- * whole would not fit into the registers. */
-SIMD_INLINE void transform_vector(int size, const float *const rows[WINOGRAD_EDGE], ptrdiff_t pixel, float *v,
-                                  ptrdiff_t plane, ptrdiff_t left)
+/* The rows of a tile of a vector of channels are transformed, then the columns. The loops that hold a row of vectors are
+ * unrolled, the others are not: the whole would not fit into the registers. */
+SIMD_INLINE void transform_rows(int size, const float *const rows[WINOGRAD_EDGE], ptrdiff_t pixel, vec *t)
 {
-    const int edge = size + 2;
-    vec t[WINOGRAD_POINTS];
 #pragma GCC unroll 1
-    for (int i = 0; i < edge; i++) {
+    for (int i = 0; i < size + 2; i++) {
         vec d[WINOGRAD_EDGE];
 #pragma GCC unroll 6
-        for (int j = 0; j < edge; j++) d[j] = v_load(rows[i] + j * pixel);
-        winograd_input(size, d, t + edge * i, 1);
-    }
-#pragma GCC unroll 1
-    for (int j = 0; j < edge; j++, v += plane) {
-        vec d[WINOGRAD_EDGE], o[WINOGRAD_EDGE];
-#pragma GCC unroll 6
-        for (int i = 0; i < edge; i++) d[i] = t[edge * i + j];
-        winograd_input(size, d, o, 1);
-#pragma GCC unroll 6
-        for (int i = 0; i < edge; i++) v_store_part(v + edge * i * plane, left, o[i]);
+        for (int j = 0; j < size + 2; j++) d[j] = v_load(rows[i] + j * pixel);
+        winograd_input(size, d, t + (size + 2) * i, 1);
     }
 }
 
-SIMD_INLINE void transform_tile(int size, const float *const first[WINOGRAD_EDGE], ptrdiff_t column, ptrdiff_t pixel,
-                                const winograd_target *target, float *v)
+SIMD_INLINE void transform_column(int size, int j, const vec *t, vec o[WINOGRAD_EDGE])
+{
+    vec d[WINOGRAD_EDGE];
+#pragma GCC unroll 6
+    for (int i = 0; i < size + 2; i++) d[i] = t[(size + 2) * i + j];
+    winograd_input(size, d, o, 1);
+}
+
+/* A vector of channels, `left` of them and more in the planes. */
+SIMD_INLINE void transform_vector(int size, int narrow, const float *const rows[WINOGRAD_EDGE], ptrdiff_t pixel,
+                                  float *v, ptrdiff_t plane, ptrdiff_t left)
+{
+    const int edge = size + 2;
+    vec t[WINOGRAD_POINTS];
+    transform_rows(size, rows, pixel, t);
+#pragma GCC unroll 1
+    for (int j = 0; j < edge; j++, v += plane) {
+        vec o[WINOGRAD_EDGE];
+        transform_column(size, j, t, o);
+#pragma GCC unroll 6
+        for (int i = 0; i < edge; i++) {
+            if (narrow)
+                v_store_narrow(v + edge * i * plane, o[i]);
+            else
+                v_store_part(v + edge * i * plane, left, o[i]);
+        }
+    }
+}
+
+/* The same of two tiles, `apart` floats from one to the other in the ring; 0: the second is all zeros. */
+SIMD_INLINE void transform_two_vectors(int size, const float *const rows[WINOGRAD_EDGE], ptrdiff_t apart,
+                                       ptrdiff_t pixel, float *v, ptrdiff_t plane)
+{
+    const int edge = size + 2;
+    const float *second[WINOGRAD_EDGE];
+    vec t[WINOGRAD_POINTS], u[WINOGRAD_POINTS];
+    for (int i = 0; i < edge; i++) second[i] = rows[i] + apart;
+    transform_rows(size, rows, pixel, t);
+    transform_rows(size, second, pixel, u);
+#pragma GCC unroll 1
+    for (int j = 0; j < edge; j++, v += plane) {
+        vec o[WINOGRAD_EDGE], p[WINOGRAD_EDGE];
+        transform_column(size, j, t, o);
+        transform_column(size, j, u, p);
+#pragma GCC unroll 6
+        for (int i = 0; i < edge; i++) v_store(v + edge * i * plane, v_pair(o[i], apart ? p[i] : v_zero()));
+    }
+}
+
+/* All channels of a tile, or of the two from it on. */
+SIMD_INLINE void transform_tile(int size, winograd_form form, const float *const first[WINOGRAD_EDGE],
+                                ptrdiff_t column, ptrdiff_t apart, ptrdiff_t pixel, const winograd_target *target,
+                                float *v)
 {
     const float *rows[WINOGRAD_EDGE];
     for (int i = 0; i < size + 2; i++) rows[i] = first[i] + column * pixel;
     for (ptrdiff_t c = 0; c < target->channels; c += V_LANES) {
-        transform_vector(size, rows, pixel, v + c / 16 * target->block + c % 16, target->plane, target->channels - c);
+        float *to = v + c / 16 * target->block + c % 16;
+        if (form == WINOGRAD_PAIRED_TILES)
+            transform_two_vectors(size, rows, apart, pixel, to, target->plane);
+        else
+            transform_vector(size, form == WINOGRAD_PAIRED_CHANNELS, rows, pixel, to, target->plane,
+                             target->channels - c);
         for (int i = 0; i < size + 2; i++) rows[i] += V_LANES;
     }
+}
+
+SIMD_INLINE void transform_tile_row(int size, winograd_form form, const float *const rows[WINOGRAD_EDGE],
+                                    const winograd_tiles *tiles, const winograd_target *target)
+{
+    const ptrdiff_t step = form == WINOGRAD_PAIRED_TILES ? 2 : 1;
+    float *v = target->v;
+    for (ptrdiff_t t = 0; t < tiles->across; t += step, v += target->tile)
+        transform_tile(size, form, rows, size * t, t + 1 < tiles->across ? size * tiles->pixel : 0, tiles->pixel,
+                       target, v);
 }
 
 void simd_winograd_tile_row(const simd_conv_shape *shape, const winograd_tiles *tiles, simd_const_pixels x,
@@ -90,11 +145,17 @@ void simd_winograd_tile_row(const simd_conv_shape *shape, const winograd_tiles *
     }
     ring->image = image;
     ring->filled_until = bottom;
-    for (ptrdiff_t t = 0; t < tiles->across; t++) {
-        float *v = target->v + t * target->tile;
-        if (tiles->size == 4)
-            transform_tile(4, rows, 4 * t, tiles->pixel, target, v);
-        else
-            transform_tile(2, rows, 2 * t, tiles->pixel, target, v);
-    }
+    const int is_four = tiles->size == 4;
+    if (target->form == WINOGRAD_FLOATS && is_four)
+        transform_tile_row(4, WINOGRAD_FLOATS, rows, tiles, target);
+    else if (target->form == WINOGRAD_FLOATS)
+        transform_tile_row(2, WINOGRAD_FLOATS, rows, tiles, target);
+    else if (target->form == WINOGRAD_PAIRED_CHANNELS && is_four)
+        transform_tile_row(4, WINOGRAD_PAIRED_CHANNELS, rows, tiles, target);
+    else if (target->form == WINOGRAD_PAIRED_CHANNELS)
+        transform_tile_row(2, WINOGRAD_PAIRED_CHANNELS, rows, tiles, target);
+    else if (is_four)
+        transform_tile_row(4, WINOGRAD_PAIRED_TILES, rows, tiles, target);
+    else
+        transform_tile_row(2, WINOGRAD_PAIRED_TILES, rows, tiles, target);
 }

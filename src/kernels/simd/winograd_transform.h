@@ -150,6 +150,7 @@ typedef struct {
     ptrdiff_t across, down;   /* tiles of an image */
     ptrdiff_t rows;           /* tile rows of the batch */
     ptrdiff_t channels;       /* of the input, whole vectors */
+    ptrdiff_t units;          /* of V for a tile: channels, or pairs of them */
     ptrdiff_t columns, pixel; /* of the ring: columns in a row, floats from column to column */
 } winograd_tiles;
 
@@ -171,11 +172,16 @@ static inline ptrdiff_t winograd_ring_size(const winograd_tiles *tiles)
     return WINOGRAD_RING_ROWS * tiles->columns * tiles->pixel;
 }
 
-/* V of all tiles of tile row `row`. Frequency f of tile t, channel c goes to v[f plane + t tile + c / 16 block + c %
- * 16]. */
+/* What V is kept as: floats, or pairs of bfloat16, either of neighbouring channels or of the same channel of neighbouring
+ * tiles of a row (the last of which may be alone). */
+typedef enum { WINOGRAD_FLOATS, WINOGRAD_PAIRED_CHANNELS, WINOGRAD_PAIRED_TILES } winograd_form;
+
+/* V of all tiles of tile row `row`. Frequency f of tile t (or pair of tiles t), channel c goes to v[f plane + t tile + c / 16 block
+ * + c % 16], and the pairs of channels of a block to its first eight places. */
 typedef struct {
     float *v;
     ptrdiff_t plane, tile, block, channels;
+    winograd_form form;
 } winograd_target;
 
 void simd_winograd_tile_row(const simd_conv_shape *shape, const winograd_tiles *tiles, simd_const_pixels x,
@@ -188,10 +194,16 @@ static inline ptrdiff_t winograd_size(const simd_conv_shape *shape)
     return shape->out_height <= 4 && shape->out_width <= 4 ? 2 : 4;
 }
 
+/* Numbers, or pairs of them, that an element of M is a sum of. */
+static inline ptrdiff_t winograd_units(const simd_conv_shape *shape)
+{
+    return shape->pairs ? psld_round16(shape->inputs) / 2 : psld_round8(shape->inputs);
+}
+
 /* Floats from one of U's frequencies to the next, and of a panel of U, [points][plane]. */
 static inline ptrdiff_t winograd_u_plane(const simd_conv_shape *shape)
 {
-    return psld_odd_lines(16 * psld_round8(shape->inputs));
+    return psld_odd_lines(16 * winograd_units(shape));
 }
 
 static inline ptrdiff_t winograd_panel_size(const simd_conv_shape *shape)

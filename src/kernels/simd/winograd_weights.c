@@ -45,6 +45,30 @@ SIMD_INLINE void transform_rows(int size, ptrdiff_t rows, const float *w, float 
     }
 }
 
+/* The same numbers as pairs of rows. */
+SIMD_INLINE void transform_row_pairs(int size, const float *w, float *u, ptrdiff_t plane)
+{
+    const int edge = size + 2;
+    for (ptrdiff_t pair = 0; pair < 8; pair++) {
+        vec t[2][3 * WINOGRAD_EDGE];
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; j++) {
+            vec d[3];
+#pragma GCC unroll 3
+            for (int i = 0; i < 3; i++) d[i] = v_load(w + (3 * i + j % 3) * 256 + 32 * pair + j / 3 * 16);
+            winograd_weight(size, d, t[j / 3] + j % 3, 3);
+        }
+#pragma GCC unroll 1
+        for (int i = 0; i < edge; i++) {
+            vec first[WINOGRAD_EDGE], second[WINOGRAD_EDGE];
+            winograd_weight(size, t[0] + 3 * i, first, 1);
+            winograd_weight(size, t[1] + 3 * i, second, 1);
+#pragma GCC unroll 6
+            for (int j = 0; j < edge; j++) v_store(u + (edge * i + j) * plane + 16 * pair, v_pair(first[j], second[j]));
+        }
+    }
+}
+
 /* One panel of U with all its k. */
 static void make_panel(const weight_job *job, ptrdiff_t panel, float *u)
 {
@@ -52,7 +76,11 @@ static void make_panel(const weight_job *job, ptrdiff_t panel, float *u)
     _Alignas(64) float block[9 * 256];
     for (ptrdiff_t row = 0; row < k; row += 16) {
         simd_conv_read_mirrored(job->shape, job->mirrored, job->weights, panel, row / 16, block);
-        if (winograd_size(job->shape) == 4)
+        if (job->shape->pairs && winograd_size(job->shape) == 4)
+            transform_row_pairs(4, block, u + row * 8, plane);
+        else if (job->shape->pairs)
+            transform_row_pairs(2, block, u + row * 8, plane);
+        else if (winograd_size(job->shape) == 4)
             transform_rows(4, psld_min(16, k - row), block, u + row * 16, plane);
         else
             transform_rows(2, psld_min(16, k - row), block, u + row * 16, plane);

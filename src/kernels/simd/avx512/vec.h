@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cpu.h"
+
 typedef __m512 vec;
 typedef __m512i vec_int;
 typedef struct vec_double {
@@ -228,6 +230,32 @@ SIMD_INLINE vec v_load_half(const uint16_t *p)
 SIMD_INLINE void v_store_half(uint16_t *p, vec x)
 {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+/* ---- Pairs of bfloat16 -------------------------------------------------------------------------------------------- */
+
+#define V_PAIRS 1
+
+SIMD_INLINE int v_pairs_run(void)
+{
+    return psld_cpu_has_fast_dot();
+}
+
+SIMD_INLINE vec v_dot(vec a, vec b, vec c)
+{
+    return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
+}
+
+SIMD_INLINE void v_store_narrow(float *p, vec x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)_mm512_cvtneps_pbh(x));
+}
+
+SIMD_INLINE vec v_pair(vec first, vec second)
+{
+    const __m512i places = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                            21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return (vec)_mm512_permutexvar_epi16(places, (__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
 #endif
