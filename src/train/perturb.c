@@ -169,9 +169,7 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how)
     return PSLD_OK;
 }
 
-/* The time at which sigma is that, within [eps, 1]: as near as a law of times needs, at a hundredth of the price of
- * psld_recipe_time. */
-static double time_of_noise(const psld_perturbation *how, double log_sigma)
+double psld_perturbation_time_of_noise(const psld_perturbation *how, double log_sigma)
 {
     int low = 0, high = PSLD_NOISE_NODES - 1;
     if (!(log_sigma > how->noise_at[low])) return how->t_min;
@@ -245,14 +243,14 @@ static double weigh_time(const psld_perturbation *how, double t)
 }
 
 /* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
-static double draw_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
+double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
 {
     double u, n;
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 0, 1, &u);
     if (phase >= PSLD_PHASE_HELD_OUT) return time_in_bin(how, (int)phase - PSLD_PHASE_HELD_OUT, u);
     if (u < how->by_noise) {
         psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
-        return time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);
+        return psld_perturbation_time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);
     }
     if (how->by_noise > 0) u = (u - how->by_noise) / (1 - how->by_noise);
     return how->t_min + (1 - how->t_min) * u;
@@ -269,7 +267,7 @@ static int perturb_sample(const perturb_job *job, size_t index)
         copy_clean(job, index);
         return 1;
     }
-    *t = draw_time(how, sample, job->phase);
+    *t = psld_perturbation_time(how, sample, job->phase);
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     int is_clean = how->data_deviation > 0;

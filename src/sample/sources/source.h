@@ -6,6 +6,10 @@
 #include "sample/sources/layout.h"
 #include "sample/sources/states.h"
 
+/* What clean data a source stands for: their mean given the state, as a score has it, or one sample of them, as a
+ * consistency function has it. */
+typedef enum psld_source_kind { PSLD_SOURCE_ANY, PSLD_SOURCE_MEAN, PSLD_SOURCE_SAMPLE } psld_source_kind;
+
 struct psld_source {
     psld_score_fn predict;
     psld_score_gradient_fn gradient; /* NULL: none */
@@ -18,6 +22,7 @@ struct psld_source {
     double earliest;    /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
     size_t classes;     /* of the labels that it takes; 0: none. Wrappers copy it, and */
     int needs_label;    /* 1: it cannot predict without a label */
+    psld_source_kind kind; /* ANY: not known, as of callbacks. Wrappers copy it, too */
 };
 
 /* A source for states of `recipe` (NULL: any). Set its gradient afterwards. Owns `user`, which is released on failure,
