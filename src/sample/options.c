@@ -128,7 +128,7 @@ static psld_status resolve_time_list(const psld_recipe *recipe, const psld_sampl
     return psld_grid_list_end(recipe, o->grid, &o->eps);
 }
 
-/* No step but the last, from t = 1. */
+/* No step but the denoising one, from t = 1. */
 static psld_status resolve_one_evaluation(psld_sample_options *o)
 {
     int steps;
@@ -144,7 +144,7 @@ static psld_status resolve_grid(const psld_recipe *recipe, const psld_sampler *s
 {
     int steps;
     if (!o->grid) o->grid = sampler->info.grid;
-    if (sampler->info.consistency && o->nfe == 1) return resolve_one_evaluation(o);
+    if (sampler->info.consistency && o->nfe == 1 && o->denoise) return resolve_one_evaluation(o);
     if (o->eps == PSLD_UNSET || o->eps == 0) PSLD_TRY(psld_sample_t_min(recipe, sampler, &o->eps));
     if (o->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, o->end_sigma, &o->eps));
     if (!(o->eps < 1))
@@ -180,9 +180,9 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
     if ((*sampler)->info.adaptive && o->corrector)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: the sampler %s chooses its own steps: set 0",
                          (*sampler)->info.name);
-    if ((*sampler)->info.consistency && (!o->denoise || o->corrector))
-        return psld_fail(PSLD_BAD_ARGUMENT, "%s: the last evaluation of the sampler %s is the sample: leave it unset",
-                         o->denoise ? "corrector" : "denoise", (*sampler)->info.name);
+    if ((*sampler)->info.consistency && o->corrector)
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: the sampler %s has no score to correct with: set 0",
+                         (*sampler)->info.name);
     PSLD_TRY(resolve_grid(recipe, *sampler, o));
     return resolve_inpainting(resolved);
 }

@@ -171,8 +171,8 @@ static psld_status find_grid(const char *name, const struct grid **found)
         snprintf(names + used, sizeof names - used, "%s, ", list[g]);
     }
     return psld_fail(PSLD_BAD_ARGUMENT,
-                     "grid: expected %stimes with commas between them, or sigma: and noise levels, found \"%s\"%s", names,
-                     name, psld_text_suggest(name, list, ROWS, meant));
+                     "grid: expected %stimes with commas between them, or sigma: and noise levels, found \"%s\"%s",
+                     names, name, psld_text_suggest(name, list, ROWS, meant));
 }
 
 typedef struct grid_job {

@@ -34,9 +34,9 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
 
 void psld_microbatch_clear(psld_microbatch *b)
 {
-    void *const arrays[] = {b->x,      b->label, b->augment, b->one_hot,    b->t,     b->time,   b->z,    b->target,
-                            b->metric, b->soft,  b->other_z, b->other_time, b->other, b->weight, b->loss, b->out,
-                            b->hit};
+    void *const arrays[] = {b->x,     b->label,  b->augment, b->one_hot, b->t,       b->time,
+                            b->z,     b->target, b->metric,  b->soft,    b->other_z, b->other_time,
+                            b->other, b->weight, b->loss,    b->out,     b->hit};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) psld_release(arrays[i]);
     *b = (psld_microbatch){0};
 }

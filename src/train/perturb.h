@@ -20,11 +20,11 @@ enum { PSLD_NOISE_NODES = 256 };
 
 /* Of the loss of consistency: see objective_consistency.c. */
 typedef struct psld_consistency {
-    double deviation;       /* of the data */
-    double q;               /* the gap between both sides shrinks by this from stage to stage, */
-    int64_t stages;         /* of which there are so many in `steps` */
-    double huber;           /* per root of a dimension */
-    uint64_t batch, steps;  /* of the run */
+    double deviation;      /* of the data */
+    double q;              /* the gap between both sides shrinks by this from stage to stage, */
+    int64_t stages;        /* of which there are so many in `steps` */
+    double huber;          /* per root of a dimension */
+    uint64_t batch, steps; /* of the run */
 } psld_consistency;
 
 typedef struct psld_perturbation {

@@ -79,8 +79,7 @@ void psld_trainer_tell(const psld_trainer *r, psld_exec *exec, const psld_networ
     psld_exec_set(exec, inputs->t, n, PSLD_F32, time);
     if (inputs->augment != PSLD_NONE)
         psld_exec_set(exec, inputs->augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
-    if (inputs->label != PSLD_NONE)
-        psld_exec_set(exec, inputs->label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
+    if (inputs->label != PSLD_NONE) psld_exec_set(exec, inputs->label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
 }
 
 void psld_trainer_add(psld_trainer *r, const psld_microbatch *b)

@@ -184,11 +184,10 @@ static psld_status count_classes(psld_training *t)
 static psld_status create_parts(psld_training *t)
 {
     PSLD_TRY(create_networks(t));
-    t->objective = t->model->kind == PSLD_CLASSIFIER ? &psld_objective_classifier
-                   : t->model->process               ? &psld_objective_path
-                   : t->settings.train.loss == PSLD_LOSS_CONSISTENCY
-                       ? &psld_objective_consistency
-                       : &psld_objective_score;
+    t->objective = t->model->kind == PSLD_CLASSIFIER                 ? &psld_objective_classifier
+                   : t->model->process                               ? &psld_objective_path
+                   : t->settings.train.loss == PSLD_LOSS_CONSISTENCY ? &psld_objective_consistency
+                                                                     : &psld_objective_score;
     PSLD_TRY(psld_training_check(t));
     PSLD_TRY(count_classes(t));
     PSLD_TRY(set_perturbation(t));

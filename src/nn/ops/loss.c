@@ -60,8 +60,7 @@ static psld_status root_shape(const psld_graph *graph, psld_graph_node *node)
 static void root_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];
-    if (want[0])
-        dx[0] = psld_graph_add(graph, PSLD_OP_ROOT_DX, 3, (psld_id[]){node.in[0], node.in[1], dy}, NULL, NULL);
+    if (want[0]) dx[0] = psld_graph_add(graph, PSLD_OP_ROOT_DX, 3, (psld_id[]){node.in[0], node.in[1], dy}, NULL, NULL);
 }
 
 static psld_status entropy_shape(const psld_graph *graph, psld_graph_node *node)

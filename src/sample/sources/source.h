@@ -18,10 +18,10 @@ struct psld_source {
     /* 1: the score is exact, and the stabiliser enters only the factor that converts it to eps. 0: eps is the noise of the
      * stabilised kernel, as a network learns it. Wrappers copy the value of their base. */
     int exact;
-    psld_layout layout; /* of the states it was made for */
-    double earliest;    /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
-    size_t classes;     /* of the labels that it takes; 0: none. Wrappers copy it, and */
-    int needs_label;    /* 1: it cannot predict without a label */
+    psld_layout layout;    /* of the states it was made for */
+    double earliest;       /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
+    size_t classes;        /* of the labels that it takes; 0: none. Wrappers copy it, and */
+    int needs_label;       /* 1: it cannot predict without a label */
     psld_source_kind kind; /* ANY: not known, as of callbacks. Wrappers copy it, too */
 };
 
