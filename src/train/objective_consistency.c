@@ -94,7 +94,8 @@ static psld_status plan_pair(const psld_perturbation *how, psld_phase phase, uin
         plan_clean_side(how, frame.sigma, &pair->more);
         plan_clean_side(how, pair->at_data ? frame.sigma : less, &pair->less);
     } else {
-        double t = pair->at_data ? pair->t : psld_perturbation_time_of_noise(how, log(less));
+        double t = pair->t; /* exact: a table's error may be more than what is between late sides */
+        if (!pair->at_data) PSLD_TRY(psld_recipe_time(how->recipe, less, &t));
         PSLD_TRY(plan_state_side(how, pair->t, &pair->more));
         PSLD_TRY(plan_state_side(how, t, &pair->less));
     }

@@ -169,7 +169,9 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how)
     return PSLD_OK;
 }
 
-double psld_perturbation_time_of_noise(const psld_perturbation *how, double log_sigma)
+/* The time at which sigma is that, within [eps, 1]: as near as a law of times needs, at a hundredth of the price of
+ * psld_recipe_time. */
+static double time_of_noise(const psld_perturbation *how, double log_sigma)
 {
     int low = 0, high = PSLD_NOISE_NODES - 1;
     if (!(log_sigma > how->noise_at[low])) return how->t_min;
@@ -250,7 +252,7 @@ double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psl
     if (phase >= PSLD_PHASE_HELD_OUT) return time_in_bin(how, (int)phase - PSLD_PHASE_HELD_OUT, u);
     if (u < how->by_noise) {
         psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
-        return psld_perturbation_time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);
+        return time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);
     }
     if (how->by_noise > 0) u = (u - how->by_noise) / (1 - how->by_noise);
     return how->t_min + (1 - how->t_min) * u;

@@ -54,10 +54,8 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how);
  * law of training times there, so that the mean loss of the bins, weighed by these parts, is that of training. */
 double psld_perturbation_share(const psld_perturbation *how, int bin);
 
-/* The time of a sample; and, with noise_at, the time at which sigma is that, within [t_min, 1]: as near as a law of times
- * needs, at a hundredth of the price of psld_recipe_time. */
+/* The time of a sample. */
 double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase);
-double psld_perturbation_time_of_noise(const psld_perturbation *how, double log_sigma);
 
 /* A micro-batch (its n samples from number `first`): from x to t, `time`, which is t for the network, z [n][k dim] and,
  * where they are not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric

@@ -87,7 +87,7 @@ tunes base --consistency -o whole "${few[@]}" train.schedule=constant
 refuses 1 "belongs to another configuration" tune base --consistency -o whole "${few[@]}" train.lr=1e-5
 
 check "an estimate writes nothing"
-quietly tune base --consistency --estimate --json train.batch=16
+"$psld" tune base --consistency --estimate --json train.batch=16 >"$logs/out" 2>"$logs/err"
 json '.seconds > 0 and .steps > 0'
 
 check "labels and guidance"
