@@ -738,6 +738,7 @@ typedef struct psld_sampler_info {
     int uses_eta;       /* uses options.eta, */
     int uses_detail;    /* options.detail, */
     int uses_tolerance; /* options.tolerance */
+    int consistency;    /* for models tuned for few evaluations, one of which is enough (psld_model_is_tuned) */
 } psld_sampler_info;
 PSLD_API const psld_sampler_info *psld_sampler_at(int index);
 PSLD_API const psld_sampler_info *psld_sampler_find(const char *name);
@@ -877,6 +878,12 @@ PSLD_API double psld_model_cfg(const psld_model *model);
 PSLD_API const char *psld_model_predicts(const psld_model *model);
 /* Steps that its weights were trained for, and those that its configuration asks for (train.steps); 0: not known. */
 PSLD_API psld_status psld_model_trained(const psld_model *model, uint64_t *steps, uint64_t *planned);
+/* Whether it is tuned for few evaluations, by the loss of consistency: then it is sampled by the sampler of that name. */
+PSLD_API int psld_model_is_tuned(const psld_model *model);
+/* Fills in what a model that is tuned is best sampled with, where options leave it open: sampler, evaluations, and the
+ * noise of the last one. Options of other samplers, and those for other models, stay as they are. psld_model_sample and
+ * psld_model_draw do so themselves. */
+PSLD_API psld_status psld_model_prefer(const psld_model *model, psld_sample_options *options);
 
 /* Draws the samples first ... first + count - 1 of options->seed (see psld_sample): *x is float32 [count, channels, ...],
  * or with `state` whole states, [count, k * channels, ...]. `start`, if not NULL, has the states to begin with, of that

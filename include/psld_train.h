@@ -48,12 +48,14 @@ typedef struct psld_training_options {
     double seconds; /* that training may take on this machine; unset: two hours where a network is chosen, and
                        train.steps of a configuration counts. A run that goes on keeps its steps */
     const psld_training_metric *metric; /* for train.metric_every; NULL: that key must be 0 */
-    const char *isa; /* instruction set to compute with (psld_model_options); NULL: the best of this processor */
+    const char *isa;  /* instruction set to compute with (psld_model_options); NULL: the best of this processor */
+    const char *tune; /* a model that is tuned for the sampler consistency, instead of config: its configuration and its
+                         weights are begun with; NULL: none */
 } psld_training_options;
 
-#define PSLD_TRAINING_DEFAULTS                                                                                \
-    {                                                                                                         \
-        sizeof(psld_training_options), NULL, NULL, NULL, PSLD_UNSET, PSLD_UNSET, NULL, PSLD_UNSET, NULL, NULL \
+#define PSLD_TRAINING_DEFAULTS                                                                                      \
+    {                                                                                                               \
+        sizeof(psld_training_options), NULL, NULL, NULL, PSLD_UNSET, PSLD_UNSET, NULL, PSLD_UNSET, NULL, NULL, NULL \
     }
 
 /* Opens a run in a folder, which is made if it is not there. A folder that has a run already goes on with it, bit for

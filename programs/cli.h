@@ -27,7 +27,8 @@ typedef struct cli_command {
 
 extern const cli_command command_bench, command_configs, command_convert, command_data, command_demo, command_design,
     command_encode, command_eval, command_guide, command_info, command_inpaint, command_interpolate, command_recipe,
-    command_restore, command_sample, command_score, command_serve, command_stop, command_sweep, command_train;
+    command_restore, command_sample, command_score, command_serve, command_stop, command_sweep, command_train,
+    command_tune;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */

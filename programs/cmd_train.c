@@ -9,12 +9,6 @@
 
 #include "train.h"
 
-typedef struct request {
-    psld_training_options options;
-    const char *run;
-    int clean, estimate, json, keys, verbose;
-} request;
-
 /* ---- Signals: the step is finished first ------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t asked_to_stop;
@@ -89,14 +83,14 @@ static int on_step(void *user, const psld_training_report *r)
 /* ---- What is about to be done ------------------------------------------------------------------------------------ */
 
 /* A summary; every key with -v. */
-static void train_describe(psld_training *training, const request *r)
+static void train_describe(psld_training *training, const train_request *r)
 {
     size_t shape[PSLD_MAX_RANK];
     const psld_data *data = psld_training_data(training);
     psld_model *model = psld_training_model(training);
     psld_run_info info = PSLD_RUN_INFO_EMPTY;
     char items[128] = "";
-    int rank = psld_model_shape(model, shape), chosen = !r->options.config && r->options.data;
+    int rank = psld_model_shape(model, shape), chosen = !r->options.config && !r->options.tune && r->options.data;
     for (int i = 0; i < rank; i++) {
         size_t used = strlen(items);
         snprintf(items + used, sizeof items - used, "%s%zu", i ? " x " : "", shape[i]);
@@ -116,7 +110,7 @@ static void train_describe(psld_training *training, const request *r)
 }
 
 /* A run with nothing left to do says so. Returns whether it is one. */
-static int train_is_finished(psld_training *training, const request *r)
+static int train_is_finished(psld_training *training, const train_request *r)
 {
     psld_run_info info = PSLD_RUN_INFO_EMPTY;
     uint64_t done = psld_training_steps(training);
@@ -129,7 +123,7 @@ static int train_is_finished(psld_training *training, const request *r)
 /* ---- Estimate ---------------------------------------------------------------------------------------------------- */
 
 /* A few steps on the clock, of a run that writes nothing. */
-static psld_status train_estimate(psld_training *training, const request *r)
+static psld_status train_estimate(psld_training *training, const train_request *r)
 {
     enum { STEPS = 4 };
     psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
@@ -160,7 +154,7 @@ static psld_status train_estimate(psld_training *training, const request *r)
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-static int report_end(psld_status status, const request *r, psld_training *training)
+static int report_end(psld_status status, const train_request *r, psld_training *training)
 {
     if (status == PSLD_CANCELLED) {
         if (psld_rank() == 0)
@@ -178,7 +172,7 @@ static int report_end(psld_status status, const request *r, psld_training *train
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
 
-static void report_done(const request *r, const psld_training *training, const progress *p)
+static void report_done(const train_request *r, const psld_training *training, const progress *p)
 {
     char time[CLI_DURATION], held[48] = "";
     if (psld_rank() != 0) return;
@@ -188,7 +182,7 @@ static void report_done(const request *r, const psld_training *training, const p
             cli_duration(cli_seconds() - p->began, time), r->run);
 }
 
-static int print_summary(const request *r, const psld_training *training, const progress *p)
+static int print_summary(const train_request *r, const psld_training *training, const progress *p)
 {
     if (!r->json || psld_rank() != 0) return EXIT_DONE;
     char path[4096];
@@ -201,7 +195,7 @@ static int print_summary(const request *r, const psld_training *training, const 
     return cli_json_print(object);
 }
 
-static int train_model(const request *r)
+int train_model(const train_request *r)
 {
     psld_training *training;
     psld_status status = psld_training_open(r->estimate ? NULL : r->run, &r->options, &training);
@@ -238,7 +232,7 @@ static int is_config(const char *path)
 
 static int train_run(const cli_command *command, int argc, char **argv)
 {
-    request r = {.options = PSLD_TRAINING_DEFAULTS};
+    train_request r = {.options = PSLD_TRAINING_DEFAULTS};
     const char *words[256];
     char found[CLI_PATH];
     int count, exit_code;

@@ -53,6 +53,7 @@ json_t *info_describe_network(psld_model *model)
         json_object_set_new(object, "steps", steps ? json_integer((json_int_t)steps) : json_null());
         json_object_set_new(object, "planned_steps", planned ? json_integer((json_int_t)planned) : json_null());
     }
+    if (psld_model_is_tuned(model)) json_object_set_new(object, "tuned", json_string("consistency"));
     if (psld_model_weak_scale(model) != 0)
         json_object_set_new(object, "weak_scale", cli_json_number(psld_model_weak_scale(model)));
     return object;
@@ -124,6 +125,8 @@ static void print_details(const json_t *network)
         printf("  trained       %lld steps\n", steps);
     else if (planned)
         printf("  trained       steps were not recorded; its configuration asks for %lld\n", planned);
+    if (json_object_get(network, "tuned"))
+        printf("  tuned         for sampling with few evaluations: the sampler consistency, 2 by default\n");
     if (weak) printf("  guided        by a weaker network in the same file, scale %g\n", json_number_value(weak));
 }
 

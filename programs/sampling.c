@@ -41,7 +41,10 @@ psld_status sampling_choose(const sampling_request *s, const psld_model *model, 
     *options = s->options;
     if (process) return psld_process_sample_complete(process, options);
     if (options->batch == 0) options->batch = (int)psld_model_batch(model);
-    if (!s->sampler) status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
+    int is_open = !s->sampler && !s->quality && !s->default_sampler;
+    if (is_open || s->sampler) status = psld_model_prefer(model, options);
+    if (status == PSLD_OK && !options->sampler)
+        status = psld_sample_quality(recipe, s->quality ? s->quality : "normal", options);
     return status == PSLD_OK ? psld_sample_complete(recipe, options) : status;
 }
 

@@ -14,6 +14,7 @@ typedef struct sampling_request {
     long n, nfe, order, batch, corrector, ode_group, zoom;
     double tolerance, eps;
     int state, json, fit;
+    int default_sampler;  /* the sampler of most models was asked for by name; then `sampler` is NULL */
     int formulas;         /* the command can also do with a model of a process with formulas */
     label_request labels; /* for models with classes of their own */
     /* guidance */

@@ -225,7 +225,7 @@ int sampling_check(const cli_command *command, sampling_request *s)
     int exit_code = check_uses(command, s);
     if (exit_code != EXIT_DONE) return exit_code;
     if (s->sampler && strcmp(s->sampler, psld_quality_find("normal")->sampler) == 0)
-        s->sampler = NULL; /* what is taken anyway */
+        s->sampler = NULL, s->default_sampler = 1; /* what most models take anyway */
     if (s->eps != 0 && s->options.end_sigma > 0)
         return cli_wrong_usage(command, "--eps and --end-sigma both choose the end of sampling; give one of them");
     if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))

@@ -41,7 +41,9 @@ static void put_sampling(json_t *object, const psld_model *model)
 {
     psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     const psld_recipe *recipe = psld_model_recipe(model);
-    if (psld_sample_quality(recipe, "normal", &options) != PSLD_OK || psld_sample_complete(recipe, &options) != PSLD_OK)
+    if (psld_model_prefer(model, &options) != PSLD_OK ||
+        (!options.sampler && psld_sample_quality(recipe, "normal", &options) != PSLD_OK) ||
+        psld_sample_complete(recipe, &options) != PSLD_OK)
         return;
     json_object_set_new(object, "sampler", json_string(options.sampler));
     json_object_set_new(object, "grid", options.grid ? json_string(options.grid) : json_null());

@@ -3,7 +3,7 @@
 Recipe      a forward process with exact kernels, for your own training and for the samplers
 sample      draws from any score: a Python function, a PyTorch module, an exact mixture
 Model       a trained network, or an exact model: sample, guide, inpaint, restore, encode, likelihood
-train, Run  training natively, and what a run has written
+train, Run  training natively, and what a run has written; tune: a model for few evaluations
 evaluate    distances between sets of samples; of arrays also frechet, kid, inception_score, precision_recall,
             sliced_wasserstein
 show        a grid of images for a notebook
@@ -20,7 +20,7 @@ from ._options import SampleOptions
 from ._recipe import Analysis, Factor, Kernel, Recipe, presets
 from ._sample import Mixture, Source, sample
 from ._show import Picture, load_image, plot_curves, plot_points, show, to_pixels
-from ._train import Run, Step, Training, train
+from ._train import Run, Step, Training, train, tune
 
 __version__ = version()
 __all__ = [
@@ -63,5 +63,6 @@ __all__ = [
     "threads",
     "to_pixels",
     "train",
+    "tune",
     "version",
 ]

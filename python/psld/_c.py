@@ -340,6 +340,7 @@ class psld_sampler_info(Structure):
         ("uses_eta", c_int),
         ("uses_detail", c_int),
         ("uses_tolerance", c_int),
+        ("consistency", c_int),
     ]
 
 
@@ -463,6 +464,7 @@ class psld_training_options(Structure):
         ("seconds", c_double),
         ("metric", POINTER(psld_training_metric)),
         ("isa", c_char_p),
+        ("tune", c_char_p),
     ]
 
 
@@ -855,6 +857,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_model_cfg": (c_double, [c_void_p]),
     "psld_model_predicts": (c_char_p, [c_void_p]),
     "psld_model_trained": (STATUS, [c_void_p, c_void_p, c_void_p]),
+    "psld_model_is_tuned": (c_int, [c_void_p]),
+    "psld_model_prefer": (STATUS, [c_void_p, POINTER(psld_sample_options)]),
     "psld_model_sample": (STATUS, [c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, POINTER(psld_array), c_int, c_void_p, c_void_p]),
     "psld_model_draw": (STATUS, [c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, POINTER(psld_array), c_int, psld_samples_fn, c_void_p, c_void_p]),
     "psld_trajectory_create": (STATUS, [c_void_p, c_uint64, c_size_t, c_size_t, c_void_p]),

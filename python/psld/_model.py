@@ -299,7 +299,7 @@ class Model:
         if n is None:
             n = len(np.ravel(labels)) if labels is not None else len(z0) if z0 is not None else None
         count = number("n", default_count(opened.shape) if n is None else n, int, False)
-        o = fill(options, opened.process._pointer, "sample")
+        o = fill(options, opened.process._pointer, "sample", opened.pointer)
         struct = self._labels(opened, label, labels, cfg, cfg_range, first)
         if struct is not None:
             o.labels = ctypes.pointer(struct)
@@ -392,7 +392,7 @@ class Model:
         """The clean data that the model predicts on the way of the first n samples: float32 [n, frames, channels,
         ...]."""
         opened = self._open(process, weak, weak_scale)
-        o = fill(options, opened.process._pointer, "trajectory")
+        o = fill(options, opened.process._pointer, "trajectory", opened.pointer)
         count = number("n", n, int, False)
         path = make(
             lib.psld_trajectory_create,
@@ -428,7 +428,7 @@ class Model:
         exact model needs no `classifier`. `scale` multiplies the gradient (3, of exact models 1: Bayes' rule).
         """
         opened = self._open(process, weak, weak_scale, alone=True)
-        o = fill(options, opened.process._pointer, "guide")
+        o = fill(options, opened.process._pointer, "guide", opened.pointer)
         judge = self._classifier(opened, classifier, classifier_config)
         if judge is None:
             raise InputError(f"{self.path}: has no classes of its own; give a classifier")
@@ -530,7 +530,7 @@ class Model:
         "resample", which repeats every `jump` (1) steps `repeats` (10) times, "replace" or "authors".
         """
         opened = self._open(process, weak, weak_scale, alone=True)
-        o = fill(options, opened.process._pointer, "inpaint")
+        o = fill(options, opened.process._pointer, "inpaint", opened.pointer)
         x = read_data(image, opened.shape, "image", fit)
         known = read_masks(mask, rect, opened.shape, len(x), fit)
         each = number("n", (4 if default_count(opened.shape) == 64 else 1000) if n is None else n, int, False)
@@ -589,7 +589,7 @@ class Model:
         diffused; `strength` scales the gradient of the measurement, and `iterations` (8) bounds the work of posterior.
         """
         opened = self._open(process, weak, weak_scale, alone=True)
-        o = fill(options, opened.process._pointer, "restore")
+        o = fill(options, opened.process._pointer, "restore", opened.pointer)
         job = Restoration(task, opened.shape, factor=factor, blur=blur, matrix=matrix, mask=mask, rect=rect)
         is_measured = degraded and not job.picked
         given = read_data(image, job.shape if is_measured else opened.shape, "image", fit and not is_measured)

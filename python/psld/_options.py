@@ -26,10 +26,11 @@ else:
 class SampleOptions(TypedDict, total=False):
     """Keywords of everything that samples. They have the names of the commands' options; None leaves a choice open.
 
-    sampler: em, sscs, ode, euler-ode, heun, dpm, collapsed, collapsed-heun, ancestral.
+    sampler: em, sscs, ode, euler-ode, heun, dpm, collapsed, collapsed-heun, ipndm, ancestral,
+    consistency.
     quality: draft, normal (the default) or best: chooses the sampler, and grid, nfe and eta where they are not given.
     nfe: evaluations of the score per sample, the last denoising step included.
-    grid: where the steps lie: uniform, quadratic, sqrt, log, rho; or falling times from 1 on. rho is of that grid.
+    grid: where the steps lie: uniform, quadratic, sqrt, log, rho, inverse; or falling times from 1 on. rho is of that grid.
     order: of dpm, collapsed and ancestral. detail: of them, the scale below which noise changes clean data no more.
     eta: the noise of ancestral, from 0 to 1.
     tol: tolerance of ode, relative and absolute. ode_group: samples that share its steps (16).
@@ -136,8 +137,8 @@ def grid_text(grid: Union[str, Sequence[float], None]) -> Optional[bytes]:
     return ",".join(repr(t) for t in numbers(grid, "grid").ravel().tolist()).encode()
 
 
-def fill(options: SampleOptions, recipe: Any, function: str) -> Any:
-    """psld_sample_options of a recipe from keywords, filled in as the commands do."""
+def fill(options: SampleOptions, recipe: Any, function: str, model: Any = None) -> Any:
+    """psld_sample_options of a recipe, and of a model if there is one, from keywords, filled in as the commands do."""
     check_names(options, function)
     given: Dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     _check_uses(options)
@@ -152,7 +153,9 @@ def fill(options: SampleOptions, recipe: Any, function: str) -> Any:
     sampler = given.get("sampler")
     if sampler is not None and sampler != row("quality", "normal").sampler.decode():
         o.sampler = encode(sampler)
-    else:
+    if model is not None and "quality" not in given and (sampler is None or o.sampler):
+        lib.psld_model_prefer(model, ctypes.byref(o))
+    if not o.sampler:
         lib.psld_sample_quality(recipe, encode(given.get("quality", "normal")), ctypes.byref(o))
     return o
 

@@ -166,6 +166,31 @@ def train(
     return Training(handle, out)
 
 
+def tune(
+    model: Path,
+    *,
+    data: Optional[Path] = None,
+    out: Optional[Path] = None,
+    overrides: Any = None,
+    time: Union[str, float, None] = None,
+) -> Training:
+    """Tunes a trained model for one to four evaluations, as ``psld tune MODEL --consistency`` does.
+
+    `model` is a run, a model file, or the name of a model that comes with psld; `data` are those of its configuration
+    unless others are given. The rest is as in :func:`train`. A model of the run draws with the sampler consistency:
+    ``psld.Run(out).model().sample(64, nfe=1)``.
+    """
+    words = _overrides(overrides)
+    o = initial("PSLD_TRAINING_DEFAULTS")
+    o.tune, o.data = encode_or_none(shipped(model, "models", ".safetensors")), encode_or_none(data)
+    o.overrides, o.override_count = texts(words), len(words)
+    o.metric = lib.psld_training_distance()
+    if time is not None:
+        o.seconds = _seconds(time)
+    handle = make(lib.psld_training_open, lib.psld_training_free, encode_or_none(out), ctypes.byref(o))
+    return Training(handle, out)
+
+
 class Run:
     """The folder of a training run: one that is being trained in may be looked at."""
 

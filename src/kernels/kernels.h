@@ -69,6 +69,8 @@ typedef enum psld_op {
     PSLD_OP_FOURIER,    /* (t, w): sin and cos of 2 pi w log t, or of 2 pi w t */
     PSLD_OP_LOSS,       /* (a, b[, metric]): [n][1], mean of |a - b|^p over a sample */
     PSLD_OP_LOSS_DX,    /* (a, b, dy[, metric]): by a */
+    PSLD_OP_ROOT,       /* (x, a): [n][1], sqrt(x + a^2) - a, for x that are not negative */
+    PSLD_OP_ROOT_DX,    /* (x, a, dy): by x */
     PSLD_OP_ENTROPY,    /* (logits, label): [n][1], -log softmax(logits)[label] */
     PSLD_OP_ENTROPY_DX, /* (logits, label, dy): by the logits */
     PSLD_OPS

@@ -37,6 +37,7 @@ struct psld_model {
     char *config;                /* YAML, overrides included */
     double *class_counts;        /* [psld_model_classes]: items of the data in each class, or NULL: not known */
     double cfg;                  /* classifier-free guidance by default */
+    double tuned;                /* the deviation of the data that it was tuned with for consistency; 0: it was not */
     /* networks */
     uint64_t steps; /* of training; 0: not known */
     psld_network *network;

@@ -98,6 +98,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
     if (model->process) return draw_process(model, options, first, count, start, state, samples, user, nfe);
     PSLD_TRY(psld_sample_options_read(options, &own));
     if (!model->source) return psld_fail(PSLD_BAD_ARGUMENT, "a classifier has no samples");
+    PSLD_TRY(psld_model_prefer(model, &own));
     if (count < 1) return psld_fail(PSLD_BAD_ARGUMENT, "expected at least one sample");
     if (!samples) return psld_fail(PSLD_BAD_ARGUMENT, "samples: expected a callback, found NULL");
     size_t dim = psld_model_size(model), width = (size_t)model->recipe->spec.k * dim;

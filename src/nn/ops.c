@@ -46,6 +46,8 @@ static const psld_op_rule *const rules[PSLD_OPS] = {
     [PSLD_OP_FOURIER] = &psld_rule_fourier,
     [PSLD_OP_LOSS] = &psld_rule_loss,
     [PSLD_OP_LOSS_DX] = &psld_rule_loss_dx,
+    [PSLD_OP_ROOT] = &psld_rule_root,
+    [PSLD_OP_ROOT_DX] = &psld_rule_root_dx,
     [PSLD_OP_ENTROPY] = &psld_rule_entropy,
     [PSLD_OP_ENTROPY_DX] = &psld_rule_entropy_dx,
 };

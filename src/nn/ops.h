@@ -66,6 +66,9 @@ psld_id psld_nn_fourier_plain(psld_graph *graph, psld_id t, psld_id w);
 /* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. With a metric [n][p * p] (or PSLD_NONE) channels are p
  * variables one behind the other, and the square of their error e at a place is e' M e. No gradient by the metric. */
 psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, psld_id metric, int power);
+/* sqrt(x + a^2) - a of x [n][1], such as a loss, and a [n][1]: near 0 it is x / 2a, far from it sqrt(x). No gradient by a;
+ * where x and a are 0, none by x. */
+psld_id psld_nn_root(psld_graph *graph, psld_id x, psld_id a);
 /* -log softmax(logits)[label]: [n][1]; labels [n][1] hold whole numbers. */
 psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label);
 
@@ -96,8 +99,8 @@ extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, 
     psld_rule_activate, psld_rule_activate_dx, psld_rule_sum, psld_rule_scale, psld_rule_fill, psld_rule_concat,
     psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
     psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,
-    psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_entropy, psld_rule_entropy_dx, psld_rule_pool,
-    psld_rule_resize, psld_rule_product, psld_rule_pick, psld_rule_pick_dx, psld_rule_modulate, psld_rule_modulate_dx,
-    psld_rule_modulate_sums;
+    psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_root, psld_rule_root_dx, psld_rule_entropy,
+    psld_rule_entropy_dx, psld_rule_pool, psld_rule_resize, psld_rule_product, psld_rule_pick, psld_rule_pick_dx,
+    psld_rule_modulate, psld_rule_modulate_dx, psld_rule_modulate_sums;
 
 #endif

@@ -68,7 +68,7 @@ static psld_status check_sample_numbers(const psld_sample_options *o)
 {
     if (o->nfe < 0 || o->nfe > MAX_EVALUATIONS)
         return psld_fail(PSLD_BAD_ARGUMENT, "nfe: expected 1 to %d, found %d", MAX_EVALUATIONS, o->nfe);
-    if (!(o->eps >= 0 && o->eps < 1) && o->eps != PSLD_UNSET)
+    if (!(o->eps >= 0 && o->eps < 1) && o->eps != PSLD_UNSET && !(o->eps == 1 && o->nfe == 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "eps: expected a number in (0, 1), found %g", o->eps);
     if (!(o->end_sigma >= 0) || !isfinite(o->end_sigma))
         return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: expected a positive number, found %g", o->end_sigma);
@@ -115,7 +115,8 @@ static psld_status resolve_detail(const psld_sampler *sampler, psld_sample_optio
 }
 
 /* A grid that is a list of times sets the number of steps and the smallest time. */
-static psld_status resolve_time_list(const psld_sampler *sampler, int steps, psld_sample_options *o)
+static psld_status resolve_time_list(const psld_recipe *recipe, const psld_sampler *sampler, int steps,
+                                     psld_sample_options *o)
 {
     if (steps > MAX_EVALUATIONS)
         return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected at most %d times, found %d", MAX_EVALUATIONS, steps + 1);
@@ -124,20 +125,33 @@ static psld_status resolve_time_list(const psld_sampler *sampler, int steps, psl
         return psld_fail(PSLD_BAD_ARGUMENT, "nfe: the times of the grid need %d evaluations, found %d: leave nfe unset",
                          evaluations, o->nfe);
     o->nfe = evaluations;
-    return psld_grid_list_end(o->grid, &o->eps);
+    return psld_grid_list_end(recipe, o->grid, &o->eps);
+}
+
+/* No step but the denoising one, from t = 1. */
+static psld_status resolve_one_evaluation(psld_sample_options *o)
+{
+    int steps;
+    if (psld_grid_is_list(o->grid, &steps))
+        return psld_fail(PSLD_BAD_ARGUMENT, "grid: one evaluation is made at t = 1: leave it unset, found \"%s\"",
+                         o->grid);
+    o->eps = 1;
+    return PSLD_OK;
 }
 
 /* The smallest time, the time grid and the number of evaluations. */
 static psld_status resolve_grid(const psld_recipe *recipe, const psld_sampler *sampler, psld_sample_options *o)
 {
     int steps;
+    if (!o->grid) o->grid = sampler->info.grid;
+    if (sampler->info.consistency && o->nfe == 1 && o->denoise) return resolve_one_evaluation(o);
     if (o->eps == PSLD_UNSET || o->eps == 0) PSLD_TRY(psld_sample_t_min(recipe, sampler, &o->eps));
     if (o->end_sigma > 0) PSLD_TRY(psld_recipe_time(recipe, o->end_sigma, &o->eps));
     if (!(o->eps < 1))
         return psld_fail(PSLD_BAD_ARGUMENT, "end_sigma: %g is the effective noise of recipe %s at t = 1: expected less",
                          o->end_sigma, recipe->spec.name);
-    if (!o->grid) o->grid = sampler->info.grid;
-    if (!sampler->info.adaptive && psld_grid_is_list(o->grid, &steps)) PSLD_TRY(resolve_time_list(sampler, steps, o));
+    if (!sampler->info.adaptive && psld_grid_is_list(o->grid, &steps))
+        PSLD_TRY(resolve_time_list(recipe, sampler, steps, o));
     if (o->nfe == 0) o->nfe = sampler->info.nfe;
     return PSLD_OK;
 }
@@ -165,6 +179,9 @@ psld_status psld_sample_resolve(const psld_recipe *recipe, const psld_sample_opt
     PSLD_TRY(resolve_detail(*sampler, o));
     if ((*sampler)->info.adaptive && o->corrector)
         return psld_fail(PSLD_BAD_ARGUMENT, "corrector: the sampler %s chooses its own steps: set 0",
+                         (*sampler)->info.name);
+    if ((*sampler)->info.consistency && o->corrector)
+        return psld_fail(PSLD_BAD_ARGUMENT, "corrector: the sampler %s has no score to correct with: set 0",
                          (*sampler)->info.name);
     PSLD_TRY(resolve_grid(recipe, *sampler, o));
     return resolve_inpainting(resolved);

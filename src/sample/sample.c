@@ -149,10 +149,27 @@ void psld_sample_warn(const psld_recipe *recipe)
         recipe->spec.name, distance);
 }
 
+/* A sampler of consistency needs a source that is tuned for it. The others can be used with one, to see what they make. */
+static psld_status check_kind(const psld_source *source, const psld_sample_options *options)
+{
+    int consistency = psld_sampler_row(options->sampler)->info.consistency;
+    if (consistency && source->kind == PSLD_SOURCE_MEAN)
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "sampler %s: the model is not tuned for it; psld tune MODEL --consistency makes one that is",
+                         options->sampler);
+    if (!consistency && source->kind == PSLD_SOURCE_SAMPLE)
+        psld_log(PSLD_LOG_WARNING,
+                 "sampler %s: the model is tuned for the sampler consistency, and is no score any more: expect wrong "
+                 "samples",
+                 options->sampler);
+    return PSLD_OK;
+}
+
 /* Whether this source can be evaluated with these complete options. */
 static psld_status check_source(const psld_recipe *recipe, const psld_source *source,
                                 const psld_sample_options *options)
 {
+    PSLD_TRY(check_kind(source, options));
     if (options->eps < source->earliest)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "eps: for recipe %s the model is valid at times from %.4g on, found %.4g: set a larger eps or "

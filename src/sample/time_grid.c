@@ -2,7 +2,8 @@
  *
  * Each grid is a function of the fraction u of steps done. It gives the time t, or the effective noise sigma, which has
  * the same meaning for the data under every recipe. Instead of a name a grid may be the list of times itself:
- * "1,0.5,0.1,0.001". A list may begin below 1 where the states to begin with are given (sample.c). */
+ * "1,0.5,0.1,0.001". A list may begin below 1 where the states to begin with are given (sample.c). Or it is a list of
+ * noise levels, those of the times after 1: "sigma:5,1,0.3". */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,13 @@ static double grid_rho_root(const range *r, double u)
     return pow(top + (bottom - top) * u, r->rho);
 }
 
+/* Steps grow with the noise, faster than it: most of them are where there is little. */
+static double grid_inverse_root(const range *r, double u)
+{
+    double top = 1 / sqrt(r->sigma_max), bottom = 1 / sqrt(r->sigma_min), root = top + (bottom - top) * u;
+    return 1 / (root * root);
+}
+
 static const struct grid {
     psld_grid_info info; /* with in_sigma `at` gives sigma, otherwise t */
     double (*at)(const range *r, double u);
@@ -61,16 +69,27 @@ static const struct grid {
       .in_sigma = 1,
       .uses_rho = 1},
      grid_rho_root},
+    {{.name = "inverse", .summary = "equal steps in one over the root of the effective noise", .in_sigma = 1},
+     grid_inverse_root},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
 /* ---- Times as a list --------------------------------------------------------------------------------------------- */
 
+static const char levels_prefix[] = "sigma:";
+
+/* The levels of a list of them; NULL for other grids. */
+static const char *levels_of(const char *grid)
+{
+    size_t length = sizeof levels_prefix - 1;
+    return strncmp(grid, levels_prefix, length) == 0 ? grid + length : NULL;
+}
+
 int psld_grid_is_list(const char *grid, int *steps)
 {
-    *steps = 0;
+    *steps = levels_of(grid) != NULL; /* t = 1 is not in that list */
     for (const char *at = grid; *at; at++) *steps += *at == ',';
-    return grid[0] == '.' || (grid[0] >= '0' && grid[0] <= '9');
+    return levels_of(grid) || grid[0] == '.' || (grid[0] >= '0' && grid[0] <= '9');
 }
 
 /* Parses the time at `at`. Returns the start of the next one, or NULL if this is not a positive number. */
@@ -83,6 +102,31 @@ static const char *read_time(const char *at, double *time)
     memcpy(text, at, length);
     if (!psld_text_number(text, time) || !(*time > 0)) return NULL;
     return at + length + (at[length] == ',');
+}
+
+static psld_status level_time(const psld_recipe *recipe, double sigma, double *time)
+{
+    double most;
+    PSLD_TRY(psld_recipe_sigma(recipe, 1, &most));
+    if (sigma < most) return psld_recipe_time(recipe, sigma, time);
+    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected noise below %.4g, that of recipe %s at t = 1, found %g", most,
+                     recipe->spec.name, sigma);
+}
+
+static psld_status parse_level_list(const psld_recipe *recipe, const char *levels, int steps, double *times)
+{
+    const char *at = levels;
+    double sigma = 0;
+    for (int i = 1; i <= steps; i++) {
+        const char *next = read_time(at, &sigma);
+        if (!next || (i == steps && *next))
+            return psld_fail(PSLD_BAD_ARGUMENT,
+                             "grid: expected positive noise levels with commas between them, found \"%s\" in \"%s%s\"",
+                             at, levels_prefix, levels);
+        PSLD_TRY(level_time(recipe, sigma, &times[i]));
+        at = next;
+    }
+    return PSLD_OK;
 }
 
 static psld_status parse_time_list(const char *grid, int steps, double *times)
@@ -100,10 +144,15 @@ static psld_status parse_time_list(const char *grid, int steps, double *times)
     return PSLD_OK;
 }
 
-psld_status psld_grid_list_end(const char *grid, double *t_min)
+psld_status psld_grid_list_end(const psld_recipe *recipe, const char *grid, double *t_min)
 {
-    const char *last = strrchr(grid, ',');
+    const char *last = strrchr(grid, ','), *levels = levels_of(grid);
+    double sigma;
     *t_min = 0;
+    if (levels && read_time(last ? last + 1 : levels, &sigma)) return level_time(recipe, sigma, t_min);
+    if (levels)
+        return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected falling noise levels, as in sigma:5,1,0.3, found \"%s\"",
+                         grid);
     if (last && read_time(last + 1, t_min) && *t_min < 1) return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected decreasing times from 1 to a positive one, found \"%s\"", grid);
 }
@@ -121,8 +170,9 @@ static psld_status find_grid(const char *name, const struct grid **found)
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s, ", list[g]);
     }
-    return psld_fail(PSLD_BAD_ARGUMENT, "grid: expected %sor times with commas between them, found \"%s\"%s", names,
-                     name, psld_text_suggest(name, list, ROWS, meant));
+    return psld_fail(PSLD_BAD_ARGUMENT,
+                     "grid: expected %stimes with commas between them, or sigma: and noise levels, found \"%s\"%s",
+                     names, name, psld_text_suggest(name, list, ROWS, meant));
 }
 
 typedef struct grid_job {
@@ -168,7 +218,11 @@ psld_status psld_grid_times(const psld_recipe *recipe, const char *grid, double 
                             double *times)
 {
     int commas;
-    if (psld_grid_is_list(grid, &commas))
+    times[0] = 1;
+    if (steps == 0) return PSLD_OK;
+    if (levels_of(grid))
+        PSLD_TRY(parse_level_list(recipe, levels_of(grid), steps, times));
+    else if (psld_grid_is_list(grid, &commas))
         PSLD_TRY(parse_time_list(grid, steps, times));
     else
         PSLD_TRY(named_grid_times(recipe, grid, rho, steps, t_min, times));

@@ -19,6 +19,10 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
     PSLD_TRY(allocate_floats(capacity, sizes->z, &b->z));
     PSLD_TRY(allocate_floats(capacity, sizes->target, &b->target));
     PSLD_TRY(allocate_floats(capacity, sizes->metric, &b->metric));
+    PSLD_TRY(allocate_floats(capacity, sizes->other != 0, &b->soft));
+    PSLD_TRY(allocate_floats(capacity, sizes->other ? sizes->z : 0, &b->other_z));
+    PSLD_TRY(allocate_floats(capacity, sizes->other != 0, &b->other_time));
+    PSLD_TRY(allocate_floats(capacity, sizes->other ? sizes->target : 0, &b->other));
     PSLD_TRY(allocate_floats(capacity, 1, &b->weight));
     PSLD_TRY(allocate_floats(capacity, 1, &b->loss));
     PSLD_TRY(allocate_floats(capacity, sizes->out, &b->out));
@@ -30,8 +34,9 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
 
 void psld_microbatch_clear(psld_microbatch *b)
 {
-    void *const arrays[] = {b->x,      b->label,  b->augment, b->one_hot, b->t,   b->time, b->z,
-                            b->target, b->metric, b->weight,  b->loss,    b->out, b->hit};
+    void *const arrays[] = {b->x,     b->label,  b->augment, b->one_hot, b->t,       b->time,
+                            b->z,     b->target, b->metric,  b->soft,    b->other_z, b->other_time,
+                            b->other, b->weight, b->loss,    b->out,     b->hit};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) psld_release(arrays[i]);
     *b = (psld_microbatch){0};
 }

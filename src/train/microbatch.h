@@ -2,7 +2,8 @@
  *
  * A rank works through its share of a batch in micro-batches. Each is filled in this order:
  *     data/loader.h        x, label, augment
- *     train/objective.h    one_hot; t, time, z, target, metric by train/perturb.h
+ *     train/objective.h    one_hot; t, time, z, target, metric by train/perturb.h; of some also other_z, other_time
+ *     train/trainer.h      other, and then train/objective.h the target made of it
  *     train/trainer.h      loss, out
  *     train/objective.h    loss and hit from out, where the objective looks at the output */
 #ifndef PSLD_TRAIN_MICROBATCH_H
@@ -27,6 +28,10 @@ typedef struct psld_microbatch {
     float *z;           /* [n][in_ch][size][size]: what the network is given */
     float *target;      /* [n][out_ch][size][size], or labels [n]: what it should say */
     float *metric;      /* [n][p * p], see psld_nn_loss; NULL: the loss has none */
+    float *soft;        /* [n]: how the root of the loss is rounded at 0, see psld_nn_root; NULL: no root is taken, */
+    float *other_z;     /* and there are no other states: as z, */
+    float *other_time;  /* [n]: their times as the network sees them, */
+    float *other;       /* as target: what the network says of them, which the target is made of */
     float *weight;      /* [n]: what the loss of each sample counts in the sum */
     float *loss;        /* [n]: without its weight */
     float *out;         /* [n][numbers of the output]: output of the network; NULL: not needed */
@@ -36,6 +41,7 @@ typedef struct psld_microbatch {
 /* Numbers per sample; 0: no such array. */
 typedef struct psld_microbatch_sizes {
     size_t x, z, target, metric, augment, one_hot, out;
+    int other; /* whether there are other states */
 } psld_microbatch_sizes;
 
 /* Allocates all arrays; free with psld_microbatch_clear, after failure too. */

@@ -18,10 +18,23 @@ typedef struct psld_objective {
     size_t (*target_size)(const psld_model *model);
     /* From x and label of a micro-batch to z, t, time, target and metric. */
     psld_status (*fill)(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch);
+    /* NULL, or: fill has set other_z and other_time instead of the target, and from what the network says of them, `other`,
+     * this makes it. */
+    psld_status (*aim)(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch);
     /* Loss and hit of a micro-batch from out and target: for data that are not trained on. */
     void (*judge)(const psld_settings *settings, const psld_model *model, psld_microbatch *batch);
 } psld_objective;
 
-extern const psld_objective psld_objective_score, psld_objective_classifier, psld_objective_path;
+extern const psld_objective psld_objective_score, psld_objective_classifier, psld_objective_path,
+    psld_objective_consistency;
+
+/* The less noise of the other side of the loss of consistency. */
+double psld_consistency_less(const psld_consistency *how, int64_t stage, double sigma);
+
+/* What score networks have in common: the numbers that one says of each coordinate; the labels of a micro-batch, without
+ * those that training drops; and the mean of e' M e, or of |e|^power, of one sample, e being the error of `out`. */
+size_t psld_objective_variables(const psld_model *model);
+void psld_objective_fill_labels(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch);
+double psld_objective_error(const psld_microbatch *batch, size_t index, size_t dim, size_t variables, int power);
 
 #endif

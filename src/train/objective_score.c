@@ -6,25 +6,24 @@
 #include "base/random.h"
 #include "train/objective.h"
 
-/* Numbers that the network says of each coordinate. */
-static size_t variables_of(const psld_model *model)
+size_t psld_objective_variables(const psld_model *model)
 {
     return psld_model_predicts_data(model) ? 1 : (size_t)model->recipe->predicted;
 }
 
 static size_t score_target_size(const psld_model *model)
 {
-    return psld_model_size(model) * variables_of(model);
+    return psld_model_size(model) * psld_objective_variables(model);
 }
 
 static void score_set_options(const psld_settings *settings, const psld_model *model, psld_trainer_options *options)
 {
     options->power = settings->train.l1 ? 1 : 2;
-    options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? (int)variables_of(model) : 0;
+    options->metric = settings->train.weighting != PSLD_WEIGH_EPS ? (int)psld_objective_variables(model) : 0;
 }
 
-/* The labels of the samples, without those that training drops. Held-out samples keep theirs. */
-static void fill_labels(const psld_perturbation *how, psld_phase phase, psld_microbatch *b)
+/* Held-out samples keep their labels. */
+void psld_objective_fill_labels(const psld_perturbation *how, psld_phase phase, psld_microbatch *b)
 {
     psld_labels_one_hot(b->n, b->label, how->classes, b->one_hot);
     for (size_t i = 0; phase == PSLD_PHASE_TRAIN && i < b->n; i++) {
@@ -36,12 +35,11 @@ static void fill_labels(const psld_perturbation *how, psld_phase phase, psld_mic
 
 static psld_status score_fill(const psld_perturbation *how, psld_phase phase, psld_microbatch *batch)
 {
-    if (how->classes) fill_labels(how, phase, batch);
+    if (how->classes) psld_objective_fill_labels(how, phase, batch);
     return psld_perturb(how, phase, batch);
 }
 
-/* Mean of e' M e, or of |e|^power, per sample. */
-static double error_of(const psld_microbatch *b, size_t index, size_t dim, size_t variables, int power)
+double psld_objective_error(const psld_microbatch *b, size_t index, size_t dim, size_t variables, int power)
 {
     const float *out = b->out + index * variables * dim, *target = b->target + index * variables * dim;
     const float *metric = b->metric ? b->metric + index * variables * variables : NULL;
@@ -58,9 +56,9 @@ static double error_of(const psld_microbatch *b, size_t index, size_t dim, size_
 
 static void score_judge(const psld_settings *settings, const psld_model *model, psld_microbatch *batch)
 {
-    size_t dim = psld_model_size(model), variables = variables_of(model);
+    size_t dim = psld_model_size(model), variables = psld_objective_variables(model);
     for (size_t i = 0; i < batch->n; i++)
-        batch->loss[i] = (float)error_of(batch, i, dim, variables, settings->train.l1 ? 1 : 2);
+        batch->loss[i] = (float)psld_objective_error(batch, i, dim, variables, settings->train.l1 ? 1 : 2);
 }
 
 const psld_objective psld_objective_score = {

@@ -245,7 +245,7 @@ static double weigh_time(const psld_perturbation *how, double t)
 }
 
 /* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
-static double draw_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
+double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
 {
     double u, n;
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 0, 1, &u);
@@ -269,7 +269,7 @@ static int perturb_sample(const perturb_job *job, size_t index)
         copy_clean(job, index);
         return 1;
     }
-    *t = draw_time(how, sample, job->phase);
+    *t = psld_perturbation_time(how, sample, job->phase);
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     int is_clean = how->data_deviation > 0;

@@ -18,6 +18,15 @@ typedef enum psld_weighting { PSLD_WEIGH_EPS, PSLD_WEIGH_LIKELIHOOD, PSLD_WEIGH_
 
 enum { PSLD_NOISE_NODES = 256 };
 
+/* Of the loss of consistency: see objective_consistency.c. */
+typedef struct psld_consistency {
+    double deviation;      /* of the data */
+    double q;              /* the gap between both sides shrinks by this from stage to stage, */
+    int64_t stages;        /* of which there are so many in `steps` */
+    double huber;          /* per root of a dimension */
+    uint64_t batch, steps; /* of the run */
+} psld_consistency;
+
 typedef struct psld_perturbation {
     const psld_recipe *recipe;
     const psld_process *process; /* of a model with formulas: then recipe is NULL, and what follows does not count, */
@@ -34,6 +43,7 @@ typedef struct psld_perturbation {
     double label_dropout;  /* the part of training samples whose label it does not get */
     int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
+    psld_consistency consistency;
     double noise_at[PSLD_NOISE_NODES]; /* log sigma at times that are even in log t, from t_min to 1 */
 } psld_perturbation;
 
@@ -43,6 +53,9 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how);
 /* The part of training times that lies in a bin (bins.h). Held-out samples get a time of the bin of their phase, by the
  * law of training times there, so that the mean loss of the bins, weighed by these parts, is that of training. */
 double psld_perturbation_share(const psld_perturbation *how, int bin);
+
+/* The time of a sample. */
+double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase);
 
 /* A micro-batch (its n samples from number `first`): from x to t, `time`, which is t for the network, z [n][k dim] and,
  * where they are not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric

@@ -57,8 +57,8 @@ static psld_sample_options picture_options(const psld_training *t)
 {
     psld_sample_options options = PSLD_SAMPLE_DEFAULTS;
     options.sampler = t->settings.train.sampler;
-    options.eps = 1e-3;
     const psld_sampler_info *sampler = psld_sampler_find(options.sampler);
+    if (!sampler || !sampler->consistency) options.eps = 1e-3;
     if (!sampler || !sampler->adaptive) options.nfe = (int)t->settings.train.sample_nfe;
     options.seed = (uint64_t)t->settings.seed;
     return options;
@@ -67,6 +67,9 @@ static psld_sample_options picture_options(const psld_training *t)
 psld_status psld_training_check_sampler(const psld_training *t)
 {
     psld_sample_options options = picture_options(t);
+    const psld_sampler_info *sampler = psld_sampler_find(options.sampler);
+    if (sampler && sampler->consistency && !psld_model_is_tuned(t->model))
+        return psld_fail(PSLD_BAD_INPUT, "train.sampler: consistency draws only where train.loss is consistency");
     psld_status status = t->model->process ? psld_process_options_complete(t->model->process, &options)
                                            : psld_sample_complete(t->model->recipe, &options);
     return status == PSLD_OK ? PSLD_OK : psld_fail_in(PSLD_BAD_INPUT, "train.sampler, train.sample_nfe");

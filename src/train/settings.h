@@ -9,7 +9,7 @@
 #include "io/yaml/yaml.h"
 #include "train/trainer.h"
 
-typedef enum psld_loss_kind { PSLD_LOSS_HSM, PSLD_LOSS_DSM, PSLD_LOSS_ENTROPY } psld_loss_kind;
+typedef enum psld_loss_kind { PSLD_LOSS_HSM, PSLD_LOSS_DSM, PSLD_LOSS_ENTROPY, PSLD_LOSS_CONSISTENCY } psld_loss_kind;
 
 /* One number or a list of them. */
 typedef struct psld_number_list {
@@ -37,6 +37,8 @@ typedef struct psld_settings {
         int sum;       /* reduce: mean or sum */
         int by_noise;  /* times: uniform or noise */
         double noise_part, noise_middle, noise_spread;
+        double deviation, consistency_q, consistency_huber;
+        int64_t consistency_stages;
         int clean, adamw, ema_warmup, tensorboard;
         int bf16;     /* precision: fp32 or bf16 */
         int schedule; /* psld_rate_schedule */

@@ -71,19 +71,26 @@ static const float *step_gradient(psld_trainer *r)
     return r->sum ? r->sum : r->gradients;
 }
 
+void psld_trainer_tell(const psld_trainer *r, psld_exec *exec, const psld_network_inputs *inputs,
+                       const psld_microbatch *b, const float *z, const float *time)
+{
+    int n = (int)b->n;
+    psld_exec_set(exec, inputs->z, n, PSLD_F32, z);
+    psld_exec_set(exec, inputs->t, n, PSLD_F32, time);
+    if (inputs->augment != PSLD_NONE)
+        psld_exec_set(exec, inputs->augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
+    if (inputs->label != PSLD_NONE) psld_exec_set(exec, inputs->label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
+}
+
 void psld_trainer_add(psld_trainer *r, const psld_microbatch *b)
 {
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
     int n = (int)b->n, shared = r->buckets && b->last;
     assert(r->pending < r->options.microbatches);
-    psld_exec_set(r->exec, r->network_plan.inputs.z, n, PSLD_F32, b->z);
-    psld_exec_set(r->exec, r->network_plan.inputs.t, n, PSLD_F32, b->time);
+    psld_trainer_tell(r, r->exec, &r->network_plan.inputs, b, b->z, b->time);
     psld_exec_set(r->exec, r->target, n, PSLD_F32, b->target);
     if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, n, PSLD_F32, b->metric);
-    if (r->network_plan.inputs.augment != PSLD_NONE)
-        psld_exec_set(r->exec, r->network_plan.inputs.augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
-    if (r->network_plan.inputs.label != PSLD_NONE)
-        psld_exec_set(r->exec, r->network_plan.inputs.label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
+    if (r->soft != PSLD_NONE) psld_exec_set(r->exec, r->soft, n, PSLD_F32, b->soft);
     psld_exec_set(r->exec, r->loss_weight, n, PSLD_F32, b->weight);
     psld_exec_watch(r->exec, shared ? send_final_gradients : NULL, r);
     psld_exec_run(r->exec, n, &run);
@@ -188,5 +195,6 @@ size_t psld_trainer_bytes(const psld_trainer *r)
 {
     size_t copies =
         (size_t)(4 + (r->average != NULL) + (r->sum != NULL) + (r->buckets != NULL)) + r->options.more_count;
-    return (copies * r->plan->parameters + r->plan->arena) * sizeof(float);
+    size_t look = r->look_exec ? r->look_plan.plan->arena : 0;
+    return (copies * r->plan->parameters + r->plan->arena + look) * sizeof(float);
 }

@@ -26,6 +26,8 @@ typedef struct psld_trainer_options {
     int entropy;                               /* the target is a label, the loss -log p(label) */
     int power;                                 /* else the target is eps: of the loss, 2 or 1 */
     int metric;                                /* power 2: the error is measured by a matrix for each sample */
+    int root;                                  /* power 2: of it the root is taken (psld_nn_root), and psld_trainer_look
+                                                  is called */
     double rate, beta1, beta2, epsilon, decay; /* Adam; decay of weights */
     int adamw;                                 /* decay shrinks the weights instead of joining the gradient */
     long warmup;                               /* steps over which the rate rises from 0 */
@@ -54,6 +56,9 @@ void psld_trainer_free(psld_trainer *trainer);
 /* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where it is not
  * NULL, `out`. */
 void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
+/* What the network as it is says of the states `other_z` at `other_time`, into `other`, with the same labels and the same
+ * dropout as psld_trainer_add has for `z`. No gradient. */
+void psld_trainer_look(psld_trainer *trainer, const psld_microbatch *batch);
 /* Updates the weights and gives the norm of the gradient before clipping. If `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);

@@ -26,7 +26,7 @@ static void add_loss(psld_trainer *r)
     psld_graph *graph = r->network_plan.graph;
     psld_id out = r->network_plan.out;
     psld_shape s = psld_graph_shape(graph, out);
-    r->metric = PSLD_NONE;
+    r->metric = r->soft = PSLD_NONE;
     if (r->options.entropy) {
         r->target = psld_graph_input(graph, 1, 1, 1);
         r->loss = psld_nn_entropy(graph, out, r->target);
@@ -35,6 +35,10 @@ static void add_loss(psld_trainer *r)
         r->target = psld_graph_input(graph, s.c, s.h, s.w);
         if (variables) r->metric = psld_graph_input(graph, variables * variables, 1, 1);
         r->loss = psld_nn_loss(graph, out, r->target, r->metric, r->options.power);
+    }
+    if (r->options.root) {
+        r->soft = psld_graph_input(graph, 1, 1, 1);
+        r->loss = psld_nn_root(graph, r->loss, r->soft);
     }
     r->loss_weight = psld_graph_input(graph, 1, 1, 1);
 }
@@ -152,6 +156,7 @@ static psld_status allocate_trainer(psld_trainer *r)
     PSLD_TRY(make_more_averages(r, count));
     PSLD_TRY(find_trained_ranges(r));
     PSLD_TRY(make_gradient_buckets(r));
+    if (r->options.root) PSLD_TRY(psld_trainer_plan_look(r));
     return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
 }
 
@@ -176,6 +181,8 @@ void psld_trainer_free(psld_trainer *trainer)
 {
     if (!trainer) return;
     psld_exec_free(trainer->exec);
+    psld_exec_free(trainer->look_exec);
+    psld_network_plan_clear(&trainer->look_plan);
     psld_network_plan_clear(&trainer->network_plan);
     psld_release(trainer->gradients);
     psld_release(trainer->m);

@@ -23,9 +23,11 @@ struct psld_trainer {
     psld_network *network;
     psld_network_plan network_plan;
     const psld_plan *plan; /* of it */
-    psld_id target, metric, loss;
+    psld_id target, metric, soft, loss;
     psld_id loss_weight; /* what the loss of each sample counts in the sum */
     psld_exec *exec;
+    psld_network_plan look_plan; /* of the network alone, with dropout; look_exec NULL: not made */
+    psld_exec *look_exec;
     float *gradients, *m, *v; /* [parameter_elements] each */
     float *sum;               /* of the gradients of micro-batches; NULL: there is one per step */
     float *average, *own_average;
@@ -42,5 +44,11 @@ struct psld_trainer {
     int pending;             /* micro-batches since the last update */
     long steps;
 };
+
+/* The same inputs of a plan, whatever it computes. */
+void psld_trainer_tell(const psld_trainer *trainer, psld_exec *exec, const psld_network_inputs *inputs,
+                       const psld_microbatch *batch, const float *z, const float *time);
+/* Makes what psld_trainer_look runs. */
+psld_status psld_trainer_plan_look(psld_trainer *trainer);
 
 #endif

@@ -1,6 +1,7 @@
 /* A training run, opened: what its parts share. The parts are in files of their own:
  *     training.c            the whole run
  *     training_config.c     the configuration, read or chosen
+ *     training_tune.c       the configuration that tunes a model
  *     training_open.c       networks, trainer and data
  *     training_check.c      whether they go together
  *     training_step.c       one step
@@ -56,6 +57,10 @@ struct psld_training {
 psld_status psld_training_configure(psld_training *training, const psld_training_options *options);
 /* The same from training->config, which another rank has resolved. */
 psld_status psld_training_follow(psld_training *training);
+/* The configuration of a run that tunes a model; then, once the deviation of the data is known, its noise levels. */
+psld_status psld_training_tune_config(const char *path, psld_yaml **yaml);
+psld_status psld_training_tune_noise(psld_training *training, const psld_training_options *options, double deviation);
+psld_status psld_training_check_consistency(const psld_training *training);
 /* Fails where settings, data and network do not go together. */
 psld_status psld_training_check(const psld_training *training);
 /* Goes on from the newest checkpoint of the folder; does nothing where there is none. */

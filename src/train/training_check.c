@@ -44,6 +44,7 @@ static psld_status check_loss(const psld_training *t)
                          classifier ? "cross_entropy" : "hsm or dsm", t->objective->name);
     if (t->model->process) return check_formulas(t);
     if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
+    if (s->train.loss == PSLD_LOSS_CONSISTENCY) return psld_training_check_consistency(t);
     if (s->train.l1 && s->train.weighting != PSLD_WEIGH_EPS)
         return psld_fail(PSLD_BAD_INPUT, "train.norm: l1 works with train.weighting = fid only; expected l2");
     return PSLD_OK;

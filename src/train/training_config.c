@@ -18,6 +18,7 @@
 static psld_status begin(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     char *text = NULL;
+    if (options->tune) return psld_training_tune_config(options->tune, &t->yaml);
     if (options->config) return psld_yaml_load(options->config, &t->yaml);
     if (!before) return psld_yaml_parse("{}", 2, "data", &t->yaml);
     PSLD_TRY(psld_yaml_text(before, &text));
@@ -39,7 +40,8 @@ static psld_status set_text(psld_yaml *yaml, const char *key, const char *text)
 static psld_status apply_options(psld_training *t, const psld_training_options *options)
 {
     if (options->data) PSLD_TRY(set_text(t->yaml, "data.path", options->data));
-    if (options->init) PSLD_TRY(set_text(t->yaml, "train.init", options->init));
+    const char *init = options->tune ? options->tune : options->init;
+    if (init) PSLD_TRY(set_text(t->yaml, "train.init", init));
     PSLD_TRY(psld_text_list_check("overrides", options->overrides, (size_t)options->override_count));
     for (int i = 0; i < options->override_count; i++)
         if (!t->published || !psld_published_override(options->overrides[i]))
@@ -188,16 +190,10 @@ static psld_status set_class_names(psld_training *t)
     return status;
 }
 
-/* For networks of clean data: the root mean square of the data, where the configuration does not say it. */
-static psld_status set_data_deviation(psld_training *t)
+/* The root mean square of the data. */
+static psld_status measure_deviation(const psld_training *t, double *deviation)
 {
     enum { ENOUGH = 1000 };
-    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *predicts;
-    const char *word = "";
-    if (!model || !(predicts = psld_node_get(model, "predicts")) || psld_node_get(model, "data_deviation"))
-        return PSLD_OK;
-    PSLD_TRY(psld_node_text(predicts, &word));
-    if (!psld_text_same(word, "data")) return PSLD_OK;
     size_t shape[PSLD_MAX_RANK], size = 1;
     int rank = psld_data_shape(t->data, shape);
     for (int i = 0; i < rank; i++) size *= shape[i];
@@ -212,10 +208,37 @@ static psld_status set_data_deviation(psld_training *t)
         for (size_t j = 0; j < size; j++) sum += (double)x[j] * (double)x[j];
     }
     psld_release(x);
-    if (status != PSLD_OK) return status;
+    *deviation = fmax(sqrt(sum / ((double)taken * (double)size)), 1e-3);
+    return status;
+}
+
+/* For networks of clean data, where the configuration does not say it. */
+static psld_status set_data_deviation(psld_training *t)
+{
+    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *predicts;
+    const char *word = "";
     char text[32];
-    psld_text_print(text, sizeof text, "%.3g", fmax(sqrt(sum / ((double)taken * (double)size)), 1e-3));
+    double deviation;
+    if (!model || !(predicts = psld_node_get(model, "predicts")) || psld_node_get(model, "data_deviation"))
+        return PSLD_OK;
+    PSLD_TRY(psld_node_text(predicts, &word));
+    if (!psld_text_same(word, "data")) return PSLD_OK;
+    PSLD_TRY(measure_deviation(t, &deviation));
+    psld_text_print(text, sizeof text, "%.3g", deviation);
     return psld_settings_default(t->yaml, "model.data_deviation", text);
+}
+
+/* The noise levels of a model that is tuned are those of its data. */
+static psld_status set_tuning(psld_training *t, const psld_training_options *options)
+{
+    const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *own;
+    double deviation;
+    if (!options->tune) return PSLD_OK;
+    if ((own = psld_node_get(model, "data_deviation")))
+        PSLD_TRY(psld_node_number(own, &deviation));
+    else
+        PSLD_TRY(measure_deviation(t, &deviation));
+    return psld_training_tune_noise(t, options, deviation);
 }
 
 /* The data must come out as the network takes them. */
@@ -260,6 +283,7 @@ static psld_status fit_steps(psld_training *t, const psld_training_options *opti
     size_t shape[PSLD_MAX_RANK];
     const char *steps;
     char assignment[64];
+    double share = options->tune ? 0.75 : 1; /* one evaluation more, a third of a step */
     if (before) {
         PSLD_TRY(psld_node_text(psld_node_get(psld_node_get(psld_yaml_root(before), "train"), "steps"), &steps));
         snprintf(assignment, sizeof assignment, "train.steps=%.40s", steps);
@@ -269,7 +293,7 @@ static psld_status fit_steps(psld_training *t, const psld_training_options *opti
                               .shape = shape,
                               .items = psld_data_count(t->data),
                               .classes = 0,
-                              .seconds = options->seconds,
+                              .seconds = share * options->seconds,
                               .ranks = t->ranks->count};
     psld_status status = psld_choose_steps(t->yaml, &t->choice);
     t->choice.shape = NULL;
@@ -286,7 +310,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &size);
     if (status == PSLD_OK) status = optional_number(t->yaml, "channels", &channels);
     if (status == PSLD_OK) status = inspect_training_data(t, &early, size, channels);
-    int chosen = (!options->config && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
+    int chosen = (!options->config && !options->tune && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK) status = set_class_count(t, early.data.path);
     if (status == PSLD_OK && chosen) status = choose(t, options, early.data.path);
     if (status == PSLD_OK) status = add_published_steps(t, &early);
@@ -301,6 +325,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     }
     psld_settings_clear(&early);
     if (status == PSLD_OK) status = set_data_deviation(t);
+    if (status == PSLD_OK) status = set_tuning(t, options);
     if (status == PSLD_OK) status = psld_process_embed(t->yaml);
     if (status == PSLD_OK && !chosen && options->seconds > 0) status = fit_steps(t, options, before);
     if (status == PSLD_OK && psld_process_is_full(psld_node_get(psld_yaml_root(t->yaml), "process")))
@@ -330,7 +355,11 @@ static psld_status check_effects(const psld_training *t)
 
 static psld_status configure(psld_training *t, const psld_training_options *options, psld_yaml *before)
 {
-    if (!options->config && !options->data && !before)
+    if (options->tune && (options->config || options->init || options->classifier > 0))
+        return psld_fail(PSLD_BAD_ARGUMENT,
+                         "tune: has the model's configuration and weights; expected no config, no init "
+                         "and no classifier");
+    if (!options->config && !options->tune && !options->data && !before)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "train: needs a configuration or data, or the folder of a run to go on with");
     PSLD_TRY(begin(t, options, before));

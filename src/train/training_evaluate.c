@@ -6,7 +6,12 @@ static psld_status evaluate_bin(psld_training *t, int bin, psld_bins *bins)
 {
     psld_microbatch *b = &t->microbatch;
     if (!(psld_perturbation_share(&t->perturbation, bin) > 0)) return PSLD_OK;
-    PSLD_TRY(t->objective->fill(&t->perturbation, (psld_phase)(PSLD_PHASE_HELD_OUT + bin), b));
+    psld_phase phase = (psld_phase)(PSLD_PHASE_HELD_OUT + bin);
+    PSLD_TRY(t->objective->fill(&t->perturbation, phase, b));
+    if (t->objective->aim) {
+        PSLD_TRY(psld_model_run(t->model, b->n, b->other_z, b->other_time, b->one_hot, b->other));
+        PSLD_TRY(t->objective->aim(&t->perturbation, phase, b));
+    }
     PSLD_TRY(psld_model_run(t->model, b->n, b->z, b->time, b->one_hot, b->out));
     t->objective->judge(&t->settings, t->model, b);
     psld_bins_add(bins, b->n, b->t, b->loss, b->hit);

@@ -89,16 +89,17 @@ static psld_status create_trainer(psld_training *t)
 static psld_status create_microbatch(psld_training *t)
 {
     psld_microbatch *b = &t->microbatch;
-    size_t dim = psld_model_size(t->model), target = t->objective->target_size(t->model), variables = target / dim;
+    size_t dim = psld_model_size(t->model), target = t->objective->target_size(t->model);
+    psld_trainer_options o = {0};
+    t->objective->set_options(&t->settings, t->model, &o);
     psld_microbatch_sizes sizes = {
         .x = dim,
         .z = t->model->process ? (size_t)t->model->process->variables : dim * (size_t)t->model->recipe->spec.k,
         .target = target,
-        .metric = t->model->process                               ? target * target
-                  : t->settings.train.weighting == PSLD_WEIGH_EPS ? 0
-                                                                  : variables * variables,
+        .metric = (size_t)(o.metric * o.metric),
         .augment = t->network->config.augment ? PSLD_AUGMENT_NUMBERS : 0,
         .one_hot = (size_t)t->network->config.classes,
+        .other = t->objective->aim != NULL,
         .out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target,
     };
     PSLD_TRY(psld_microbatch_allocate(b, microbatch_size(t), &sizes));
@@ -151,8 +152,14 @@ static psld_status set_perturbation(psld_training *t)
         .classes = (size_t)t->network->config.classes,
         .label_dropout = s->train.label_dropout,
         .clean = s->train.clean,
-        .seed = (uint64_t)s->seed};
-    return t->perturbation.by_noise > 0 ? psld_perturbation_tabulate(&t->perturbation) : PSLD_OK;
+        .seed = (uint64_t)s->seed,
+        .consistency = {.deviation = s->train.deviation,
+                        .q = s->train.consistency_q,
+                        .stages = s->train.consistency_stages,
+                        .huber = s->train.consistency_huber,
+                        .batch = (uint64_t)s->train.batch,
+                        .steps = (uint64_t)s->train.steps}};
+    return t->perturbation.by_noise > 0 || t->objective->aim ? psld_perturbation_tabulate(&t->perturbation) : PSLD_OK;
 }
 
 /* The model keeps how many items of its data each class has: sampling draws labels with these frequencies. Of endless data
@@ -177,9 +184,10 @@ static psld_status count_classes(psld_training *t)
 static psld_status create_parts(psld_training *t)
 {
     PSLD_TRY(create_networks(t));
-    t->objective = t->model->kind == PSLD_CLASSIFIER ? &psld_objective_classifier
-                   : t->model->process               ? &psld_objective_path
-                                                     : &psld_objective_score;
+    t->objective = t->model->kind == PSLD_CLASSIFIER                 ? &psld_objective_classifier
+                   : t->model->process                               ? &psld_objective_path
+                   : t->settings.train.loss == PSLD_LOSS_CONSISTENCY ? &psld_objective_consistency
+                                                                     : &psld_objective_score;
     PSLD_TRY(psld_training_check(t));
     PSLD_TRY(count_classes(t));
     PSLD_TRY(set_perturbation(t));

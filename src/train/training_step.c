@@ -20,7 +20,10 @@ static psld_status fill_microbatch(psld_training *t, psld_microbatch *b)
     const psld_loader *loader = t->loaders[PSLD_PHASE_TRAIN];
     PSLD_TRY(psld_loader_read(t->loaders[PSLD_PHASE_TRAIN], b->first, b->n, b->x, b->label));
     if (b->augment) psld_loader_augmentation(loader, b->first, b->n, b->augment);
-    return t->objective->fill(&t->perturbation, PSLD_PHASE_TRAIN, b);
+    PSLD_TRY(t->objective->fill(&t->perturbation, PSLD_PHASE_TRAIN, b));
+    if (!t->objective->aim) return PSLD_OK;
+    psld_trainer_look(t->trainer, b);
+    return t->objective->aim(&t->perturbation, PSLD_PHASE_TRAIN, b);
 }
 
 /* Adds the losses of a micro-batch, whose gradients the trainer has, to those of the step. */

@@ -763,6 +763,12 @@ static void define_weighed_loss(const op_case *c, int n, double *const *in, psld
                 }
 }
 
+static void define_root(const op_case *c, int n, double *const *in, psld_shape s, double *out)
+{
+    (void)c, (void)s;
+    for (int i = 0; i < n; i++) out[i] = sqrt(in[0][i] + in[1][i] * in[1][i]) - in[1][i];
+}
+
 static void define_entropy(const op_case *c, int n, double *const *in, psld_shape s, double *out)
 {
     int classes = c->in[0].c;
@@ -792,6 +798,10 @@ static void losses(void **state)
         snprintf(c.name, sizeof c.name, "loss by a metric of %d variables over %d x %d x %d", variables, x.c, x.h, x.w);
         check_op(&c);
     }
+    op_case root = {.op = PSLD_OP_ROOT, .inputs = 2, .in = {batched(1, 1, 1), batched(1, 1, 1)}, .define = define_root};
+    root.kind[0] = PROBABILITIES, root.kind[1] = TIMES;
+    snprintf(root.name, sizeof root.name, "root");
+    check_op(&root);
     for (int i = 0; i < CHANNELS; i++) {
         psld_shape x = batched(some_channels[i], 1, 1), label = batched(1, 1, 1);
         op_case c = {.op = PSLD_OP_ENTROPY, .inputs = 2, .in = {x, label}, .kind = {NORMAL_NUMBERS, LABELS}};

@@ -85,6 +85,24 @@ static void ref_loss_dx(const psld_call *call, size_t begin, size_t end)
     }
 }
 
+/* x / (sqrt(x + a^2) + a), which does not cancel. */
+static void ref_root(const psld_call *call, size_t begin, size_t end)
+{
+    for (int n = (int)begin; n < (int)end; n++) {
+        double x = (double)pixel_at(&call->in[0], n, 0, 0)[0], a = (double)pixel_at(&call->in[1], n, 0, 0)[0];
+        put_loss(&call->out, n, x > 0 ? x / (sqrt(x + a * a) + a) : 0);
+    }
+}
+
+static void ref_root_dx(const psld_call *call, size_t begin, size_t end)
+{
+    for (int n = (int)begin; n < (int)end; n++) {
+        double x = (double)pixel_at(&call->in[0], n, 0, 0)[0], a = (double)pixel_at(&call->in[1], n, 0, 0)[0];
+        double dy = (double)pixel_at(&call->in[2], n, 0, 0)[0], root = sqrt(x + a * a);
+        put_loss(&call->out, n, root > 0 ? dy / (2 * root) : 0);
+    }
+}
+
 /* Logarithm of the sum of exp(x), the largest taken out. */
 static double log_sum(const real *x, int count)
 {

@@ -57,6 +57,8 @@
     [PSLD_OP_FOURIER] = {"ref_fourier", tasks_samples, ref_fourier, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_LOSS] = {"ref_loss", tasks_samples, ref_loss, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_LOSS_DX] = {"ref_loss_dx", tasks_rows, ref_loss_dx, NULL, 3, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_ROOT] = {"ref_root", tasks_samples, ref_root, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
+    [PSLD_OP_ROOT_DX] = {"ref_root_dx", tasks_samples, ref_root_dx, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_ENTROPY] = {"ref_entropy", tasks_samples, ref_entropy, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
     [PSLD_OP_ENTROPY_DX] = {"ref_entropy_dx", tasks_samples, ref_entropy_dx, NULL, 0, 0, NULL, NULL, NULL, NULL}, \
 }

@@ -123,5 +123,7 @@ psld_status psld_model_read_exact(const psld_node *root, const char *process, ps
     model->rank = 1;
     model->shape[0] = psld_mixture_dim(model->mixture);
     PSLD_TRY(psld_classifier_mixture(model->mixture, model->recipe, &model->classifier));
-    return as ? pose(as, model) : psld_source_mixture(model->mixture, model->recipe, &model->source);
+    PSLD_TRY(as ? pose(as, model) : psld_source_mixture(model->mixture, model->recipe, &model->source));
+    model->source->kind = PSLD_SOURCE_MEAN;
+    return PSLD_OK;
 }

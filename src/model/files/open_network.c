@@ -195,6 +195,16 @@ static int learns_without_label(const psld_node *root)
     return !dropout || psld_node_number(dropout, &rate) != PSLD_OK || rate > 0;
 }
 
+/* Whether training was tuning, and for data of what deviation. */
+static void read_tuning(const psld_node *root, psld_model *model)
+{
+    const psld_node *train = psld_node_get(root, "train"), *loss = train ? psld_node_get(train, "loss") : NULL;
+    const psld_node *deviation = train ? psld_node_get(train, "deviation") : NULL;
+    const char *text = "";
+    if (!loss || psld_node_text(loss, &text) != PSLD_OK || !psld_text_same(text, "consistency")) return;
+    if (!deviation || psld_node_number(deviation, &model->tuned) != PSLD_OK || !(model->tuned > 0)) model->tuned = 0.5;
+}
+
 static psld_status build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
                          const psld_model_options *options, uint64_t seed, psld_model *model)
 {
@@ -230,8 +240,10 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
         return psld_classifier_create(model->recipe, psld_model_classify, NULL, model, (size_t)config.out_ch,
                                       &model->classifier);
     if (model->process) return PSLD_OK;
+    read_tuning(root, model);
     PSLD_TRY(psld_source_create(model->recipe, psld_model_predict, NULL, model, &model->source));
     model->source->gradient = psld_model_differentiate;
+    model->source->kind = model->tuned > 0 ? PSLD_SOURCE_SAMPLE : PSLD_SOURCE_MEAN;
     model->source->classes = (size_t)config.classes;
     model->source->needs_label = config.classes && (config.kind == PSLD_NET_UNET2D || !learns_without_label(root));
     return is_foreign(root) ? PSLD_OK : change_process(options, model);

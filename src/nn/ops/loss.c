@@ -9,7 +9,7 @@
 static psld_status set_shape(const psld_graph *graph, psld_graph_node *node)
 {
     node->shape = (psld_shape){0, 1, 1, 1};
-    if (node->op == PSLD_OP_LOSS || node->op == PSLD_OP_ENTROPY) return PSLD_OK;
+    if (node->op == PSLD_OP_LOSS || node->op == PSLD_OP_ROOT || node->op == PSLD_OP_ENTROPY) return PSLD_OK;
     node->shape = psld_rule_in(graph, node, 0);
     psld_shape dy = psld_rule_in(graph, node, 2);
     return dy.n == 0 && psld_shape_count(dy) == 1 ? PSLD_OK
@@ -49,6 +49,20 @@ static void loss_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *
     if (want[1]) dx[1] = psld_nn_scale(graph, by_a, -1);
 }
 
+static psld_status root_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    psld_shape x = psld_rule_in(graph, node, 0), a = psld_rule_in(graph, node, 1);
+    if (x.n != 0 || psld_shape_count(x) != 1 || !psld_shape_same(x, a))
+        return psld_rule_fail(node, "expected two numbers for each sample");
+    return set_shape(graph, node);
+}
+
+static void root_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
+{
+    psld_graph_node node = graph->nodes[id];
+    if (want[0]) dx[0] = psld_graph_add(graph, PSLD_OP_ROOT_DX, 3, (psld_id[]){node.in[0], node.in[1], dy}, NULL, NULL);
+}
+
 static psld_status entropy_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape x = psld_rule_in(graph, node, 0), label = psld_rule_in(graph, node, 1);
@@ -66,6 +80,8 @@ static void entropy_gradient(psld_graph *graph, psld_id id, psld_id dy, const in
 
 const psld_op_rule psld_rule_loss = {"loss", 2, 3, loss_shape, loss_gradient, NULL};
 const psld_op_rule psld_rule_loss_dx = {"loss_dx", 3, 4, loss_shape, NULL, NULL};
+const psld_op_rule psld_rule_root = {"root", 2, 2, root_shape, root_gradient, NULL};
+const psld_op_rule psld_rule_root_dx = {"root_dx", 3, 3, root_shape, NULL, NULL};
 const psld_op_rule psld_rule_entropy = {"entropy", 2, 2, entropy_shape, entropy_gradient, NULL};
 const psld_op_rule psld_rule_entropy_dx = {"entropy_dx", 3, 3, entropy_shape, NULL, NULL};
 
@@ -78,6 +94,11 @@ psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, psld_id metric, in
     while (weighed && attributes.loss.variables * attributes.loss.variables < psld_graph_shape(graph, metric).c)
         attributes.loss.variables++;
     return psld_graph_add(graph, PSLD_OP_LOSS, 2 + weighed, (psld_id[]){a, b, metric}, &attributes, NULL);
+}
+
+psld_id psld_nn_root(psld_graph *graph, psld_id x, psld_id a)
+{
+    return psld_graph_add(graph, PSLD_OP_ROOT, 2, (psld_id[]){x, a}, NULL, NULL);
 }
 
 psld_id psld_nn_entropy(psld_graph *graph, psld_id logits, psld_id label)

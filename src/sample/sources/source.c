@@ -29,6 +29,7 @@ psld_status psld_source_wrap(const psld_source *base, const psld_recipe *recipe,
     PSLD_TRY(psld_source_create(recipe, predict, release, user, source));
     (*source)->exact = base->exact;
     (*source)->earliest = base->earliest;
+    (*source)->kind = base->kind;
     psld_source_take_labels(*source, base);
     return PSLD_OK;
 }

@@ -6,6 +6,10 @@
 #include "sample/sources/layout.h"
 #include "sample/sources/states.h"
 
+/* What clean data a source stands for: their mean given the state, as a score has it, or one sample of them, as a
+ * consistency function has it. */
+typedef enum psld_source_kind { PSLD_SOURCE_ANY, PSLD_SOURCE_MEAN, PSLD_SOURCE_SAMPLE } psld_source_kind;
+
 struct psld_source {
     psld_score_fn predict;
     psld_score_gradient_fn gradient; /* NULL: none */
@@ -14,11 +18,12 @@ struct psld_source {
     /* 1: the score is exact, and the stabiliser enters only the factor that converts it to eps. 0: eps is the noise of the
      * stabilised kernel, as a network learns it. Wrappers copy the value of their base. */
     int exact;
-    psld_layout layout; /* of the states it was made for */
-    double earliest;    /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
-    size_t classes;     /* of the labels that it takes; 0: none. Wrappers copy it, and */
-    int needs_label;    /* 1: it cannot predict without a label */
-    int is_foreign;     /* 1: a user's function, which may need the processors for itself */
+    psld_layout layout;    /* of the states it was made for */
+    double earliest;       /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
+    size_t classes;        /* of the labels that it takes; 0: none. Wrappers copy it, and */
+    int needs_label;       /* 1: it cannot predict without a label */
+    psld_source_kind kind; /* ANY: not known, as of callbacks. Wrappers copy it, too */
+    int is_foreign;        /* 1: a user's function, which may need the processors for itself */
 };
 
 /* A source for states of `recipe` (NULL: any). Set its gradient afterwards. Owns `user`, which is released on failure,

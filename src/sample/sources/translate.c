@@ -248,6 +248,7 @@ psld_status psld_source_translate(psld_source *base, const psld_recipe *known, c
     if (psld_source_has_gradient(base)) (*source)->gradient = differentiate_translation;
     (*source)->exact = 1; /* its eps belongs to the kernel without the stabiliser */
     (*source)->earliest = earliest;
+    (*source)->kind = base->kind;
     psld_source_take_labels(*source, base);
     return PSLD_OK;
 }

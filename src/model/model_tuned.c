@@ -1,0 +1,43 @@
+/* Models that are tuned for sampling with few evaluations: what they are sampled with by default. */
+#include <math.h>
+
+#include "base/sized.h"
+#include "model/model.h"
+#include "sample/options.h"
+#include "sample/time_grid.h"
+
+int psld_model_is_tuned(const psld_model *model)
+{
+    return model->tuned > 0;
+}
+
+/* The noise of the last of some evaluations, in units of twice the data's deviation: see
+ * docs/measurements/consistency.md. */
+static double last_noise(int evaluations)
+{
+    return 0.8 * sqrt(2.0 / evaluations);
+}
+
+static int is_open(double number)
+{
+    return number == 0 || number == PSLD_UNSET;
+}
+
+psld_status psld_model_prefer(const psld_model *model, psld_sample_options *options)
+{
+    psld_sample_options own;
+    int steps;
+    PSLD_TRY(psld_sized_check(options, sizeof own, "PSLD_SAMPLE_DEFAULTS"));
+    PSLD_TRY(psld_sample_options_copy(options, &own));
+    if (!psld_model_is_tuned(model)) return PSLD_OK;
+    if (!own.sampler) own.sampler = "consistency";
+    const psld_sampler *sampler = psld_sampler_row(own.sampler);
+    if (!sampler) return PSLD_BAD_ARGUMENT;
+    if (!sampler->info.consistency) return PSLD_OK;
+    int is_list = own.grid && psld_grid_is_list(own.grid, &steps);
+    if (!is_list && is_open(own.nfe)) own.nfe = sampler->info.nfe;
+    if (!is_list && is_open(own.eps) && is_open(own.end_sigma) && own.nfe > 1)
+        own.end_sigma = 2 * model->tuned * last_noise(own.nfe);
+    psld_sized_write(options, &own);
+    return PSLD_OK;
+}
