@@ -22,7 +22,8 @@ static psld_status count_steps(const psld_sample_options *options, psld_schedule
     schedule->truncated = schedule->sampler->info.evaluations > 1 && schedule->repeats == 1 &&
                           budget - schedule->steps * cost >= cost - 1;
     schedule->steps += schedule->truncated;
-    if (schedule->steps >= 1 || (schedule->sampler->info.consistency && options->denoise && budget == 0)) return PSLD_OK;
+    if (schedule->steps >= 1 || (schedule->sampler->info.consistency && options->denoise && budget == 0))
+        return PSLD_OK;
     return psld_fail(PSLD_BAD_ARGUMENT, "nfe: %s needs at least %d evaluations here, found %d",
                      schedule->sampler->info.name,
                      (options->denoise != 0) + cost - (schedule->sampler->info.evaluations > 1), options->nfe);

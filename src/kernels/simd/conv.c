@@ -313,7 +313,8 @@ static void pack_pairs(const weight_gradient *w, ptrdiff_t tap, ptrdiff_t first,
         const ptrdiff_t place = (p - w->begin) / 2 * 16;
         const float *one = w->dy.data + p * w->dy.stride;
         if (tap == g->taps.taps) {
-            pack_two_pixels(one, p + 1 < last ? one + w->dy.stride : NULL, w->shape->outputs, w->dy_pack + place, strip);
+            pack_two_pixels(one, p + 1 < last ? one + w->dy.stride : NULL, w->shape->outputs, w->dy_pack + place,
+                            strip);
             continue;
         }
         one = source_of(g, &at, tap);

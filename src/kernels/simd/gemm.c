@@ -28,13 +28,13 @@ SIMD_INLINE vec multiply_add(int pairs, vec a, vec b, vec c)
     TILE_KEEP(b1)
 
 /* Row i of the tile: A's element at `p`, a number or a pair, times the row of B. */
-#define FMA_ROW(i, p)                                                  \
-    if (rows > (i)) {                                                  \
-        const vec element = v_set(*(p));                               \
-        lo##i = multiply_add(pairs, element, b0, lo##i);               \
+#define FMA_ROW(i, p)                                                     \
+    if (rows > (i)) {                                                     \
+        const vec element = v_set(*(p));                                  \
+        lo##i = multiply_add(pairs, element, b0, lo##i);                  \
         if (vectors > 1) hi##i = multiply_add(pairs, element, b1, hi##i); \
-        TILE_KEEP(lo##i);                                              \
-        TILE_KEEP(hi##i);                                              \
+        TILE_KEEP(lo##i);                                                 \
+        TILE_KEEP(hi##i);                                                 \
     }
 
 #define STORE_ROW(i)                                                                                    \
@@ -121,8 +121,9 @@ int simd_pairs_run(void)
     if ((i) % ROWS_A_POINTER == 0) row[(i) / ROWS_A_POINTER] = a + (rows > (i) ? (i) : 0) * lda;
 #define ROW_POINTER(i) (row[(i) / ROWS_A_POINTER] + (i) % ROWS_A_POINTER * lda)
 
-SIMD_INLINE void plain_rows(int rows, int vectors, int pairs, ptrdiff_t length, const float *a, ptrdiff_t lda, const float *b,
-                            ptrdiff_t second, float *c, ptrdiff_t ldc, int lanes, const float *bias, const char *next)
+SIMD_INLINE void plain_rows(int rows, int vectors, int pairs, ptrdiff_t length, const float *a, ptrdiff_t lda,
+                            const float *b, ptrdiff_t second, float *c, ptrdiff_t ldc, int lanes, const float *bias,
+                            const char *next)
 {
     enum { apart = V_LANES };
     const float *row[TILE_ROWS];
@@ -299,7 +300,7 @@ typedef struct {
     const simd_gemm *gemm;
     ptrdiff_t panels, block_rows, groups;
     ptrdiff_t rounded_row; /* floats of a row of pairs; an odd number of lines */
-    int bias_in_tile; /* one bias for all images, and nothing is computed between the product and the bias */
+    int bias_in_tile;      /* one bias for all images, and nothing is computed between the product and the bias */
 } product;
 
 /* Rows of `k` numbers as pairs, with zeros up to a multiple of eight pairs. */

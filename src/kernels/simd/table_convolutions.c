@@ -53,19 +53,19 @@ static simd_conv_shape shape_between(const psld_call *call, const psld_operand *
 {
     const psld_attributes *a = call->attributes;
     simd_conv_shape s = {.images = x->shape.n,
-                             .height = x->shape.h,
-                             .width = x->shape.w,
-                             .inputs = x->shape.c,
-                             .out_height = y->shape.h,
-                             .out_width = y->shape.w,
-                             .outputs = y->shape.c,
-                             .kernel_height = a->conv.kernel[0],
-                             .kernel_width = a->conv.kernel[1],
-                             .stride_y = a->conv.stride[0],
-                             .stride_x = a->conv.stride[1],
-                             .pad_top = a->conv.pad[0],
-                             .pad_left = a->conv.pad[1],
-                             .slots = call->threads};
+                         .height = x->shape.h,
+                         .width = x->shape.w,
+                         .inputs = x->shape.c,
+                         .out_height = y->shape.h,
+                         .out_width = y->shape.w,
+                         .outputs = y->shape.c,
+                         .kernel_height = a->conv.kernel[0],
+                         .kernel_width = a->conv.kernel[1],
+                         .stride_y = a->conv.stride[0],
+                         .stride_x = a->conv.stride[1],
+                         .pad_top = a->conv.pad[0],
+                         .pad_left = a->conv.pad[1],
+                         .slots = call->threads};
     s.pairs = simd_pairs_run() && may_be_narrow(call, &s);
     return s;
 }

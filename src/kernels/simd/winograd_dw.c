@@ -21,8 +21,9 @@ typedef struct {
     simd_const_pixels x, dy;
     float *dw;
 
-    ptrdiff_t across;                     /* tiles of a row, or pairs of them */
-    ptrdiff_t block_rows, blocks, most;   /* tile rows of a block of tiles, such blocks, of the largest `across` times that */
+    ptrdiff_t across; /* tiles of a row, or pairs of them */
+    ptrdiff_t block_rows, blocks,
+        most; /* tile rows of a block of tiles, such blocks, of the largest `across` times that */
     ptrdiff_t in_blocks, out_blocks;      /* of 16 channels */
     ptrdiff_t v_plane, z_plane, du_plane; /* floats from frequency to frequency */
     ptrdiff_t slot_size;                  /* ring, or the sums of a block */
@@ -153,8 +154,8 @@ static void tile_rows_task(void *context, int slot, ptrdiff_t task)
     for (ptrdiff_t row = first; row < last; row++) {
         const ptrdiff_t tile = (row - g->begin) * g->across;
         const winograd_target target = {
-            g->v + tile * 16,    g->v_plane, 16, g->most * 16, g->in_blocks * 16,
-            s->pairs ? WINOGRAD_PAIRED_TILES : WINOGRAD_FLOATS};
+            g->v + tile * 16, g->v_plane,        16,
+            g->most * 16,     g->in_blocks * 16, s->pairs ? WINOGRAD_PAIRED_TILES : WINOGRAD_FLOATS};
         simd_winograd_tile_row(s, &g->tiles, g->x, &ring, row, &target);
         const ptrdiff_t image = row / g->tiles.down, top = row % g->tiles.down * g->tiles.size;
         const ptrdiff_t rows = psld_min(g->tiles.size, s->out_height - top);
@@ -185,8 +186,8 @@ static void sum_blocks(const gradient *g, ptrdiff_t f, ptrdiff_t i, ptrdiff_t j,
                        ptrdiff_t du_strip, int accumulate)
 {
     const ptrdiff_t block = g->most * 16, count = (g->end - g->begin) * g->across;
-    simd_gemm_tn(g->shape->pairs, 16, count, g->v + f * g->v_plane + i * block, 16,
-                 g->z + f * g->z_plane + j * block, block, 16, du, du_strip, 16, (int)(16 * blocks), accumulate);
+    simd_gemm_tn(g->shape->pairs, 16, count, g->v + f * g->v_plane + i * block, 16, g->z + f * g->z_plane + j * block,
+                 block, 16, du, du_strip, 16, (int)(16 * blocks), accumulate);
 }
 
 /* One frequency, all blocks of some panels of outputs, as many as a tile takes. */

@@ -103,9 +103,8 @@ SIMD_INLINE void transform_two_vectors(int size, const float *const rows[WINOGRA
 }
 
 /* All channels of a tile, or of the two from it on. */
-SIMD_INLINE void transform_tile(int size, winograd_form form, const float *const first[WINOGRAD_EDGE],
-                                ptrdiff_t column, ptrdiff_t apart, ptrdiff_t pixel, const winograd_target *target,
-                                float *v)
+SIMD_INLINE void transform_tile(int size, winograd_form form, const float *const first[WINOGRAD_EDGE], ptrdiff_t column,
+                                ptrdiff_t apart, ptrdiff_t pixel, const winograd_target *target, float *v)
 {
     const float *rows[WINOGRAD_EDGE];
     for (int i = 0; i < size + 2; i++) rows[i] = first[i] + column * pixel;

@@ -40,17 +40,17 @@ typedef struct psld_unet_style {
     int maps_turned;                                             /* q, k, v, o are [in][out], not [out][in]; */
     int map_rank;                                                /* of their weights: 2, or 4 as 1x1 convolutions */
     /* Habits. */
-    int linear_shortcut;            /* shortcuts are maps like those of attention, not convolutions */
-    int resized_shortcut;           /* a change of size alone is a reason for a convolution in the shortcut */
-    int scale_shift;                /* the time scales and shifts what norm1 gives, instead of being added before */
-    int groups;                     /* of normalisations; 0: one for four channels, at most 32 */
-    int attention_groups;           /* the same of the attention that is built; -1: it has no normalisation */
-    double eps;                     /* of normalisations */
-    double sum;                     /* what sums of two branches are multiplied by */
-    int head_channels;              /* of attention; 0: one head */
-    int heads_share;                /* all channels, each having head_channels or more; with fewer there is no attention */
-    int first_channels;             /* that the first convolution makes */
-    int attends_every_time;         /* going up: after each block, not after the last of a level */
+    int linear_shortcut;    /* shortcuts are maps like those of attention, not convolutions */
+    int resized_shortcut;   /* a change of size alone is a reason for a convolution in the shortcut */
+    int scale_shift;        /* the time scales and shifts what norm1 gives, instead of being added before */
+    int groups;             /* of normalisations; 0: one for four channels, at most 32 */
+    int attention_groups;   /* the same of the attention that is built; -1: it has no normalisation */
+    double eps;             /* of normalisations */
+    double sum;             /* what sums of two branches are multiplied by */
+    int head_channels;      /* of attention; 0: one head */
+    int heads_share;        /* all channels, each having head_channels or more; with fewer there is no attention */
+    int first_channels;     /* that the first convolution makes */
+    int attends_every_time; /* going up: after each block, not after the last of a level */
     psld_activation out_activation; /* before the last convolution */
     int down_pad;                   /* of a convolution that halves: 1 around, 0 behind alone */
     psld_embed_fn embed; /* the embedding of time and label, activated; PSLD_NONE: the network does not see t */

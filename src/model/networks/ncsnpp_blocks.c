@@ -371,7 +371,8 @@ static psld_id attend_with_heads(psld_unet *unet, psld_id h, const attention_map
 static psld_id fail_heads(psld_unet *unet, int channels)
 {
     return psld_graph_fail(unet->graph,
-                           psld_fail(PSLD_BAD_INPUT, "attention of %d channels in heads of %d: expected 1 to %d heads of equal size",
+                           psld_fail(PSLD_BAD_INPUT,
+                                     "attention of %d channels in heads of %d: expected 1 to %d heads of equal size",
                                      channels, unet->style.head_channels, MAX_HEADS));
 }
 
