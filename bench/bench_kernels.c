@@ -182,14 +182,23 @@ static void product_forward(void *context, int slots)
 {
     conv_layer *l = context;
     const ptrdiff_t pixels = l->s.height * l->s.width, k = psld_round8(l->s.inputs);
-    const simd_gemm gemm = {l->s.images * pixels,           l->s.outputs, k,           pixels, l->x, l->x_stride, l->w,
-                            16 * psld_round16(l->s.inputs), l->y,         l->y_stride, NULL,   slots};
+    const simd_gemm gemm = {.rows = l->s.images * pixels,
+                            .columns = l->s.outputs,
+                            .k = k,
+                            .pixels = pixels,
+                            .a = l->x,
+                            .lda = l->x_stride,
+                            .b = l->w,
+                            .panel_stride = 16 * psld_round16(l->s.inputs),
+                            .c = l->y,
+                            .ldc = l->y_stride,
+                            .slots = slots};
     simd_gemm_run(&gemm);
 }
 
 static conv_layer open_layer(ptrdiff_t n, ptrdiff_t ci, ptrdiff_t co, ptrdiff_t size, ptrdiff_t kernel, int winograd)
 {
-    conv_layer l = {.s = {n, size, size, ci, size, size, co, kernel, kernel, 1, 1, kernel / 2, kernel / 2, 2}};
+    conv_layer l = {.s = {n, size, size, ci, size, size, co, kernel, kernel, 1, 1, kernel / 2, kernel / 2, 2, 0}};
     l.mirror = simd_conv_mirror(&l.s);
     l.x_stride = psld_round8(ci);
     l.y_stride = psld_round8(co);

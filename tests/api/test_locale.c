@@ -54,7 +54,7 @@ static void grids(void **state)
     double times[4] = {0}, end = 0;
     with_comma();
     psld_status listed = psld_grid_times(NULL, "1, 0.5,.25,1e-3", 7, 3, 1e-3, times);
-    psld_status ended = psld_grid_list_end("1, 0.5,.25,1e-3", &end);
+    psld_status ended = psld_grid_list_end(NULL, "1, 0.5,.25,1e-3", &end);
     without_comma();
     assert_int_equal(listed, PSLD_OK);
     assert_int_equal(ended, PSLD_OK);

@@ -203,9 +203,18 @@ static void gemm_case(ptrdiff_t rows, ptrdiff_t k, ptrdiff_t columns, ptrdiff_t 
     for (int threads = 1; threads <= 3; threads++) {
         use_threads(threads);
         tensor y = tensor_make(rows, columns, extra);
-        simd_gemm gemm = {
-            rows,   columns, k, pixels, a.data, a.stride, panels, 16 * k, y.data, y.stride, finished ? &finish : NULL,
-            threads};
+        simd_gemm gemm = {.rows = rows,
+                          .columns = columns,
+                          .k = k,
+                          .pixels = pixels,
+                          .a = a.data,
+                          .lda = a.stride,
+                          .b = panels,
+                          .panel_stride = 16 * k,
+                          .c = y.data,
+                          .ldc = y.stride,
+                          .finish = finished ? &finish : NULL,
+                          .slots = threads};
         simd_gemm_run(&gemm);
         c[threads - 1] = y;
         expect_same("gemm, threads", c[0], y);
@@ -248,11 +257,11 @@ static void gemm_row_bits(void **state)
     tensor a = tensor_random(rows, k, 0), b = tensor_random(k, columns, 0), whole = tensor_make(rows, columns, 0);
     ptrdiff_t packed = 0;
     float *panels = pack_random(k, columns, b, &packed);
-    simd_gemm_panel(rows, k, a.data, a.stride, panels, 0, whole.data, 16, 16, NULL, NULL);
+    simd_gemm_panel(0, rows, k, a.data, a.stride, panels, 0, whole.data, 16, 16, NULL, NULL);
     for (ptrdiff_t count = 1; count <= 9; count++) {
         tensor part = tensor_make(rows, columns, 0);
         for (ptrdiff_t r = 0; r < rows; r += count)
-            simd_gemm_panel(psld_min(count, rows - r), k, a.data + r * a.stride, a.stride, panels, 0,
+            simd_gemm_panel(0, psld_min(count, rows - r), k, a.data + r * a.stride, a.stride, panels, 0,
                             part.data + r * 16, 16, 16, NULL, panels);
         expect_same("rows", whole, part);
         tensor_free(part);
@@ -503,7 +512,7 @@ static void check_conv(simd_conv_shape s, ptrdiff_t extra)
 
 static simd_conv_shape shape3x3(ptrdiff_t n, ptrdiff_t h, ptrdiff_t w, ptrdiff_t ci, ptrdiff_t co)
 {
-    return (simd_conv_shape){n, h, w, ci, h, w, co, 3, 3, 1, 1, 1, 1, 1};
+    return (simd_conv_shape){n, h, w, ci, h, w, co, 3, 3, 1, 1, 1, 1, 1, 0};
 }
 
 static const ptrdiff_t channel_list[] = {1, 3, 6, 16, 17, 48, 128}, size_list[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33};
@@ -547,25 +556,25 @@ static void conv_any_values(void **state)
 {
     (void)state;
     static const simd_conv_shape shapes[] = {
-        /* n h w ci, out_h out_w co, kernel, stride, pad, slots */
-        {3, 7, 5, 6, 7, 5, 17, 1, 1, 1, 1, 0, 0, 1},     /* 1 x 1 */
-        {1, 8, 8, 17, 4, 4, 16, 3, 3, 2, 2, 0, 0, 1},    /* DDPM's downsampling: pads right and below only */
-        {2, 9, 8, 3, 5, 4, 6, 3, 3, 2, 2, 1, 1, 1},      /* uneven with stride */
-        {1, 5, 6, 16, 5, 6, 48, 5, 5, 1, 1, 2, 2, 1},    /* 5 x 5 */
-        {2, 4, 9, 8, 4, 9, 3, 1, 7, 1, 1, 0, 3, 1},      /* 1 x 7 */
-        {1, 9, 4, 24, 9, 4, 8, 7, 1, 1, 1, 3, 0, 1},     /* 7 x 1 */
-        {1, 9, 9, 6, 3, 5, 17, 2, 4, 3, 2, 0, 1, 1},     /* gaps between windows */
-        {3, 5, 5, 1, 2, 2, 1, 1, 1, 3, 4, 0, 0, 1},      /* most inputs unread: dx is zero there */
-        {1, 3, 3, 3, 5, 5, 3, 3, 3, 1, 1, 2, 2, 1},      /* full */
-        {1, 6, 7, 3, 4, 5, 17, 3, 3, 1, 1, 0, 0, 1},     /* valid */
-        {1, 6, 7, 3, 6, 6, 17, 3, 3, 1, 1, 0, 1, 1},     /* pads below and left only */
-        {8, 33, 33, 6, 17, 17, 16, 4, 4, 2, 2, 1, 1, 1}, /* many blocks of pixels */
-        {2, 1, 1, 128, 1, 1, 48, 1, 1, 1, 1, 0, 0, 1},   /* linear */
-        {2, 9, 8, 3, 5, 4, 32, 3, 3, 2, 2, 1, 1, 1},     /* few channels in, with stride */
-        {1, 6, 7, 16, 4, 5, 3, 3, 3, 1, 1, 0, 0, 1},     /* few out: valid, */
-        {1, 3, 3, 32, 5, 5, 3, 3, 3, 1, 1, 2, 2, 1},     /* full, */
-        {2, 4, 9, 48, 5, 8, 2, 2, 7, 1, 1, 1, 2, 1},     /* and uneven */
-        {1, 8, 8, 48, 4, 4, 3, 3, 3, 2, 2, 1, 1, 1},     /* and with stride */
+        /* n h w ci, out_h out_w co, kernel, stride, pad, slots, pairs */
+        {3, 7, 5, 6, 7, 5, 17, 1, 1, 1, 1, 0, 0, 1, 0},     /* 1 x 1 */
+        {1, 8, 8, 17, 4, 4, 16, 3, 3, 2, 2, 0, 0, 1, 0},    /* DDPM's downsampling: pads right and below only */
+        {2, 9, 8, 3, 5, 4, 6, 3, 3, 2, 2, 1, 1, 1, 0},      /* uneven with stride */
+        {1, 5, 6, 16, 5, 6, 48, 5, 5, 1, 1, 2, 2, 1, 0},    /* 5 x 5 */
+        {2, 4, 9, 8, 4, 9, 3, 1, 7, 1, 1, 0, 3, 1, 0},      /* 1 x 7 */
+        {1, 9, 4, 24, 9, 4, 8, 7, 1, 1, 1, 3, 0, 1, 0},     /* 7 x 1 */
+        {1, 9, 9, 6, 3, 5, 17, 2, 4, 3, 2, 0, 1, 1, 0},     /* gaps between windows */
+        {3, 5, 5, 1, 2, 2, 1, 1, 1, 3, 4, 0, 0, 1, 0},      /* most inputs unread: dx is zero there */
+        {1, 3, 3, 3, 5, 5, 3, 3, 3, 1, 1, 2, 2, 1, 0},      /* full */
+        {1, 6, 7, 3, 4, 5, 17, 3, 3, 1, 1, 0, 0, 1, 0},     /* valid */
+        {1, 6, 7, 3, 6, 6, 17, 3, 3, 1, 1, 0, 1, 1, 0},     /* pads below and left only */
+        {8, 33, 33, 6, 17, 17, 16, 4, 4, 2, 2, 1, 1, 1, 0}, /* many blocks of pixels */
+        {2, 1, 1, 128, 1, 1, 48, 1, 1, 1, 1, 0, 0, 1, 0},   /* linear */
+        {2, 9, 8, 3, 5, 4, 32, 3, 3, 2, 2, 1, 1, 1, 0},     /* few channels in, with stride */
+        {1, 6, 7, 16, 4, 5, 3, 3, 3, 1, 1, 0, 0, 1, 0},     /* few out: valid, */
+        {1, 3, 3, 32, 5, 5, 3, 3, 3, 1, 1, 2, 2, 1, 0},     /* full, */
+        {2, 4, 9, 48, 5, 8, 2, 2, 7, 1, 1, 1, 2, 1, 0},     /* and uneven */
+        {1, 8, 8, 48, 4, 4, 3, 3, 3, 2, 2, 1, 1, 1, 0},     /* and with stride */
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_conv(shapes[i], 8 * (ptrdiff_t)(i % 2));
 }
