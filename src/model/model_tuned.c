@@ -12,7 +12,7 @@ int psld_model_is_tuned(const psld_model *model)
 }
 
 /* The noise of the last of some evaluations, in units of twice the data's deviation: see
- * docs/measurements/consistency.md. */
+ * docs/measurements/beyond.md. */
 static double last_noise(int evaluations)
 {
     return 0.8 * sqrt(2.0 / evaluations);

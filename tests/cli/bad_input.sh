@@ -186,8 +186,8 @@ usage "eps" --eps 1
 usage "eps" --eps nan
 usage "corrector" --corrector 1 --corrector-size 0
 usage "corrector" --corrector 1 --sampler ode
-usage '--sampler: expected em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ipndm|ancestral, found "nonsense"' --sampler nonsense
-usage 'grid: expected uniform, quadratic, sqrt, log, rho, or times with commas between them, found "cubic"' --grid cubic
+usage '--sampler: expected em|sscs|ode|euler-ode|heun|dpm|collapsed|collapsed-heun|ipndm|ancestral|consistency, found "nonsense"' --sampler nonsense
+usage 'grid: expected uniform, quadratic, sqrt, log, rho, inverse, times with commas between them, or sigma: and noise levels, found "cubic"' --grid cubic
 usage "--start: expected prior|exact" --start middle
 usage "unknown option --nonsense" --nonsense
 usage "unknown option -x" -x

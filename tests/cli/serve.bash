@@ -6,6 +6,7 @@ server_pid=''
 # serve_begin FOLDER [OPTION...]: starts it. Sets server, token and auth, a header.
 serve_begin() {
     local code=0
+    rm -f "$logs/url" # that of an earlier server
     "$psld" serve "$@" --port 0 >"$logs/url" 2>"$logs/server" &
     server_pid=$!
     trap 'kill $server_pid 2>/dev/null || true; rm -rf "$logs"' EXIT

@@ -575,7 +575,7 @@ static void broken_pickles(void **state)
         ROW("\x80\x06}.", "byte 40: a pickle of an unknown protocol"),
         ROW("\xff.", "byte 40: 0xff is no opcode of a pickle that is known here"),
         ROW("\x82\x01.", "byte 40: 0x82 is no opcode of a pickle that is known here"),
-        ROW("\x95\x40\0\0\0\0\0\0\0}.", "byte 40: a frame that reaches beyond the pickle"),
+        ROW("\x95\x40\0\0\0\0\0\0\0}.", "byte 40: the pickle is cut off: a frame reaches beyond its end"),
         ROW("M\x01", "byte 42: the pickle is cut off"),
         ROW("X\x05\0\0\0ab.", "byte 48: the pickle is cut off"),
         ROW("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "byte 50: the pickle is cut off"),

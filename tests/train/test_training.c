@@ -727,7 +727,7 @@ static void configurations(void **state)
         {"train.batch=0", "expected a whole number from 1 to"},
         {"train.batch=many", "train.batch"},
         {"train.lr=-1", "expected a number from 0"},
-        {"train.loss=mse", "expected hsm, dsm or cross_entropy"},
+        {"train.loss=mse", "expected hsm, dsm, cross_entropy or consistency"},
         {"train.loss=cross_entropy", "train.loss: expected hsm or dsm"},
         {"train.norm=l3", "expected l2 or l1"},
         {"train.accumulate=25", "train.accumulate"},
