@@ -198,7 +198,7 @@ class Model:
 
     @property
     def source(self) -> Source:
-        """Its score, with guidance by its weak model, if it has one: eps for states and times, in float64."""
+        """Its score without labels, with guidance by its weak model, if any: eps of states and times, in float64."""
         return self._source(self._default)
 
     def _source(self, opened: _Opened) -> Source:

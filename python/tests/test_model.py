@@ -236,7 +236,7 @@ def test_classifiers_and_sources(digits):
     eps = digits.source(z, 0.2)
     assert eps.shape == (3, len(digits.recipe.predicted), 28, 28) and eps.dtype == np.float64
     drawn = psld.sample(digits.recipe, lambda z, t: digits.source(z, t), digits.shape, n=3, nfe=5, exact=False)
-    assert np.array_equal(drawn, digits.sample(3, nfe=5))
+    assert np.array_equal(drawn, digits.sample(3, nfe=5, label="none"))
 
 
 def test_calls_of_one_model_take_turns(digits):
