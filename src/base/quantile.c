@@ -19,8 +19,8 @@ typedef uint64_t lane_words __attribute__((vector_size(LANES * sizeof(double))))
 #define EACH static inline __attribute__((always_inline)) /* part of each of the functions compiled for a set */
 
 /* A polynomial of degree 7, of a number or of lanes. */
-#define HORNER(c, x) \
-    ((((((((c)[7] * (x) + (c)[6]) * (x) + (c)[5]) * (x) + (c)[4]) * (x) + (c)[3]) * (x) + (c)[2]) * (x) + (c)[1]) * (x) + (c)[0])
+#define HORNER_3(c, x) ((((c)[7] * (x) + (c)[6]) * (x) + (c)[5]) * (x) + (c)[4])
+#define HORNER(c, x)   ((((HORNER_3(c, x) * (x) + (c)[3]) * (x) + (c)[2]) * (x) + (c)[1]) * (x) + (c)[0])
 
 #define CENTRE 0.425 /* of u - 1/2 */
 static const double centre_p[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
@@ -145,6 +145,8 @@ static void fill_plain(size_t count, const uint64_t *words, double *out)
     fill_normals(count, words, out);
 }
 
+/* ---- One form per instruction set --------------------------------------------------------------------------------- */
+
 #if defined(__x86_64__)
 
 __attribute__((target("avx2"))) static void fill_avx2(size_t count, const uint64_t *words, double *out)
@@ -157,21 +159,25 @@ __attribute__((target("avx512f,avx512dq"))) static void fill_avx512(size_t count
     fill_normals(count, words, out);
 }
 
-void psld_word_normals(size_t count, const uint64_t *words, double *out)
+psld_word_normals_fn psld_word_normals_form(int form)
 {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        fill_avx512(count, words, out);
-    else if (__builtin_cpu_supports("avx2"))
-        fill_avx2(count, words, out);
-    else
-        fill_plain(count, words, out);
+    if (form == 2) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? fill_avx512 : NULL;
+    if (form == 1) return __builtin_cpu_supports("avx2") ? fill_avx2 : NULL;
+    return form == 0 ? fill_plain : NULL;
 }
 
 #else
 
-void psld_word_normals(size_t count, const uint64_t *words, double *out)
+psld_word_normals_fn psld_word_normals_form(int form)
 {
-    fill_plain(count, words, out);
+    return form == 0 ? fill_plain : NULL;
 }
 
 #endif
+
+void psld_word_normals(size_t count, const uint64_t *words, double *out)
+{
+    psld_word_normals_fn fill = NULL;
+    for (int form = PSLD_WORD_NORMALS_FORMS - 1; !fill; form--) fill = psld_word_normals_form(form);
+    fill(count, words, out);
+}

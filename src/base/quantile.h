@@ -12,7 +12,13 @@ enum { PSLD_QUANTILES = 256 }; /* at a time: all that belongs to them stays in t
 double psld_word_uniform(uint64_t word);
 
 /* out[i] = the inverse normal distribution function of psld_word_uniform(words[i]), relative error about 1e-16. At most
- * PSLD_QUANTILES of them. The bits do not depend on the instructions that a processor has. */
+ * PSLD_QUANTILES of them. */
 void psld_word_normals(size_t count, const uint64_t *words, double *out);
+
+/* The same, compiled for one of several instruction sets: 0 for all processors, NULL where this one lacks it. All have
+ * the same bits. */
+enum { PSLD_WORD_NORMALS_FORMS = 3 };
+typedef void (*psld_word_normals_fn)(size_t count, const uint64_t *words, double *out);
+psld_word_normals_fn psld_word_normals_form(int form);
 
 #endif
