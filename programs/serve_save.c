@@ -1,6 +1,8 @@
-/* Into the folder: a recipe, or an array of a job. */
+/* Into the folder: a recipe, an array of a job, or a thing that only the server has. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "serve.h"
 #include "serve_jobs.h"
@@ -67,16 +69,66 @@ static enum MHD_Result save_array(serve_request *request, const char *path, cons
     return result;
 }
 
+/* The ending of a name by the first bytes; an item of a job is a .npy. */
+static const char *ending_of(const unsigned char *bytes, size_t size)
+{
+    static const struct {
+        const char *begin, *ending;
+    } kinds[] = {{"\x93NUMPY", ".npy"}, {"\x89PNG", ".png"}, {"\xff\xd8", ".jpg"}, {"RIFF", ".webp"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i].begin);
+        if (size >= length && memcmp(bytes, kinds[i].begin, length) == 0) return kinds[i].ending;
+    }
+    return NULL;
+}
+
+static enum MHD_Result save_open_file(serve_request *request, const char *path, int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0 || about.st_size < 1) return serve_refuse(request, 500, "the thing cannot be read");
+    size_t size = (size_t)about.st_size;
+    unsigned char *bytes = malloc(size);
+    int whole = bytes && pread(fd, bytes, size, 0) == (ssize_t)size;
+    const char *ending = whole ? ending_of(bytes, size) : NULL;
+    enum MHD_Result result =
+        !whole ? serve_refuse(request, 500, "the thing cannot be read")
+        : !ending || !cli_ends_in(path, ending)
+            ? serve_refuse(request, 400, "path: expected a name that ends in %s", ending ? ending : "what it is")
+            : write_bytes(request, path, bytes, size);
+    free(bytes);
+    return result;
+}
+
+/* So that a command line which names it can be used by others. */
+static enum MHD_Result save_thing(serve_request *request, const char *path, const char *thing)
+{
+    serve_files files = {0};
+    const char *opened;
+    cli_listener listener = {.progress = NULL};
+    if (strncmp(thing, "job:", 4) != 0 && strncmp(thing, "upload:", 7) != 0)
+        return serve_refuse(request, 400, "thing: expected job:ID/ARRAY/I or upload:N");
+    cli_listen(&listener);
+    psld_status status = serve_thing_open(&files, thing, &opened);
+    if (status != PSLD_OK) cli_failed(status);
+    enum MHD_Result result = status == PSLD_OK ? save_open_file(request, path, files.opened[0].fd)
+                                               : serve_refuse_status(request, status, &files);
+    cli_listen(NULL);
+    serve_files_close(&files);
+    return result;
+}
+
 enum MHD_Result serve_save(serve_request *request)
 {
-    static const char *const keys[] = {"path", "recipe", "job", "array", "replace", NULL};
+    static const char *const keys[] = {"path", "recipe", "job", "array", "thing", "replace", NULL};
     const json_t *body = request->json, *recipe = json_object_get(body, "recipe");
     const char *path = json_string_value(json_object_get(body, "path"));
     const char *job = json_string_value(json_object_get(body, "job"));
     const char *array = json_string_value(json_object_get(body, "array")), *unknown = serve_json_unknown(body, keys);
+    const char *thing = json_string_value(json_object_get(body, "thing"));
     if (unknown) return serve_refuse(request, 400, "unknown key \"%.60s\"", unknown);
     if (!path) return serve_refuse(request, 400, "path: expected a text");
-    if (recipe && !job && !array) return save_recipe(request, path, recipe);
-    if (!recipe && job && array) return save_array(request, path, job, array);
-    return serve_refuse(request, 400, "expected either recipe, or job and array");
+    if (recipe && !job && !array && !thing) return save_recipe(request, path, recipe);
+    if (!recipe && job && array && !thing) return save_array(request, path, job, array);
+    if (!recipe && !job && !array && thing) return save_thing(request, path, thing);
+    return serve_refuse(request, 400, "expected one of recipe, job with array, and thing");
 }

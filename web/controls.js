@@ -1,5 +1,5 @@
-/* Controls that several views use: sliders with a number field, choices, progress, commands. */
-import {copy, duration, fill, h, whole} from "./dom.js";
+/* Controls that several views use: sliders with a number field, choices, progress. */
+import {duration, fill, h, whole} from "./dom.js";
 
 let ids = 0;
 const nextId = () => `control${++ids}`;
@@ -77,8 +77,9 @@ export function slider(options) {
     });
     field.addEventListener("change", () => Number.isFinite(value) || ((value = options.value), show(), oninput(value)));
     show();
-    const element = options.cell ? h("div", {class: "cell"}, field, range) : h("div", {class: "slider"}, h("label", {for: id, title: options.hint
-                                                                               }, label), range, field);
+    const element = options.cell ?
+        h("div", {class: "cell"}, field, range) :
+        h("div", {class: "slider"}, h("label", {"for": id, title: options.hint}, label), range, field);
     return {
         element,
         field,
@@ -200,24 +201,6 @@ export function progressLine() {
             text.textContent = words;
             text.className = problem ? "status problem-text" : "status";
         },
-    };
-}
-
-/* A command line that can be copied. */
-export function commandLine() {
-    const code = h("code", null),
-          button =
-              h("button", {type: "button", class: "quiet", onclick: () => copy(code.textContent, "Command line")},
-                "Copy");
-    const element = h("div", {class: "command", hidden: true}, code, button);
-    return {
-        element,
-        button,
-        get text() { return code.textContent; },
-        set text(words) {
-            code.textContent = words;
-            element.hidden = !words;
-        }
     };
 }
 

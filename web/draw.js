@@ -1,6 +1,7 @@
 /* Draw: samples of a model, live, and what can be done with one of them. */
 import {Job} from "./api.js";
-import {commandLine, empty, numberField, progressLine} from "./controls.js";
+import {commandLine} from "./command.js";
+import {empty, numberField, progressLine} from "./controls.js";
 import {duration, fill, h, note, number, whole} from "./dom.js";
 import {ClassChoice, ModelChoice, SamplerChoice} from "./models.js";
 import {paintChannel, paintItem, strip, Tiles} from "./pictures.js";
@@ -116,7 +117,7 @@ class Draw {
         }
         const began = performance.now(),
               job = (this.job = new Job(asked, {
-                         state: (state) => (this.command.text = state.command || ""),
+                         state: (state) => (this.command.text = state.command),
                          progress: (progress) => job === this.job && this.progress.show(progress),
                          preview: (preview) => job === this.job && this.preview(preview),
                      }));
@@ -203,6 +204,7 @@ class Draw {
         paintItem(canvas, this.array, i);
         this.result = h("div", {class: "drawer"});
         this.resultProgress = progressLine();
+        this.resultCommand = commandLine();
         const action = (text, work, hint) => h("button", {type: "button", title: hint, onclick: work}, text);
         fill(
             this.inspector,
@@ -234,7 +236,7 @@ class Draw {
                   },
                     "PNG")),
                 this.resultProgress.element)),
-            this.result);
+            this.result, this.resultCommand.element);
         this.inspector.hidden = false;
         this.trajectory(i);
     }
@@ -251,7 +253,7 @@ class Draw {
         const line = this.resultProgress,
               job = (this.smallJob = new Job(body, {
                          progress: (progress) => job === this.smallJob && line.show(progress),
-                         state: (state) => (job.command = state.command)
+                         state: (state) => job === this.smallJob && (this.resultCommand.text = state.command)
                      }));
         line.say("Computing …");
         try {

@@ -1,6 +1,7 @@
 /* Process lab: up to three recipes turned by hand, and at once what they will do. */
 import {files, get, post} from "./api.js";
-import {commandLine, slider} from "./controls.js";
+import {commandLine} from "./command.js";
+import {slider} from "./controls.js";
 import {copy, fill, h, note, number, perFrame, save} from "./dom.js";
 import {Diffusion} from "./lab_diffusion.js";
 import {matrixState, presetState, RecipeEditor, recipeOf, VARIABLES} from "./lab_recipe.js";

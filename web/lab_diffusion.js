@@ -1,6 +1,7 @@
 /* Data diffusing to noise and back under each recipe, animated over t. */
 import {files, Job} from "./api.js";
-import {choice, commandLine, numberField, options, segmented} from "./controls.js";
+import {commandLine} from "./command.js";
+import {choice, numberField, options, segmented} from "./controls.js";
 import {fill, h, note, number, perFrame} from "./dom.js";
 import {colour, Plot} from "./plot.js";
 
@@ -191,7 +192,7 @@ export class Diffusion {
             this.runs = runs;
             this.makeClouds();
             this.status.textContent = "";
-            this.command.text = runs[0].command || "";
+            this.command.text = runs[0].command;
             this.draw();
         } catch (problem) {
             for (const job of began) job.cancel();

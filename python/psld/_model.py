@@ -72,8 +72,9 @@ class Model:
 
     What comes with psld is found by its name: ``psld.Model("digits")``. The keywords are those of the commands:
     `process`, another recipe than the model's own; `config`; `use`, "ema" or "raw" weights; `ema`, which of several
-    averages; `reference`, the plain kernels; `overrides` of keys of the configuration. `weak` is a weaker model of the
-    same data to be guided by, "none", or as the file says; `weak_scale` its strength.
+    averages; `isa`, the instruction set ("avx512", "avx2", "neon", "generic"; default: the best of this processor);
+    `precision` of products, "fp32" or "bf16"; `reference`, the plain kernels; `overrides` of keys of the configuration.
+    `weak` is a weaker model of the same data to be guided by, "none", or as the file says; `weak_scale` its strength.
 
     Calls from several threads take turns; two models work at once.
 
@@ -95,13 +96,15 @@ class Model:
         ema: Optional[float] = None,
         weak: Optional[Path] = None,
         weak_scale: Optional[float] = None,
+        isa: Optional[str] = None,
+        precision: Optional[str] = None,
         reference: bool = False,
         overrides: Any = None,
     ) -> None:
         if use not in ("ema", "raw"):
             raise ArgumentError(f"use: expected ema or raw, found {use!r}")
         self.path: str = shipped(path, "models", ".safetensors")
-        self._settings = (process, config, use, ema, reference, _overrides(overrides))
+        self._settings = (process, config, use, ema, isa, precision, reference, _overrides(overrides))
         self._weak = (weak, weak_scale)
         self._lock = threading.RLock()
         self._opened: Dict[Any, _Opened] = {}
@@ -131,11 +134,12 @@ class Model:
             return self._opened[key]
 
     def _open_as(self, process: Optional[str], weak: Optional[str], scale: Optional[float]) -> _Opened:
-        _, config, use, ema, reference, overrides = self._settings
+        _, config, use, ema, isa, precision, reference, overrides = self._settings
         options = initial("PSLD_MODEL_DEFAULTS")
         options.process, options.config = encode_or_none(process), encode_or_none(config)
         options.overrides, options.override_count = texts(overrides), len(overrides)
         options.raw, options.reference = int(use == "raw"), int(reference)
+        options.isa, options.precision = encode_or_none(isa), encode_or_none(precision)
         options.weak = b"" if weak == "none" else encode_or_none(weak)
         if scale is not None:
             options.weak_scale = number("weak_scale", scale)
@@ -148,7 +152,7 @@ class Model:
         return f"<psld.Model {self.path}: {self.kind}, {' x '.join(map(str, self.shape))}, {name}>"
 
     def __reduce__(self) -> Any:
-        process, config, use, ema, reference, overrides = self._settings
+        process, config, use, ema, isa, precision, reference, overrides = self._settings
         return _reopen, (
             self.path,
             dict(
@@ -158,6 +162,8 @@ class Model:
                 ema=ema,
                 weak=self._weak[0],
                 weak_scale=self._weak[1],
+                isa=isa,
+                precision=precision,
                 reference=reference,
                 overrides=overrides,
             ),
@@ -189,6 +195,18 @@ class Model:
     def predicts(self) -> str:
         """What it puts out: "eps", "data", "score" or "classes"."""
         text: str = lib.psld_model_predicts(self._default.pointer).decode()
+        return text
+
+    @property
+    def isa(self) -> str:
+        """The instruction set that its network computes with; "" for an exact model."""
+        text: str = lib.psld_model_isa(self._default.pointer).decode()
+        return text
+
+    @property
+    def precision(self) -> str:
+        """The precision of its network's products, "fp32" or "bf16"; "" for an exact model."""
+        text: str = lib.psld_model_precision(self._default.pointer).decode()
         return text
 
     @property

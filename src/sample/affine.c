@@ -18,6 +18,7 @@ typedef struct affine_job {
     double *out;
     int draws[PSLD_MAX_K]; /* whether the noise of variable b is used */
     int any_noise;
+    const double *drawn; /* [count][k * dim]: all noise, or NULL */
 } affine_job;
 
 /* Numbers first ... first + count - 1 of a sample's noise. */
@@ -38,6 +39,10 @@ static void draw_block_noise(const affine_job *job, const psld_block *block, psl
     uint64_t sample = job->reverse->first + block->first;
     double whole[PSLD_MAX_K * PSLD_BLOCK_WIDTH];
     const psld_block here = {.states = block->states, .width = block->width};
+    if (job->drawn) {
+        psld_block_load(block, dim, k, job->drawn, noise);
+        return;
+    }
     if (block->states == 1) {
         for (size_t b = 0; b < k; b++)
             if (job->draws[b]) draw_sample_noise(job, sample, b * dim + block->begin, block->width, noise[b]);
@@ -78,10 +83,18 @@ static void affine_range(void *context, size_t begin, size_t end)
 void psld_affine_apply(const psld_reverse *reverse, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,
                        const double *base, const double *z, double *out)
 {
-    affine_job job = {reverse, affine, purpose, step, base, z, out, {0}, 0};
+    affine_job job = {reverse, affine, purpose, step, base, z, out, {0}, 0, NULL};
     for (size_t i = 0; i < reverse->k * reverse->k; i++)
         if (affine->noise[i] != 0) job.draws[i % reverse->k] = job.any_noise = 1;
+    if (job.any_noise && purpose == PSLD_FOR_STEP) job.drawn = psld_ahead_take(reverse, step);
     psld_parallel(reverse->count, 2048 / (reverse->k * reverse->dim) + 1, affine_range, &job);
+}
+
+void psld_affine_expect(const psld_reverse *reverse, const psld_affine *affine, uint64_t step, size_t steps)
+{
+    int any_noise = 0;
+    for (size_t i = 0; i < reverse->k * reverse->k; i++) any_noise |= affine->noise[i] != 0;
+    if (any_noise) psld_ahead_begin(reverse, step, steps);
 }
 
 /* ---- Maps that steps are made of ---------------------------------------------------------------------------------- */

@@ -23,6 +23,10 @@ typedef struct psld_affine {
 void psld_affine_apply(const psld_reverse *reverse, const psld_affine *affine, enum psld_purpose purpose, uint64_t step,
                        const double *base, const double *z, double *out);
 
+/* Says before an evaluation that such maps follow it, with the noise PSLD_FOR_STEP of `steps` steps from `step` on: a
+ * part of it, or all, may be drawn meanwhile. */
+void psld_affine_expect(const psld_reverse *reverse, const psld_affine *affine, uint64_t step, size_t steps);
+
 /* Sets affine->eps so that the map adds weight * score at time t, weight being k x k. */
 psld_status psld_affine_score(const psld_recipe *recipe, double t, const double *weight, psld_affine *affine);
 /* affine->state = I, all else 0. */

@@ -34,6 +34,7 @@ psld_status psld_reverse_watch(const psld_reverse *reverse, size_t begin, size_t
 psld_status psld_explicit_step_apply(psld_reverse *reverse, uint64_t visit, const void *table)
 {
     const psld_explicit_step *step = table;
+    psld_affine_expect(reverse, &step->map, visit, 1);
     PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
     psld_affine_apply(reverse, &step->map, PSLD_FOR_STEP, visit, NULL, reverse->z, reverse->z);
     return PSLD_OK;

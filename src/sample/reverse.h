@@ -4,6 +4,7 @@
 #define PSLD_SAMPLE_REVERSE_H
 
 #include "sample/affine.h"
+#include "sample/ahead.h"
 #include "sample/sources/source.h"
 
 struct psld_reverse {
@@ -18,6 +19,7 @@ struct psld_reverse {
     double *t;                    /* [count]: times of the states of one evaluation */
     uint64_t *sample;             /* [count]: the samples that these states belong to */
     double *work;                 /* [count][k * dim] times the sampler's work_states */
+    psld_ahead *ahead;            /* draws noise while the score is computed; NULL: nobody does */
     int last_step;                /* multistep samplers: number of the last step */
     int consecutive;              /* multistep samplers: steps since the last jump */
     uint64_t evaluations, groups; /* evaluations summed over groups of samples that step together, and these groups */

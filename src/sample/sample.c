@@ -99,7 +99,7 @@ static psld_status allocate_batch(psld_reverse *reverse, size_t batch, const psl
     reverse->t = reverse->eps ? psld_alloc(batch, sizeof(double)) : NULL;
     reverse->sample = reverse->t ? psld_alloc(batch, sizeof(uint64_t)) : NULL;
     reverse->work = reverse->sample ? psld_alloc(batch * (size_t)sampler->work_states, state * sizeof(double)) : NULL;
-    return reverse->work ? PSLD_OK : PSLD_NO_MEMORY;
+    return reverse->work ? psld_ahead_open(reverse, batch * state, &reverse->ahead) : PSLD_NO_MEMORY;
 }
 
 static psld_status sample_batches(psld_reverse *reverse, const psld_schedule *schedule, const psld_sample_set *set,
@@ -218,6 +218,7 @@ psld_status psld_sample_along(const psld_recipe *recipe, psld_source *source, co
     if (status == PSLD_OK) status = sample_set(&reverse, schedule, set);
     cost->evaluations += reverse.evaluations;
     cost->groups += reverse.groups;
+    psld_ahead_free(reverse.ahead);
     psld_release(reverse.eps);
     psld_release(reverse.t);
     psld_release(reverse.sample);

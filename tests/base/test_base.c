@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/bf16.h"
 #include "base/log.h"
+#include "base/quantile.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -442,6 +443,36 @@ static void normals_are_quantiles_of_the_uniform_numbers(void **state)
     psld_random_uniform(5, PSLD_FOR_DATA, 1, 2, 3, N, u);
     psld_random_normal(5, PSLD_FOR_DATA, 1, 2, 3, N, x);
     for (int i = 0; i < N; i++) assert_normal_matches_uniform(x[i], u[i]);
+}
+
+/* Words whose numbers are in the centre, the flanks and the tails, and at the ends of each. */
+static uint64_t word_near(int i)
+{
+    static const double places[] = {0, 0x1p-52, 1e-13, 1.3887943e-11, 0.0749999, 0.075, 0.0750001, 0.3, 0.5};
+    const int number = i / 2 % 9;
+    const uint64_t cell = (uint64_t)(places[number] * 0x1p52) << 12, other = UINT64_MAX - cell;
+    return (i % 2 ? other : cell) + ((uint64_t)(i / 18) << 12);
+}
+
+static void all_instruction_sets_give_the_same_normals(void **state)
+{
+    (void)state;
+    uint64_t words[PSLD_QUANTILES];
+    double plain[PSLD_QUANTILES], other[PSLD_QUANTILES], u[PSLD_QUANTILES];
+    for (int round = 0; round < 200; round++) {
+        size_t count = (size_t)(PSLD_QUANTILES - round);
+        psld_random_uniform(9, PSLD_FOR_STEP, (uint64_t)round, 0, 0, PSLD_QUANTILES, u);
+        for (size_t i = 0; i < PSLD_QUANTILES; i++)
+            words[i] = round % 2 ? word_near((int)i + round) : (uint64_t)(u[i] * 0x1p64);
+        psld_word_normals_form(0)(count, words, plain);
+        for (size_t i = 0; i < count; i++) assert_normal_matches_uniform(plain[i], psld_word_uniform(words[i]));
+        for (int form = 1; form < PSLD_WORD_NORMALS_FORMS; form++) {
+            if (!psld_word_normals_form(form)) continue;
+            memset(other, 0, sizeof other);
+            psld_word_normals_form(form)(count, words, other);
+            assert_memory_equal(plain, other, count * sizeof *plain);
+        }
+    }
 }
 
 /* Elements of seed 0, purpose 1 at which a long search has met the far tails, beyond 6.6 standard deviations. */
@@ -879,6 +910,7 @@ int main(void)
         cmocka_unit_test(normals_have_the_moments_of_a_normal),
         cmocka_unit_test(neighbours_are_uncorrelated),
         cmocka_unit_test(normals_are_quantiles_of_the_uniform_numbers),
+        cmocka_unit_test(all_instruction_sets_give_the_same_normals),
         cmocka_unit_test(far_tails_are_quantiles_too),
         cmocka_unit_test(every_index_is_visited_once),
         cmocka_unit_test(short_jobs_do_not_get_lost),

@@ -115,6 +115,20 @@ get "api/jobs/$first/samples.npy?first=1&count=1" 200
 cp "$logs/answer" b.npy
 same_bits samples interpolate "$digits" folder/seven.png b.npy --nfe 10 -n 3
 
+check "what a command line names of the server alone is saved, and the command line does the same"
+for saved in "first.npy job:$first/samples/1" "second.png $thing"; do
+    body=$(jq -n --arg path "${saved% *}" --arg thing "${saved#* }" '{path: $path, thing: $thing}')
+    post api/save "$body" 200
+    post api/save "$body" 409
+done
+cmp folder/second.png folder/seven.png || fail "another upload"
+command=$(jq -r .command "$logs/job")
+command=${command//$thing/second.png}
+command=${command//job:$first\/samples\/1/first.npy}
+(cd folder && eval "${command/#psld/\"$psld\"}") >/dev/null
+cmp folder/samples.npy cli.npy || fail "$command"
+rm folder/samples.npy folder/first.npy folder/second.png
+
 check "points diffuse to noise and come back"
 job '{"kind": "animate", "points": [[0, 0], [2, 1], [-2, 1]], "sampler": "sscs", "nfe": 40, "n": 400, "frames": 20}'
 answer '.result | (.times | length) == 20 and .distance < 6 * .floor and .k == 2'

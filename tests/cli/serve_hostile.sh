@@ -111,6 +111,26 @@ post api/runs '{"path": "-r", "data": "toy:moons"}' 403
 ring.yaml
 secret.yaml" ] || fail "files outside: $(ls .)"
 
+check "things are saved as what they are, into the folder alone"
+printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0\x3a\x7e\x9b\x55' >small.png
+ask POST api/uploads 200 --data-binary @small.png -H 'Content-Type: image/png'
+thing=$(jq -r .thing "$logs/answer")
+for body in '{"path": "x.html", "thing": "THING"}' '{"path": "x.npy", "thing": "THING"}' '{"path": "png", "thing": "THING"}' \
+    '{"path": "x.png", "thing": "ring.yaml"}' '{"path": "x.png", "thing": "/etc/passwd"}' '{"path": "x.png", "thing": ""}' \
+    '{"path": "x.png", "thing": "THING", "recipe": "psld"}' '{"path": "x.png", "thing": 3}'; do
+    post api/save "${body/THING/$thing}" 400
+done
+for other in upload:99 upload:-1 "${thing}x" job:1/samples/0 job:1/samples job:x/samples/0 job:1/../0; do
+    post api/save "{\"path\": \"x.npy\", \"thing\": \"$other\"}" 422
+done
+for path in ../x.png /tmp/x.png up/x.png .x.png; do
+    found=$(curl -s -o /dev/null -w '%{http_code}' -H "$auth" "$server/api/save" -H 'Content-Type: application/json' \
+        -d "{\"path\": \"$path\", \"thing\": \"$thing\"}")
+    case $found in 400 | 403) ;; *) fail "save to $path: $found" ;; esac
+done
+[ ! -e x.png ] && [ ! -e folder/x.png ] && [ ! -e folder/x.npy ] || fail "it was written all the same"
+rm small.png
+
 check "bodies: too large, cut short, broken, nested, of another type"
 head -c 1100000 /dev/zero | tr '\0' ' ' >large
 code 413 -H "$auth" "$server/api/recipe" -H 'Content-Type: application/json' --data-binary @large

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -386,6 +387,15 @@ def paint(studio, b):
     shape, data = read_npy(studio.bytes(b, npy))
     expect(shape == (2, 1, 28, 28), f"the completions have the shape {shape}")
     expect(data == read_npy(pathlib.Path("completed.npy").read_bytes())[1], "other bits than psld inpaint")
+    check("paint: the pictures of the command line are saved, and in a terminal it does the same")
+    b.click_text("button", "Save its pictures")
+    b.wait("return document.querySelector('.paint-stage .command button').hidden", what="the pictures to be saved")
+    words = shlex.split(b.text(".paint-stage .command code"))
+    expect(words[0] == "psld" and "picture-1.npy" in words and "mask-1.png" in words, f"the command is {words}")
+    done = subprocess.run([PSLD, *words[1:]], cwd=FOLDER, capture_output=True, text=True)
+    expect(done.returncode == 0, done.stderr)
+    expect(read_npy((FOLDER / "samples.npy").read_bytes())[1] == data, "other bits than in the browser")
+
     taken = struct.unpack("<784f", read_npy(pathlib.Path("taken.npy").read_bytes())[1])
     numbers = struct.unpack("<1568f", data)
     for i in range(1568):

@@ -132,6 +132,7 @@ psld_status psld_multistep_step(psld_reverse *reverse, uint64_t visit, const voi
     double *weighted = reverse->work + PSLD_MAX_ORDER * reverse->count * reverse->dim;
     reverse->consecutive = step->index == reverse->last_step + 1 ? reverse->consecutive + 1 : 1;
     reverse->last_step = step->index;
+    psld_affine_expect(reverse, &step->map, visit, 1);
     PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
     psld_denoiser_apply(&step->denoiser, reverse->count, reverse->dim, reverse->z, reverse->eps,
                         clean_data_of(reverse, step->index));

@@ -59,6 +59,7 @@ static psld_status sscs_step(psld_reverse *reverse, uint64_t visit, const void *
 {
     const sscs_table *step = table;
     psld_affine_apply(reverse, &step->before, PSLD_FOR_STEP, 2 * visit, NULL, reverse->z, reverse->z);
+    psld_affine_expect(reverse, &step->after, 2 * visit + 1, 2); /* and that with which the next step begins */
     PSLD_TRY(psld_reverse_predict(reverse, reverse->z, step->t));
     psld_affine_apply(reverse, &step->after, PSLD_FOR_STEP, 2 * visit + 1, NULL, reverse->z, reverse->z);
     return PSLD_OK;

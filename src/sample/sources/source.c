@@ -30,6 +30,7 @@ psld_status psld_source_wrap(const psld_source *base, const psld_recipe *recipe,
     (*source)->exact = base->exact;
     (*source)->earliest = base->earliest;
     (*source)->kind = base->kind;
+    (*source)->is_foreign = base->is_foreign;
     psld_source_take_labels(*source, base);
     return PSLD_OK;
 }

@@ -23,7 +23,7 @@ struct psld_source {
     size_t classes;        /* of the labels that it takes; 0: none. Wrappers copy it, and */
     int needs_label;       /* 1: it cannot predict without a label */
     psld_source_kind kind; /* ANY: not known, as of callbacks. Wrappers copy it, too */
-    int is_foreign;        /* 1: a user's function, which may need the processors for itself */
+    int is_foreign;        /* 1: a user's function, which may need the processors for itself. Wrappers copy it, too */
 };
 
 /* A source for states of `recipe` (NULL: any). Set its gradient afterwards. Owns `user`, which is released on failure,
