@@ -39,10 +39,20 @@ static void look_for_amx(void)
 }
 
 /* Zen 4 and later do two of them where they do two fused multiply-adds. Intel's do half as many; and a rule, unlike a
- * measurement at the start, gives the same bits in every run. */
+ * measurement at the start, gives the same bits in every run. Looked up once: kernels ask for it at every call, and a
+ * hypervisor takes tens of microseconds for CPUID. */
+static int fast_dot;
+static pthread_once_t fast_dot_once = PTHREAD_ONCE_INIT;
+
+static void look_for_fast_dot(void)
+{
+    fast_dot = psld_cpu_has_avx512() && cpuid_bit(7, 1, 0, 5) && __builtin_cpu_is("amd");
+}
+
 int psld_cpu_has_fast_dot(void)
 {
-    return psld_cpu_has_avx512() && cpuid_bit(7, 1, 0, 5) && __builtin_cpu_is("amd");
+    pthread_once(&fast_dot_once, look_for_fast_dot);
+    return fast_dot;
 }
 
 int psld_cpu_has_amx(void)

@@ -21,253 +21,227 @@
 #include "kernels/simd/update.h"
 #include "kernels/simd/winograd.h"
 #include "psld.h"
+#include "simd_data.h"
 #include "skip.h"
-
-/* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
 /* psld_cpu_has_SET */
 #define SIMD_CPU_HAS_JOIN(set) psld_cpu_has_##set
 #define SIMD_CPU_HAS_NAME(set) SIMD_CPU_HAS_JOIN(set)
 #define SIMD_CPU_HAS           SIMD_CPU_HAS_NAME(SIMD_SET)
 
-enum { GUARD = 64 };
-
-static const float guard_value = 12345.0F;
-static const float foreign_value = -777.0F; /* in lanes that belong to somebody else */
-
-static uint64_t seed = 1;
-
-static float uniform(void)
-{
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
-    return (float)(seed >> 40) * 0x1p-23F - 1.0F;
-}
-
-/* A buffer of `count` floats of `value` between guards. */
-static float *guarded(ptrdiff_t count, float value)
-{
-    float *block = psld_alloc((size_t)(count + 2 * GUARD), sizeof *block);
-    assert_non_null(block);
-    for (ptrdiff_t i = 0; i < count + 2 * GUARD; i++) block[i] = i < GUARD || i >= GUARD + count ? guard_value : value;
-    return block + GUARD;
-}
-
-static void release_guarded(float *data, ptrdiff_t count)
-{
-    for (ptrdiff_t i = 0; i < GUARD; i++)
-        if (data[-1 - i] != guard_value || data[count + i] != guard_value) fail_msg("written outside a buffer");
-    psld_release(data - GUARD);
-}
-
-static float *scratch_of(ptrdiff_t count)
-{
-    return guarded(count, NAN);
-}
-
-/* Pixels of `channels` with a stride of their own. */
-typedef struct {
-    float *data;
-    ptrdiff_t pixels, channels, stride, count;
-} tensor;
-
-static tensor tensor_make(ptrdiff_t pixels, ptrdiff_t channels, ptrdiff_t extra)
-{
-    tensor t = {.pixels = pixels, .channels = channels, .stride = psld_round8(channels) + extra};
-    /* The last pixel ends with its own lanes, so that reading on would be seen by the address sanitizer. */
-    t.count = pixels ? (pixels - 1) * t.stride + psld_round8(channels) : 0;
-    t.data = guarded(t.count, NAN);
-    for (ptrdiff_t p = 0; p < pixels; p++)
-        for (ptrdiff_t c = psld_round8(channels); c < t.stride && p + 1 < pixels; c++)
-            t.data[p * t.stride + c] = foreign_value;
-    return t;
-}
-
-static tensor tensor_random(ptrdiff_t pixels, ptrdiff_t channels, ptrdiff_t extra)
-{
-    tensor t = tensor_make(pixels, channels, extra);
-    for (ptrdiff_t p = 0; p < pixels; p++)
-        for (ptrdiff_t c = 0; c < psld_round8(channels); c++)
-            t.data[p * t.stride + c] = c < channels ? uniform() : 0.0F;
-    return t;
-}
-
-/* Lanes of nobody must be zero, lanes of others untouched. */
-static void tensor_free(tensor t)
-{
-    for (ptrdiff_t p = 0; p < t.pixels; p++)
-        for (ptrdiff_t c = t.channels; c < t.stride; c++) {
-            if (p + 1 == t.pixels && c >= psld_round8(t.channels)) break;
-            const float expected = c < psld_round8(t.channels) ? 0.0F : foreign_value;
-            if (t.data[p * t.stride + c] != expected)
-                fail_msg("pixel %td lane %td: %g", p, c, (double)t.data[p * t.stride + c]);
-        }
-    release_guarded(t.data, t.count);
-}
-
-static simd_const_pixels in(tensor t)
-{
-    return (simd_const_pixels){t.data, t.stride};
-}
-
-static simd_pixels out(tensor t)
-{
-    return (simd_pixels){t.data, t.stride};
-}
-
-static double at(tensor t, ptrdiff_t pixel, ptrdiff_t channel)
-{
-    return (double)t.data[pixel * t.stride + channel];
-}
-
-static double *doubles(ptrdiff_t count)
-{
-    double *block = psld_alloc((size_t)count, sizeof *block);
-    assert_non_null(block);
-    return block;
-}
-
-static float *padded_table(ptrdiff_t count)
-{
-    float *table = guarded(psld_round16(count), 0);
-    for (ptrdiff_t i = 0; i < count; i++) table[i] = uniform();
-    return table;
-}
-
-/* ---- Comparison -------------------------------------------------------------------------------------------------- */
-
-/* `size` is the same sum with absolute values: what rounding errors are proportional to. A direct sum in float is
- * good to about sqrt(K) 6e-8 of it at worst and mostly far better; the transforms of Winograd's algorithm cost a
- * factor of about ten. */
-typedef struct {
-    double error, size;
-} judgement;
-
-static judgement judge(judgement j, double found, double truth, double size)
-{
-    const double error = fabs(found - truth);
-    if (!(error <= j.error)) j.error = error; /* a NaN stays */
-    if (size > j.size) j.size = size;
-    return j;
-}
-
-static double worst_of[16];
-
-static void expect_close(int kind, const char *what, judgement j, double limit)
-{
-    const double relative = j.size > 0 ? j.error / j.size : j.error;
-    if (!(relative <= limit)) fail_msg("%s: error %g of %g, at most %g", what, j.error, j.size, limit);
-    if (relative > worst_of[kind]) worst_of[kind] = relative;
-}
-
-static judgement judge_tensor(tensor t, const double *truth, const double *size)
-{
-    judgement j = {0, 0};
-    for (ptrdiff_t p = 0; p < t.pixels; p++)
-        for (ptrdiff_t c = 0; c < t.channels; c++)
-            j = judge(j, at(t, p, c), truth[p * t.channels + c], size[p * t.channels + c]);
-    return j;
-}
-
-static void use_threads(int count)
-{
-    assert_int_equal(psld_threads_set(count), PSLD_OK);
-}
-
-static void expect_same(const char *what, tensor a, tensor b)
-{
-    for (ptrdiff_t p = 0; p < a.pixels; p++)
-        if (memcmp(a.data + p * a.stride, b.data + p * b.stride, (size_t)a.channels * sizeof(float)) != 0)
-            fail_msg("%s: bits of pixel %td differ", what, p);
-}
-
 /* ---- Products ---------------------------------------------------------------------------------------------------- */
 
-static float *pack_random(ptrdiff_t k, ptrdiff_t columns, tensor b, ptrdiff_t *count)
+static float rounded_to_pairs(double x)
 {
-    *count = psld_round16(columns) * k;
+    const float number = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    return rounded;
+}
+
+/* A factor as the products see it. */
+static double factor(int pairs, double x)
+{
+    return pairs ? (double)rounded_to_pairs(x) : x;
+}
+
+/* Floats or pairs that k numbers of a panel are. */
+static ptrdiff_t panel_length(int pairs, ptrdiff_t k)
+{
+    return pairs ? psld_round16(k) / 2 : k;
+}
+
+static float *pack_random(int pairs, ptrdiff_t k, ptrdiff_t columns, tensor b, ptrdiff_t *count)
+{
+    const ptrdiff_t stride = 16 * panel_length(pairs, k);
+    *count = psld_round16(columns) / 16 * stride;
     float *panels = guarded(*count, NAN);
-    simd_gemm_pack(k, columns, b.data, b.stride, panels, 16 * k);
+    if (pairs)
+        simd_gemm_pack_pairs(k, columns, b.data, b.stride, panels, stride);
+    else
+        simd_gemm_pack(k, columns, b.data, b.stride, panels, stride);
     return panels;
 }
 
-static void gemm_case(ptrdiff_t rows, ptrdiff_t k, ptrdiff_t columns, ptrdiff_t extra, int finished)
+static tensor run_gemm(int pairs, int threads, tensor a, const float *panels, ptrdiff_t columns, ptrdiff_t extra,
+                       ptrdiff_t pixels, const simd_finish *finish)
+{
+    tensor c = tensor_make(a.pixels, columns, extra);
+    const ptrdiff_t k = a.channels, scratch_size = pairs ? simd_gemm_scratch(k, threads) : 0;
+    float *scratch = scratch_of(scratch_size);
+    const simd_gemm gemm = {.rows = a.pixels,
+                            .columns = columns,
+                            .k = k,
+                            .pixels = pixels,
+                            .a = a.data,
+                            .lda = a.stride,
+                            .b = panels,
+                            .panel_stride = 16 * panel_length(pairs, k),
+                            .c = c.data,
+                            .ldc = c.stride,
+                            .finish = finish,
+                            .slots = threads,
+                            .pairs = pairs,
+                            .scratch = scratch};
+    use_threads(threads);
+    simd_gemm_run(&gemm);
+    release_guarded(scratch, scratch_size);
+    return c;
+}
+
+static void gemm_case(int pairs, ptrdiff_t rows, ptrdiff_t k, ptrdiff_t columns, ptrdiff_t extra, int finished)
 {
     tensor a = tensor_random(rows, k, extra), b = tensor_random(k, columns, extra), c[3];
     tensor residual = tensor_random(rows, columns, 8);
     ptrdiff_t packed = 0, pixels = rows / 2 + 1;
-    float *panels = pack_random(k, columns, b, &packed), *bias = padded_table(2 * psld_round16(columns));
+    float *panels = pack_random(pairs, k, columns, b, &packed), *bias = padded_table(2 * psld_round16(columns));
     for (ptrdiff_t i = 0; i < 2; i++)
         for (ptrdiff_t j = columns; j < psld_round16(columns); j++) bias[i * psld_round16(columns) + j] = 0;
     simd_finish finish = {bias, finished > 1 ? psld_round16(columns) : 0, NULL, residual.stride, 1.0F, 0};
     if (finished > 1) finish.residual = residual.data, finish.scale = 0.75F;
     for (int threads = 1; threads <= 3; threads++) {
-        use_threads(threads);
-        tensor y = tensor_make(rows, columns, extra);
-        simd_gemm gemm = {.rows = rows,
-                          .columns = columns,
-                          .k = k,
-                          .pixels = pixels,
-                          .a = a.data,
-                          .lda = a.stride,
-                          .b = panels,
-                          .panel_stride = 16 * k,
-                          .c = y.data,
-                          .ldc = y.stride,
-                          .finish = finished ? &finish : NULL,
-                          .slots = threads};
-        simd_gemm_run(&gemm);
-        c[threads - 1] = y;
-        expect_same("gemm, threads", c[0], y);
+        c[threads - 1] = run_gemm(pairs, threads, a, panels, columns, extra, pixels, finished ? &finish : NULL);
+        expect_same("gemm, threads", c[0], c[threads - 1]);
     }
     judgement j = {0, 0};
     for (ptrdiff_t r = 0; r < rows; r++)
         for (ptrdiff_t i = 0; i < columns; i++) {
             double sum = 0, size = 0;
             for (ptrdiff_t l = 0; l < k; l++) {
-                sum += at(a, r, l) * at(b, l, i);
-                size += fabs(at(a, r, l) * at(b, l, i));
+                const double term = factor(pairs, at(a, r, l)) * factor(pairs, at(b, l, i));
+                sum += term;
+                size += fabs(term);
             }
             if (finished) sum += (double)bias[(finished > 1 ? r / pixels * psld_round16(columns) : 0) + i];
             if (finished > 1) sum = (sum + at(residual, r, i)) * 0.75;
             j = judge(j, at(c[0], r, i), sum, size + 2);
         }
-    expect_close(0, "gemm", j, 1e-6);
+    expect_close(pairs ? 13 : 0, "gemm", j, 1e-6);
     release_guarded(panels, packed);
     release_guarded(bias, psld_round16(2 * psld_round16(columns)));
     tensor_free(a), tensor_free(b), tensor_free(residual);
     for (int i = 0; i < 3; i++) tensor_free(c[i]);
 }
 
-static void gemm_values(void **state)
+static void gemm_cases(int pairs)
 {
-    (void)state;
     static const ptrdiff_t sizes[] = {1, 3, 6, 16, 17, 48, 128};
     for (ptrdiff_t rows = 1; rows < 16; rows++)
         for (size_t i = 0; i < 7; i++)
-            gemm_case(rows, sizes[i], sizes[(i + (size_t)rows) % 7], 8 * (rows % 2), (int)rows % 3);
+            gemm_case(pairs, rows, sizes[i], sizes[(i + (size_t)rows) % 7], 8 * (rows % 2), (int)rows % 3);
     for (size_t i = 0; i < 7; i++)
-        for (size_t j = 0; j < 7; j++) gemm_case(111, sizes[i], sizes[j], 0, (int)(i + j) % 3);
+        for (size_t j = 0; j < 7; j++) gemm_case(pairs, 111, sizes[i], sizes[j], 0, (int)(i + j) % 3);
+    gemm_case(pairs, 111, 301, 33, 8, 2);
+}
+
+static void gemm_values(void **state)
+{
+    (void)state;
+    gemm_cases(0);
+}
+
+/* The rows of a matrix as simd_gemm_panel takes them: themselves, or their neighbours as pairs. */
+static float *panel_rows_of(int pairs, tensor a, ptrdiff_t *stride, ptrdiff_t *count)
+{
+    *stride = pairs ? panel_length(1, a.channels) : a.stride;
+    *count = a.pixels * *stride;
+    float *rows = guarded(*count, 0);
+    for (ptrdiff_t r = 0; r < a.pixels; r++)
+        for (ptrdiff_t c = 0; c < a.channels; c++) {
+            float *place = rows + r * *stride + (pairs ? c / 2 : c), number = a.data[r * a.stride + c];
+            if (pairs) number = rounded_to_pairs((double)number);
+            if (pairs)
+                memcpy((char *)place + 2 * (c % 2), (const char *)&number + 2, 2);
+            else
+                *place = number;
+        }
+    return rows;
 }
 
 /* A row has the same bits whatever rows it is computed with. */
-static void gemm_row_bits(void **state)
+static void check_row_bits(int pairs)
 {
-    (void)state;
     const ptrdiff_t k = 53, rows = 31, columns = 16;
     tensor a = tensor_random(rows, k, 0), b = tensor_random(k, columns, 0), whole = tensor_make(rows, columns, 0);
-    ptrdiff_t packed = 0;
-    float *panels = pack_random(k, columns, b, &packed);
-    simd_gemm_panel(0, rows, k, a.data, a.stride, panels, 0, whole.data, 16, 16, NULL, NULL);
-    for (ptrdiff_t count = 1; count <= 9; count++) {
+    ptrdiff_t packed = 0, stride = 0, row_count = 0, length = panel_length(pairs, k);
+    float *panels = pack_random(pairs, k, columns, b, &packed), *row = panel_rows_of(pairs, a, &stride, &row_count);
+    simd_gemm_panel(pairs, rows, length, row, stride, panels, 0, whole.data, 16, 16, NULL, NULL);
+    for (ptrdiff_t count = 1; count <= 12; count++) {
         tensor part = tensor_make(rows, columns, 0);
         for (ptrdiff_t r = 0; r < rows; r += count)
-            simd_gemm_panel(0, psld_min(count, rows - r), k, a.data + r * a.stride, a.stride, panels, 0,
+            simd_gemm_panel(pairs, psld_min(count, rows - r), length, row + r * stride, stride, panels, 0,
                             part.data + r * 16, 16, 16, NULL, panels);
         expect_same("rows", whole, part);
         tensor_free(part);
     }
-    release_guarded(panels, packed);
+    judgement j = {0, 0};
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t i = 0; i < columns; i++) {
+            double sum = 0;
+            for (ptrdiff_t l = 0; l < k; l++) sum += factor(pairs, at(a, r, l)) * factor(pairs, at(b, l, i));
+            j = judge(j, at(whole, r, i), sum, (double)k);
+        }
+    expect_close(pairs ? 13 : 0, "rows", j, 1e-6);
+    release_guarded(panels, packed), release_guarded(row, row_count);
     tensor_free(a), tensor_free(b), tensor_free(whole);
+}
+
+static void gemm_row_bits(void **state)
+{
+    (void)state;
+    check_row_bits(0);
+}
+
+/* a' b of two strips, with k in one piece and in two, the second of which continues the first; rows split anywhere. */
+static void check_tn(int pairs, ptrdiff_t rows, ptrdiff_t k, ptrdiff_t columns)
+{
+    tensor a = tensor_random(k, rows, 0), b = tensor_random(k, columns, 0);
+    ptrdiff_t a_count = 0, b_count = 0;
+    const ptrdiff_t length = panel_length(pairs, k), strip = 16 * length, cut = length / 3, wide = psld_round8(columns);
+    float *pa = pack_random(pairs, k, rows, a, &a_count), *pb = pack_random(pairs, k, columns, b, &b_count);
+    tensor c[2] = {tensor_make(rows, columns, 0), tensor_make(rows, columns, 0)};
+    for (ptrdiff_t j = 0; j < wide; j += 16 * TILE_PANELS) {
+        const int lanes = (int)psld_min(wide - j, 16 * TILE_PANELS);
+        const float *from = pb + j * length;
+        simd_gemm_tn(pairs, rows, length, pa, 16, from, strip, 16, c[0].data + j, 16, c[0].stride, lanes, 0);
+        for (ptrdiff_t first = 0, count = 1; first < rows; first += count, count += 2) {
+            const ptrdiff_t height = psld_min(count, rows - first);
+            float *to = c[1].data + first * c[1].stride + j;
+            simd_gemm_tn(pairs, height, cut, pa + first, 16, from, strip, 16, to, 16, c[1].stride, lanes, 0);
+            simd_gemm_tn(pairs, height, length - cut, pa + cut * 16 + first, 16, from + cut * 16, strip, 16, to, 16,
+                         c[1].stride, lanes, 1);
+        }
+    }
+    expect_same("pieces", c[0], c[1]);
+    judgement j = {0, 0};
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t i = 0; i < columns; i++) {
+            double sum = 0, size = 0;
+            for (ptrdiff_t l = 0; l < k; l++) {
+                const double term = factor(pairs, at(a, l, r)) * factor(pairs, at(b, l, i));
+                sum += term, size += fabs(term);
+            }
+            j = judge(j, at(c[0], r, i), sum, size + 1);
+        }
+    expect_close(pairs ? 13 : 0, "transposed product", j, 1e-6);
+    release_guarded(pa, a_count), release_guarded(pb, b_count);
+    tensor_free(a), tensor_free(b), tensor_free(c[0]), tensor_free(c[1]);
+}
+
+static void gemm_tn_cases(int pairs)
+{
+    for (ptrdiff_t rows = 1; rows <= 16; rows += 3)
+        for (ptrdiff_t k = 1; k < 60; k += 7) check_tn(pairs, rows, k, 1 + (5 * rows + 3 * k) % 48);
+    check_tn(pairs, 16, 301, 64);
+}
+
+static void gemm_tn_values(void **state)
+{
+    (void)state;
+    gemm_tn_cases(0);
 }
 
 static void gemm_transposed(void **state)
@@ -285,6 +259,71 @@ static void gemm_transposed(void **state)
             release_guarded(panels, count);
             tensor_free(b);
         }
+}
+
+/* ---- Pairs ------------------------------------------------------------------------------------------------------- */
+
+/* The tests of pairs are those of floats, with other factors. */
+static void require_pairs(void)
+{
+    if (!simd_pairs_run()) skip_for("no fast products of pairs of bfloat16 by " SIMD_QUOTE(SIMD_SET) " here");
+}
+
+static void pairs_gemm_values(void **state)
+{
+    (void)state;
+    require_pairs();
+    gemm_cases(1);
+}
+
+static void pairs_gemm_row_bits(void **state)
+{
+    (void)state;
+    require_pairs();
+    check_row_bits(1);
+}
+
+static void pairs_gemm_tn_values(void **state)
+{
+    (void)state;
+    require_pairs();
+    gemm_tn_cases(1);
+}
+
+/* Number `l` of column `i` in panels of pairs. */
+static float pair_member(const float *panels, ptrdiff_t panel_stride, ptrdiff_t l, ptrdiff_t i)
+{
+    float number = 0;
+    const float *place = panels + i / 16 * panel_stride + l / 2 * 16 + i % 16;
+    memcpy((char *)&number + 2, (const char *)place + 2 * (l % 2), 2);
+    return number;
+}
+
+/* Both ways of packing, each with zeros where there is nothing. */
+static void pairs_packed(void **state)
+{
+    (void)state;
+    require_pairs();
+    for (ptrdiff_t k = 1; k < 40; k += 3)
+        for (ptrdiff_t columns = 1; columns < 40; columns += 3)
+            for (int transposed = 0; transposed < 2; transposed++) {
+                tensor b = transposed ? tensor_random(columns, k, 8) : tensor_random(k, columns, 8);
+                const ptrdiff_t stride = 8 * psld_round16(k) + 16, count = psld_round16(columns) / 16 * stride;
+                const ptrdiff_t room_size = simd_gemm_scratch(k, 1);
+                float *panels = guarded(count, NAN), *room = scratch_of(room_size);
+                if (transposed)
+                    simd_gemm_pack_transposed_pairs(k, columns, b.data, b.stride, room, panels, stride);
+                else
+                    simd_gemm_pack_pairs(k, columns, b.data, b.stride, panels, stride);
+                for (ptrdiff_t i = 0; i < psld_round16(columns); i++)
+                    for (ptrdiff_t l = 0; l < psld_round16(k); l++) {
+                        const int exists = i < columns && l < k;
+                        const double b_li = !exists ? 0 : transposed ? at(b, i, l) : at(b, l, i);
+                        assert_true(pair_member(panels, stride, l, i) == rounded_to_pairs(b_li));
+                    }
+                release_guarded(panels, count), release_guarded(room, room_size);
+                tensor_free(b);
+            }
 }
 
 /* ---- Convolutions ------------------------------------------------------------------------------------------------ */
@@ -440,13 +479,21 @@ static tensor run_conv(const conv_case *c, int winograd, int backward, int threa
     return to;
 }
 
+/* Errors of factors with 8 bits, of the same sum with absolute values. A rounded factor is off by at most 2^-9 of itself,
+ * so a direct sum by 3.9e-3; Winograd's transforms make the factors larger than what they add up to. Anything in a wrong
+ * place would be off by about 1. */
+static const double narrow_sum = 4e-3, narrow_winograd = 3e-2;
+
 static void check_pixels(const conv_case *c, int winograd, int backward, ptrdiff_t extra)
 {
     tensor whole = run_conv(c, winograd, backward, 1, 0, c->s.images, extra);
     static const char *const names[] = {"conv y", "conv dx", "winograd y", "winograd dx"};
-    const int kind = 2 * winograd + backward;
-    expect_close(1 + kind, names[kind], judge_tensor(whole, backward ? c->dx : c->y, backward ? c->dx_size : c->y_size),
-                 winograd ? 5e-6 : 1e-6);
+    const int kind = 2 * winograd + backward, narrow = winograd && c->s.pairs;
+    expect_close(narrow ? 14 : 1 + kind, names[kind],
+                 judge_tensor(whole, backward ? c->dx : c->y, backward ? c->dx_size : c->y_size),
+                 narrow     ? narrow_winograd
+                 : winograd ? 5e-6
+                            : 1e-6);
     for (int threads = 2; threads <= 3; threads++) {
         tensor again = run_conv(c, winograd, backward, threads, 0, c->s.images, extra);
         expect_same("threads", whole, again);
@@ -494,7 +541,11 @@ static void check_weights(const conv_case *c, int winograd)
             first = dw;
         }
     }
-    check_dw(c, winograd ? "winograd dw" : "conv dw", winograd ? 6 : 5, first, winograd ? 5e-6 : 1e-6);
+    const char *what = winograd ? "winograd dw" : "conv dw";
+    if (c->s.pairs)
+        check_dw(c, what, winograd ? 15 : 16, first, winograd ? narrow_winograd : narrow_sum);
+    else
+        check_dw(c, what, winograd ? 6 : 5, first, winograd ? 5e-6 : 1e-6);
     release_guarded(first, c->weight_count);
 }
 
@@ -510,18 +561,17 @@ static void check_conv(simd_conv_shape s, ptrdiff_t extra)
     conv_free(&c);
 }
 
-static simd_conv_shape shape3x3(ptrdiff_t n, ptrdiff_t h, ptrdiff_t w, ptrdiff_t ci, ptrdiff_t co)
+static simd_conv_shape shape3x3(int pairs, ptrdiff_t n, ptrdiff_t h, ptrdiff_t w, ptrdiff_t ci, ptrdiff_t co)
 {
-    return (simd_conv_shape){n, h, w, ci, h, w, co, 3, 3, 1, 1, 1, 1, 1, 0};
+    return (simd_conv_shape){n, h, w, ci, h, w, co, 3, 3, 1, 1, 1, 1, 1, pairs};
 }
 
 static const ptrdiff_t channel_list[] = {1, 3, 6, 16, 17, 48, 128}, size_list[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33};
 
 /* All pairs of sizes and all pairs of channels, the other dimensions changing along; less of the large ones at a
  * time. */
-static void conv3x3_values(void **state)
+static void conv3x3_cases(int pairs)
 {
-    (void)state;
     static const ptrdiff_t batch[] = {1, 3, 8};
     size_t turn = 0;
     for (size_t h = 0; h < 11; h++)
@@ -535,26 +585,24 @@ static void conv3x3_values(void **state)
                 else
                     co = (co + 1) / 2;
             }
-            check_conv(shape3x3(n, size_list[h], size_list[w], ci, co), 8 * (ptrdiff_t)(turn % 3));
+            check_conv(shape3x3(pairs, n, size_list[h], size_list[w], ci, co), 8 * (ptrdiff_t)(turn % 3));
         }
     for (size_t i = 0; i < 7; i++)
         for (size_t o = 0; o < 7; o++)
             for (ptrdiff_t h = 4; h <= 5; h++) /* tiles of 2 x 2 and of 4 x 4 */
-                check_conv(shape3x3(1 + (ptrdiff_t)(i + o) % 2, h, 4, channel_list[i], channel_list[o]), 8);
+                check_conv(shape3x3(pairs, 1 + (ptrdiff_t)(i + o) % 2, h, 4, channel_list[i], channel_list[o]), 8);
 }
 
 /* More tiles than a block, and the real width of the network. */
-static void conv3x3_large(void **state)
+static void conv3x3_large_cases(int pairs)
 {
-    (void)state;
-    check_conv(shape3x3(2, 33, 36, 20, 24), 0);
-    check_conv(shape3x3(8, 16, 16, 16, 40), 0);
-    check_conv(shape3x3(3, 8, 8, 128, 48), 16);
+    check_conv(shape3x3(pairs, 2, 33, 36, 20, 24), 0);
+    check_conv(shape3x3(pairs, 8, 16, 16, 16, 40), 0);
+    check_conv(shape3x3(pairs, 3, 8, 8, 128, 48), 16);
 }
 
-static void conv_any_values(void **state)
+static void conv_any_cases(int pairs)
 {
-    (void)state;
     static const simd_conv_shape shapes[] = {
         /* n h w ci, out_h out_w co, kernel, stride, pad, slots, pairs */
         {3, 7, 5, 6, 7, 5, 17, 1, 1, 1, 1, 0, 0, 1, 0},     /* 1 x 1 */
@@ -576,18 +624,21 @@ static void conv_any_values(void **state)
         {2, 4, 9, 48, 5, 8, 2, 2, 7, 1, 1, 1, 2, 1, 0},     /* and uneven */
         {1, 8, 8, 48, 4, 4, 3, 3, 3, 2, 2, 1, 1, 1, 0},     /* and with stride */
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_conv(shapes[i], 8 * (ptrdiff_t)(i % 2));
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        simd_conv_shape s = shapes[i];
+        s.pairs = pairs;
+        check_conv(s, 8 * (ptrdiff_t)(i % 2));
+    }
 }
 
 /* Finish and accumulation, against the same in separate steps. */
-static void conv_fused(void **state)
+static void conv_fused_cases(int pairs)
 {
-    (void)state;
     static const ptrdiff_t sizes[][5] = {{2, 7, 6, 17, 24}, {1, 4, 4, 48, 48}, {3, 16, 16, 16, 8}, {1, 3, 2, 128, 6}};
     for (size_t t = 0; t < 4; t++)
         for (int threads = 1; threads <= 3; threads++) {
             use_threads(threads);
-            simd_conv_shape s = shape3x3(sizes[t][0], sizes[t][1], sizes[t][2], sizes[t][3], sizes[t][4]);
+            simd_conv_shape s = shape3x3(pairs, sizes[t][0], sizes[t][1], sizes[t][2], sizes[t][3], sizes[t][4]);
             s.slots = threads;
             conv_case c = conv_make(s, 8);
             const ptrdiff_t stride = psld_round16(s.outputs), pixels = s.height * s.width;
@@ -622,6 +673,86 @@ static void conv_fused(void **state)
             tensor_free(plain), tensor_free(residual), tensor_free(y);
             conv_free(&c);
         }
+}
+
+static void conv3x3_values(void **state)
+{
+    (void)state;
+    conv3x3_cases(0);
+}
+
+static void conv3x3_large(void **state)
+{
+    (void)state;
+    conv3x3_large_cases(0);
+}
+
+static void conv_any_values(void **state)
+{
+    (void)state;
+    conv_any_cases(0);
+}
+
+static void conv_fused(void **state)
+{
+    (void)state;
+    conv_fused_cases(0);
+}
+
+/* ---- Convolutions by pairs --------------------------------------------------------------------------------------- */
+
+/* Blocks of a 1 x 1 kernel become the panels that the products take, as they are and transposed. */
+static void pairs_pointwise_weights(void **state)
+{
+    (void)state;
+    require_pairs();
+    for (size_t i = 0; i < 7; i++)
+        for (size_t o = 0; o < 7; o++) {
+            const ptrdiff_t inputs = channel_list[i], outputs = channel_list[o];
+            conv_case c = conv_make((simd_conv_shape){1, 2, 2, inputs, 2, 2, outputs, 1, 1, 1, 1, 0, 0, 1, 1}, 0);
+            for (int transposed = 0; transposed < 2; transposed++) {
+                const ptrdiff_t k = transposed ? outputs : inputs, columns = transposed ? inputs : outputs;
+                float *pairs = guarded(c.block_count / 2, NAN);
+                use_threads(1 + (int)(i + o) % 3);
+                simd_conv_pairs(&c.s, transposed, c.weights, pairs);
+                for (ptrdiff_t l = 0; l < psld_round16(k); l++)
+                    for (ptrdiff_t n = 0; n < psld_round16(columns); n++) {
+                        const ptrdiff_t output = transposed ? l : n, input = transposed ? n : l;
+                        const double w = l < k && n < columns ? logical_weight(&c, output, input, 0) : 0;
+                        assert_true(pair_member(pairs, 8 * psld_round16(k), l, n) == rounded_to_pairs(w));
+                    }
+                release_guarded(pairs, c.block_count / 2);
+            }
+            conv_free(&c);
+        }
+}
+
+static void pairs_conv3x3_values(void **state)
+{
+    (void)state;
+    require_pairs();
+    conv3x3_cases(1);
+}
+
+static void pairs_conv3x3_large(void **state)
+{
+    (void)state;
+    require_pairs();
+    conv3x3_large_cases(1);
+}
+
+static void pairs_conv_any_values(void **state)
+{
+    (void)state;
+    require_pairs();
+    conv_any_cases(1);
+}
+
+static void pairs_conv_fused(void **state)
+{
+    (void)state;
+    require_pairs();
+    conv_fused_cases(1);
 }
 
 /* ---- Elementwise ------------------------------------------------------------------------------------------------- */
@@ -885,7 +1016,19 @@ int main(void)
         return SKIPPED_PROGRAM;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemm_values),    cmocka_unit_test(gemm_row_bits), cmocka_unit_test(gemm_transposed),
+        cmocka_unit_test(gemm_values),
+        cmocka_unit_test(gemm_row_bits),
+        cmocka_unit_test(gemm_transposed),
+        cmocka_unit_test(gemm_tn_values),
+        cmocka_unit_test(pairs_gemm_values),
+        cmocka_unit_test(pairs_gemm_row_bits),
+        cmocka_unit_test(pairs_gemm_tn_values),
+        cmocka_unit_test(pairs_packed),
+        cmocka_unit_test(pairs_pointwise_weights),
+        cmocka_unit_test(pairs_conv3x3_values),
+        cmocka_unit_test(pairs_conv3x3_large),
+        cmocka_unit_test(pairs_conv_any_values),
+        cmocka_unit_test(pairs_conv_fused),
         cmocka_unit_test(conv3x3_values), cmocka_unit_test(conv3x3_large), cmocka_unit_test(conv_any_values),
         cmocka_unit_test(conv_fused),     cmocka_unit_test(silu_values),   cmocka_unit_test(add_and_sum),
         cmocka_unit_test(softmax_values), cmocka_unit_test(norm_values),   cmocka_unit_test(adam_values),
@@ -893,7 +1036,8 @@ int main(void)
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     static const char *const kinds[] = {"gemm",    "conv y",      "conv dx",        "winograd y", "winograd dx",
                                         "conv dw", "winograd dw", "silu",           "silu dx",    "softmax",
-                                        "norm",    "norm dx",     "norm parameters"};
+                                        "norm",    "norm dx",     "norm parameters", "pairs",
+                                        "pairs by winograd", "pairs by winograd, dw", "pairs, conv dw"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_message("largest error, %s: %.1e\n", kinds[i], worst_of[i]);
     return failed;

@@ -71,17 +71,20 @@ SIMD_INLINE vec multiply_add(int pairs, vec a, vec b, vec c)
     __builtin_prefetch(p); \
     if (TILE_PANELS > 1 && vectors > 1) __builtin_prefetch((p) + 4 * second)
 
-/* Adds the products of `length` rows of b, fetching as many bytes from `next` on meanwhile. */
-#define SUM_PRODUCTS                                        \
-    ptrdiff_t k = 0;                                        \
-    for (; k + 4 <= length; k += 4, b += 64, next += 128) { \
-        FETCH(next);                                        \
-        STEP(0)                                             \
-        STEP(1)                                             \
-        FETCH(next + 64);                                   \
-        STEP(2)                                             \
-        STEP(3)                                             \
-    }                                                       \
+/* Adds the products of `length` rows of b, fetching `pace` bytes from `next` on every four rows: all that they take, or
+ * half of it (then two fetches of four are in vain). */
+#define SUM_PRODUCTS                                         \
+    ptrdiff_t k = 0;                                         \
+    for (; k + 4 <= length; k += 4, b += 64, next += pace) { \
+        FETCH(next);                                         \
+        STEP(0)                                              \
+        FETCH(next + pace / 2);                              \
+        STEP(1)                                              \
+        FETCH(next + 64);                                    \
+        STEP(2)                                              \
+        FETCH(next + pace / 2 + 64);                         \
+        STEP(3)                                              \
+    }                                                        \
     for (; k < length; k++, b += 16) STEP(0)
 
 /* Calls an inlined function for a tile of `height` rows with that number as a constant: as many functions as there
@@ -123,7 +126,7 @@ int simd_pairs_run(void)
 
 SIMD_INLINE void plain_rows(int rows, int vectors, int pairs, ptrdiff_t length, const float *a, ptrdiff_t lda,
                             const float *b, ptrdiff_t second, float *c, ptrdiff_t ldc, int lanes, const float *bias,
-                            const char *next)
+                            const char *next, ptrdiff_t pace)
 {
     enum { apart = V_LANES };
     const float *row[TILE_ROWS];
@@ -149,17 +152,18 @@ SIMD_INLINE void panel_rows(int pairs, ptrdiff_t rows, ptrdiff_t k, const float 
                             ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int all_lanes, const float *bias,
                             const float *next)
 {
-    const ptrdiff_t second = second_vector(panel_stride);
+    const ptrdiff_t second = second_vector(panel_stride), pace = rows <= TILE_ROWS ? 256 : 128;
     for (ptrdiff_t row = 0, height = 0, half = 0; row < rows; row += height, half ^= 1) {
         height = tile_height(rows - row);
-        /* A tile's steps fetch half of the next panel: even tiles the first half, odd ones the second. */
+        /* A tile's steps fetch half of the next panel: even tiles the first half, odd ones the second. One alone fetches
+         * all of it. */
         const char *fetch = (const char *)(next ? next + half * (k / 2) * 16 : panel);
         const float *from = a + row * lda;
         for (int first = 0; first < all_lanes; first += TILE_COLUMNS) {
             const int lanes = strip_lanes(all_lanes, first);
             float *to = c + row * ldc + first;
             const float *add = bias ? bias + first : NULL;
-            WITH_TILE(height, plain_rows, pairs, k, from, lda, panel + first, second, to, ldc, lanes, add, fetch)
+            WITH_TILE(height, plain_rows, pairs, k, from, lda, panel + first, second, to, ldc, lanes, add, fetch, pace)
         }
     }
 }
@@ -193,7 +197,7 @@ typedef struct {
 SIMD_INLINE void tile_rows(int rows, int vectors, const sum_range *sum, ptrdiff_t second, float *c, ptrdiff_t ldc,
                            int lanes, const float *bias)
 {
-    enum { apart = V_LANES, pairs = 0 };
+    enum { apart = V_LANES, pairs = 0, pace = 128 };
     EACH_ROW(DECLARE_ROW)
     const char *next = (const char *)sum->next;
     for (ptrdiff_t start = 0, piece = 0; start < sum->channels; start += sum->piece, piece++) {

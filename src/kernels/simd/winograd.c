@@ -48,7 +48,7 @@ static ptrdiff_t count_tile_blocks(const winograd_tiles *tiles, ptrdiff_t block_
 static ptrdiff_t arrange_tiles(convolution *c, const simd_conv_shape *shape, u_source source)
 {
     c->shape = shape;
-    c->tiles = simd_winograd_tiles(shape);
+    c->tiles = simd_winograd_tiles(shape, winograd_size(shape));
     const winograd_tiles *t = &c->tiles;
     const ptrdiff_t slots = shape->slots, all = t->rows * t->across;
     c->panels = (shape->outputs + 16 * TILE_PANELS - 1) / (16 * TILE_PANELS);

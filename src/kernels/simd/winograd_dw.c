@@ -35,7 +35,7 @@ typedef struct {
 static ptrdiff_t arrange_gradient(gradient *g, const simd_conv_shape *shape, float *scratch)
 {
     g->shape = shape;
-    g->tiles = simd_winograd_tiles(shape);
+    g->tiles = simd_winograd_tiles(shape, winograd_gradient_size(shape));
     const winograd_tiles *t = &g->tiles;
     g->across = shape->pairs ? (t->across + 1) / 2 : t->across;
     g->block_rows = psld_min(t->rows, psld_max(1, BLOCK_TILES / psld_max(1, t->across)));

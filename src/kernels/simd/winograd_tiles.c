@@ -3,9 +3,8 @@
 
 #include "kernels/simd/winograd_transform.h"
 
-winograd_tiles simd_winograd_tiles(const simd_conv_shape *shape)
+winograd_tiles simd_winograd_tiles(const simd_conv_shape *shape, ptrdiff_t size)
 {
-    const ptrdiff_t size = winograd_size(shape);
     winograd_tiles tiles = {.size = size, .points = (size + 2) * (size + 2)};
     tiles.across = (shape->out_width + size - 1) / size;
     tiles.down = (shape->out_height + size - 1) / size;

@@ -156,7 +156,7 @@ typedef struct {
 
 enum { WINOGRAD_RING_ROWS = 8 };
 
-winograd_tiles simd_winograd_tiles(const simd_conv_shape *shape);
+winograd_tiles simd_winograd_tiles(const simd_conv_shape *shape, ptrdiff_t size);
 
 /* The input around the tile row at hand: eight rows with their padding, of which up to six are in use. Row r of the padded
  * image is in row r mod 8, so that the next tile row of the same image needs `size` new ones only. Channels are zero up
@@ -188,8 +188,16 @@ void simd_winograd_tile_row(const simd_conv_shape *shape, const winograd_tiles *
                             winograd_ring *ring, ptrdiff_t row, const winograd_target *target);
 
 /* Outputs of a tile along each axis. An image of 4 x 4 has but one tile of F(4 x 4), which leaves U, 36 numbers for 9
- * weights, to be read for a single row of each product: there F(2 x 2) does 1.8 times the products with 0.44 of U. */
+ * weights, to be read for a single row of each product: there F(2 x 2) does 1.8 times the products with 0.44 of U. Products
+ * of pairs are so fast that reading U takes longest up to 8 x 8, and F(2 x 2) loses less by rounding. */
 static inline ptrdiff_t winograd_size(const simd_conv_shape *shape)
+{
+    const ptrdiff_t small = shape->pairs ? 8 : 4;
+    return shape->out_height <= small && shape->out_width <= small ? 2 : 4;
+}
+
+/* The same for weight gradients, which read no U. */
+static inline ptrdiff_t winograd_gradient_size(const simd_conv_shape *shape)
 {
     return shape->out_height <= 4 && shape->out_width <= 4 ? 2 : 4;
 }
