@@ -1029,15 +1029,34 @@ int main(void)
         cmocka_unit_test(pairs_conv3x3_large),
         cmocka_unit_test(pairs_conv_any_values),
         cmocka_unit_test(pairs_conv_fused),
-        cmocka_unit_test(conv3x3_values), cmocka_unit_test(conv3x3_large), cmocka_unit_test(conv_any_values),
-        cmocka_unit_test(conv_fused),     cmocka_unit_test(silu_values),   cmocka_unit_test(add_and_sum),
-        cmocka_unit_test(softmax_values), cmocka_unit_test(norm_values),   cmocka_unit_test(adam_values),
+        cmocka_unit_test(conv3x3_values),
+        cmocka_unit_test(conv3x3_large),
+        cmocka_unit_test(conv_any_values),
+        cmocka_unit_test(conv_fused),
+        cmocka_unit_test(silu_values),
+        cmocka_unit_test(add_and_sum),
+        cmocka_unit_test(softmax_values),
+        cmocka_unit_test(norm_values),
+        cmocka_unit_test(adam_values),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const kinds[] = {"gemm",    "conv y",      "conv dx",        "winograd y", "winograd dx",
-                                        "conv dw", "winograd dw", "silu",           "silu dx",    "softmax",
-                                        "norm",    "norm dx",     "norm parameters", "pairs",
-                                        "pairs by winograd", "pairs by winograd, dw", "pairs, conv dw"};
+    static const char *const kinds[] = {"gemm",
+                                        "conv y",
+                                        "conv dx",
+                                        "winograd y",
+                                        "winograd dx",
+                                        "conv dw",
+                                        "winograd dw",
+                                        "silu",
+                                        "silu dx",
+                                        "softmax",
+                                        "norm",
+                                        "norm dx",
+                                        "norm parameters",
+                                        "pairs",
+                                        "pairs by winograd",
+                                        "pairs by winograd, dw",
+                                        "pairs, conv dw"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_message("largest error, %s: %.1e\n", kinds[i], worst_of[i]);
     return failed;
