@@ -112,7 +112,7 @@ ring.yaml
 secret.yaml" ] || fail "files outside: $(ls .)"
 
 check "things are saved as what they are, into the folder alone"
-printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0\x3a\x7e\x9b\x55' >small.png
+quietly sample ring.yaml -n 4 --nfe 2 -o small.png
 ask POST api/uploads 200 --data-binary @small.png -H 'Content-Type: image/png'
 thing=$(jq -r .thing "$logs/answer")
 for body in '{"path": "x.html", "thing": "THING"}' '{"path": "x.npy", "thing": "THING"}' '{"path": "png", "thing": "THING"}' \
