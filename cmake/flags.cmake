@@ -69,6 +69,9 @@ endfunction()
 function(psld_for_instruction_set target set)
     target_compile_definitions(${target} PRIVATE SIMD_SET=${set} SIMD_VEC_H="kernels/simd/${set}/vec.h"
                                                  SIMD_TILE_H="kernels/simd/${set}/tile.h")
+    if(PSLD_SANITIZE)
+        target_compile_definitions(${target} PRIVATE SIMD_SANITIZED)
+    endif()
     # Following every variable of unrolled kernels takes gcc longer than compiling them.
     target_compile_options(${target} PRIVATE $<$<C_COMPILER_ID:GNU>:-fno-var-tracking>)
     if(EXISTS ${PROJECT_SOURCE_DIR}/src/kernels/simd/${set}/dot.h) # products of 16-bit factors of its own

@@ -87,22 +87,36 @@ SIMD_INLINE vec multiply_add(int pairs, vec a, vec b, vec c)
     }                                                        \
     for (; k < length; k++, b += 16) STEP(0)
 
-/* Calls an inlined function for a tile of `height` rows with that number as a constant: as many functions as there
- * are heights, none of which has a branch in its loops. */
-#define CASE_ROWS(label, rows, function, ...) \
-    label:                                    \
-    function(rows, __VA_ARGS__);              \
-    break;
-#define WITH_ROWS(height, function, ...)             \
-    switch (height) {                                \
-        TILE_CASES(CASE_ROWS, function, __VA_ARGS__) \
+/* Tiles of each height, of one vector and of two, with factors in float and in pairs, are functions of their own, in which
+ * these are constants: none has a branch in its loops. With sanitizers they are not inlined: compilers take minutes for a
+ * function that holds them all and all checks. */
+#ifdef SIMD_SANITIZED
+#define TILE_INLINE static __attribute__((noinline))
+#else
+#define TILE_INLINE SIMD_INLINE
+#endif
+#define TILE_FUNCTION(rows, name, vectors, pairs, type)                    \
+    TILE_INLINE void name##_##rows##_##vectors##_##pairs(const type *tile) \
+    {                                                                      \
+        name(rows, vectors, pairs, tile);                                  \
     }
-/* And likewise for one vector or two, where a tile takes two panels: the second may be missing. */
-#define WITH_TILE(height, function, ...)            \
-    if (TILE_PANELS > 1 && lanes <= V_LANES) {      \
-        WITH_ROWS(height, function, 1, __VA_ARGS__) \
-    } else {                                        \
-        WITH_ROWS(height, function, 2, __VA_ARGS__) \
+#define TILE_FUNCTIONS(name, pairs, type)            \
+    EACH_HEIGHT(TILE_FUNCTION, name, 1, pairs, type) \
+    EACH_HEIGHT(TILE_FUNCTION, name, 2, pairs, type)
+#define TILE_CASE(rows, name, vectors, pairs, tile) \
+    case rows:                                      \
+        name##_##rows##_##vectors##_##pairs(tile);  \
+        break;
+/* A tile of two panels may lack the second: then it has one vector. */
+#define RUN_TILE(name, pairs, height, tile)              \
+    if (TILE_PANELS > 1 && (tile)->lanes <= V_LANES) {   \
+        switch (height) {                                \
+            EACH_HEIGHT(TILE_CASE, name, 1, pairs, tile) \
+        }                                                \
+    } else {                                             \
+        switch (height) {                                \
+            EACH_HEIGHT(TILE_CASE, name, 2, pairs, tile) \
+        }                                                \
     }
 
 /* Rows of the next tile when `left` are left: as few tiles as possible, and as even as possible, since few rows cannot
@@ -124,17 +138,32 @@ int simd_pairs_run(void)
     if ((i) % ROWS_A_POINTER == 0) row[(i) / ROWS_A_POINTER] = a + (rows > (i) ? (i) : 0) * lda;
 #define ROW_POINTER(i) (row[(i) / ROWS_A_POINTER] + (i) % ROWS_A_POINTER * lda)
 
-SIMD_INLINE void plain_rows(int rows, int vectors, int pairs, ptrdiff_t length, const float *a, ptrdiff_t lda,
-                            const float *b, ptrdiff_t second, float *c, ptrdiff_t ldc, int lanes, const float *bias,
-                            const char *next, ptrdiff_t pace)
+typedef struct {
+    ptrdiff_t length, lda, ldc;
+    ptrdiff_t second;          /* from the first vector of a row of B to the second */
+    const float *a, *b, *bias; /* bias: NULL: none */
+    float *c;
+    int lanes;
+    const char *next; /* what to fetch, */
+    ptrdiff_t pace;   /* so many bytes on every four rows */
+} plain_tile;
+
+SIMD_INLINE void plain_rows(int rows, int vectors, int pairs, const plain_tile *t)
 {
     enum { apart = V_LANES };
-    const float *row[TILE_ROWS];
+    const ptrdiff_t length = t->length, lda = t->lda, ldc = t->ldc, second = t->second, pace = t->pace;
+    const float *a = t->a, *b = t->b, *bias = t->bias, *row[TILE_ROWS];
+    float *c = t->c;
+    const char *next = t->next;
+    const int lanes = t->lanes;
     EACH_ROW(DECLARE_ROW)
     EACH_ROW(POINT_PLAIN_ROW)
     SUM_PRODUCTS
     STORE_TILE
 }
+
+TILE_FUNCTIONS(plain_rows, 0, plain_tile)
+TILE_FUNCTIONS(plain_rows, 1, plain_tile)
 
 /* From the first vector of a tile's row of B to the second. */
 static ptrdiff_t second_vector(ptrdiff_t panel_stride)
@@ -148,63 +177,66 @@ static int strip_lanes(int lanes, int first)
     return lanes - first < TILE_COLUMNS ? lanes - first : TILE_COLUMNS;
 }
 
-SIMD_INLINE void panel_rows(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel,
-                            ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int all_lanes, const float *bias,
-                            const float *next)
+void simd_gemm_panel(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel,
+                     ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int all_lanes, const float *bias,
+                     const float *next)
 {
-    const ptrdiff_t second = second_vector(panel_stride), pace = rows <= TILE_ROWS ? 256 : 128;
+    plain_tile tile = {.length = k, .lda = lda, .ldc = ldc, .second = second_vector(panel_stride)};
+    tile.pace = rows <= TILE_ROWS ? 256 : 128;
     for (ptrdiff_t row = 0, height = 0, half = 0; row < rows; row += height, half ^= 1) {
         height = tile_height(rows - row);
         /* A tile's steps fetch half of the next panel: even tiles the first half, odd ones the second. One alone fetches
          * all of it. */
-        const char *fetch = (const char *)(next ? next + half * (k / 2) * 16 : panel);
-        const float *from = a + row * lda;
+        tile.next = (const char *)(next ? next + half * (k / 2) * 16 : panel);
+        tile.a = a + row * lda;
         for (int first = 0; first < all_lanes; first += TILE_COLUMNS) {
-            const int lanes = strip_lanes(all_lanes, first);
-            float *to = c + row * ldc + first;
-            const float *add = bias ? bias + first : NULL;
-            WITH_TILE(height, plain_rows, pairs, k, from, lda, panel + first, second, to, ldc, lanes, add, fetch, pace)
+            tile.lanes = strip_lanes(all_lanes, first);
+            tile.b = panel + first;
+            tile.c = c + row * ldc + first;
+            tile.bias = bias ? bias + first : NULL;
+            if (pairs) {
+                RUN_TILE(plain_rows, 1, height, &tile)
+            } else {
+                RUN_TILE(plain_rows, 0, height, &tile)
+            }
         }
     }
-}
-
-void simd_gemm_panel(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *panel,
-                     ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int lanes, const float *bias, const float *next)
-{
-    if (pairs)
-        panel_rows(1, rows, k, a, lda, panel, panel_stride, c, ldc, lanes, bias, next);
-    else
-        panel_rows(0, rows, k, a, lda, panel, panel_stride, c, ldc, lanes, bias, next);
 }
 
 #undef ROW_POINTER
 
 /* ---- Rows anywhere ----------------------------------------------------------------------------------------------- */
 
-/* What a tile sums over: for each block of `piece` channels, for each tap, for the channels of the block. */
+/* A tile sums for each block of `piece` channels, for each tap, for the channels of the block. */
 typedef struct {
     ptrdiff_t taps, channels, piece;
     const ptrdiff_t *where;
     ptrdiff_t piece_stride; /* in the panel, from piece to piece */
     const float *const *from;
-    const float *panel;
+    const float *panel, *bias;
     const float *next; /* to prefetch, half a line a step; reading beyond the end does no harm */
-} sum_range;
+    float *c;
+    ptrdiff_t ldc, second;
+    int lanes;
+} indirect_tile;
 
 #define POINT_ROW(i)   row[i] = from[rows > (i) ? (i) : 0] + start;
 #define ROW_POINTER(i) row[i]
 
-SIMD_INLINE void tile_rows(int rows, int vectors, const sum_range *sum, ptrdiff_t second, float *c, ptrdiff_t ldc,
-                           int lanes, const float *bias)
+SIMD_INLINE void indirect_rows(int rows, int vectors, int pairs, const indirect_tile *t)
 {
-    enum { apart = V_LANES, pairs = 0, pace = 128 };
+    enum { apart = V_LANES, pace = 128 };
+    const ptrdiff_t second = t->second, ldc = t->ldc;
+    const float *bias = t->bias;
+    float *c = t->c;
+    const int lanes = t->lanes;
     EACH_ROW(DECLARE_ROW)
-    const char *next = (const char *)sum->next;
-    for (ptrdiff_t start = 0, piece = 0; start < sum->channels; start += sum->piece, piece++) {
-        const ptrdiff_t length = psld_min(sum->piece, sum->channels - start);
-        const float *const *from = sum->from;
-        for (ptrdiff_t tap = 0; tap < sum->taps; tap++, from += TILE_ROWS) {
-            const float *b = sum->panel + piece * sum->piece_stride + sum->where[tap] * 256;
+    const char *next = (const char *)t->next;
+    for (ptrdiff_t start = 0, piece = 0; start < t->channels; start += t->piece, piece++) {
+        const ptrdiff_t length = psld_min(t->piece, t->channels - start);
+        const float *const *from = t->from;
+        for (ptrdiff_t tap = 0; tap < t->taps; tap++, from += TILE_ROWS) {
+            const float *b = t->panel + piece * t->piece_stride + t->where[tap] * 256;
             const float *row[TILE_ROWS];
             EACH_ROW(POINT_ROW)
             SUM_PRODUCTS
@@ -213,22 +245,26 @@ SIMD_INLINE void tile_rows(int rows, int vectors, const sum_range *sum, ptrdiff_
     STORE_TILE
 }
 
+TILE_FUNCTIONS(indirect_rows, 0, indirect_tile)
+
 void simd_gemm_rows(ptrdiff_t rows, const simd_gemm_taps *taps, const float *const *from, const float *panel,
                     ptrdiff_t panel_stride, float *c, ptrdiff_t ldc, int all_lanes, const float *bias)
 {
-    sum_range sum = {.taps = taps->taps,
-                     .channels = taps->channels,
-                     .piece = 16,
-                     .where = taps->where,
-                     .piece_stride = taps->block_taps * 256,
-                     .from = from,
-                     .next = panel};
-    const ptrdiff_t second = second_vector(panel_stride);
+    indirect_tile tile = {.taps = taps->taps,
+                          .channels = taps->channels,
+                          .piece = 16,
+                          .where = taps->where,
+                          .piece_stride = taps->block_taps * 256,
+                          .from = from,
+                          .next = panel,
+                          .ldc = ldc,
+                          .second = second_vector(panel_stride)};
     for (int first = 0; first < all_lanes; first += TILE_COLUMNS) {
-        const int lanes = strip_lanes(all_lanes, first);
-        const float *add = bias ? bias + first : NULL;
-        sum.panel = panel + first;
-        WITH_TILE(rows, tile_rows, &sum, second, c + first, ldc, lanes, add)
+        tile.lanes = strip_lanes(all_lanes, first);
+        tile.bias = bias ? bias + first : NULL;
+        tile.panel = panel + first;
+        tile.c = c + first;
+        RUN_TILE(indirect_rows, 0, rows, &tile)
     }
 }
 
@@ -244,10 +280,21 @@ void simd_gemm_rows(ptrdiff_t rows, const simd_gemm_taps *taps, const float *con
 
 #define FMA_COLUMN(i) FMA_ROW(i, a + (i))
 
-SIMD_INLINE void tile_tn(int rows, int vectors, int pairs, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
-                         ptrdiff_t second, ptrdiff_t ldb, float *c, ptrdiff_t apart, ptrdiff_t ldc, int lanes,
-                         int accumulate)
+typedef struct {
+    ptrdiff_t k, lda, ldb, ldc;
+    ptrdiff_t second, apart; /* from the first vector of a row to the second, of B and of C */
+    const float *a, *b;
+    float *c;
+    int lanes, accumulate;
+} column_tile;
+
+SIMD_INLINE void column_rows(int rows, int vectors, int pairs, const column_tile *t)
 {
+    const ptrdiff_t lda = t->lda, ldb = t->ldb, ldc = t->ldc, second = t->second, apart = t->apart;
+    const float *a = t->a, *b = t->b;
+    float *c = t->c;
+    const int lanes = t->lanes, accumulate = t->accumulate;
+    ptrdiff_t k = t->k;
     EACH_ROW(DECLARE_ROW)
     EACH_ROW(LOAD_ROW)
     for (; k >= 2; k -= 2) {
@@ -271,29 +318,29 @@ SIMD_INLINE void tile_tn(int rows, int vectors, int pairs, ptrdiff_t k, const fl
     EACH_ROW(STORE_ROW_PLAIN)
 }
 
-SIMD_INLINE void tn_rows(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
-                         ptrdiff_t b_strip, ptrdiff_t ldb, float *c, ptrdiff_t c_strip, ptrdiff_t ldc, int all_lanes,
-                         int accumulate)
-{
-    const ptrdiff_t second = second_vector(b_strip), apart = second_vector(c_strip);
-    for (ptrdiff_t row = 0, height = 0; row < rows; row += height, a += height, c += height * ldc) {
-        height = tile_height(rows - row);
-        for (int first = 0; first < all_lanes; first += TILE_COLUMNS) {
-            const int lanes = strip_lanes(all_lanes, first);
-            WITH_TILE(height, tile_tn, pairs, k, a, lda, b + first, second, ldb, c + first, apart, ldc, lanes,
-                      accumulate)
-        }
-    }
-}
+TILE_FUNCTIONS(column_rows, 0, column_tile)
+TILE_FUNCTIONS(column_rows, 1, column_tile)
 
 void simd_gemm_tn(int pairs, ptrdiff_t rows, ptrdiff_t k, const float *a, ptrdiff_t lda, const float *b,
-                  ptrdiff_t b_strip, ptrdiff_t ldb, float *c, ptrdiff_t c_strip, ptrdiff_t ldc, int lanes,
+                  ptrdiff_t b_strip, ptrdiff_t ldb, float *c, ptrdiff_t c_strip, ptrdiff_t ldc, int all_lanes,
                   int accumulate)
 {
-    if (pairs)
-        tn_rows(1, rows, k, a, lda, b, b_strip, ldb, c, c_strip, ldc, lanes, accumulate);
-    else
-        tn_rows(0, rows, k, a, lda, b, b_strip, ldb, c, c_strip, ldc, lanes, accumulate);
+    column_tile tile = {.k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .a = a, .accumulate = accumulate};
+    tile.second = second_vector(b_strip);
+    tile.apart = second_vector(c_strip);
+    for (ptrdiff_t row = 0, height = 0; row < rows; row += height, tile.a += height, c += height * ldc) {
+        height = tile_height(rows - row);
+        for (int first = 0; first < all_lanes; first += TILE_COLUMNS) {
+            tile.lanes = strip_lanes(all_lanes, first);
+            tile.b = b + first;
+            tile.c = c + first;
+            if (pairs) {
+                RUN_TILE(column_rows, 1, height, &tile)
+            } else {
+                RUN_TILE(column_rows, 0, height, &tile)
+            }
+        }
+    }
 }
 
 /* ---- The whole product ------------------------------------------------------------------------------------------- */

@@ -6,13 +6,8 @@ enum { TILE_ROWS = 6, TILE_PANELS = 1, TILE_COLUMNS = 16, ROWS_A_POINTER = 1 };
 
 #define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
 
-#define TILE_CASES(CASE, ...)    \
-    CASE(case 6, 6, __VA_ARGS__) \
-    CASE(case 5, 5, __VA_ARGS__) \
-    CASE(case 4, 4, __VA_ARGS__) \
-    CASE(case 3, 3, __VA_ARGS__) \
-    CASE(case 2, 2, __VA_ARGS__) \
-    CASE(default, 1, __VA_ARGS__)
+#define EACH_HEIGHT(DO, ...) \
+    DO(1, __VA_ARGS__) DO(2, __VA_ARGS__) DO(3, __VA_ARGS__) DO(4, __VA_ARGS__) DO(5, __VA_ARGS__) DO(6, __VA_ARGS__)
 
 #define TILE_HEIGHTS                                            \
     {                                                           \
