@@ -50,6 +50,7 @@ typedef enum psld_status {
     PSLD_IO = 4,           /* a file cannot be opened, read or written */
     PSLD_CANCELLED = 5,    /* the progress callback asked to stop */
     PSLD_NOT_FINITE = 6,   /* a computation gave infinity or not-a-number */
+    PSLD_DEVICE_FAILED = 7 /* a device is not there, cannot compute this, or was lost */
 } psld_status;
 
 /* One line on the last failure in this thread; "" when there was none. Valid until the next call that fails. When a
