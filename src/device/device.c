@@ -2,11 +2,13 @@
 #include "device/device.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "kernels/backend.h"
 
 /* Devices other than the CPU, in the order of their numbers. */
@@ -23,6 +25,7 @@ typedef struct open_device {
 } open_device;
 
 static open_device *opened;
+static atomic_int rank_here;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- What there is ----------------------------------------------------------------------------------------------- */
@@ -68,15 +71,15 @@ typedef struct choice {
     size_t index;
 } choice;
 
-/* GPU number `rank` modulo their number; 0 where there is none. */
-static int find_gpu(int rank, choice *found)
+/* The GPU of this process; 0 where there is none. */
+static int find_gpu(choice *found)
 {
     psld_device_facts facts;
     size_t gpus = 0, total = psld_device_total();
     for (size_t i = 1; i < total; i++)
         gpus += psld_device_facts_of(i, &facts) == PSLD_OK && facts.kind == PSLD_DEVICE_GPU;
     if (!gpus) return 0;
-    size_t wanted = (size_t)rank % gpus;
+    size_t wanted = (size_t)atomic_load(&rank_here) % gpus;
     for (size_t i = 1; i < total; i++) {
         if (psld_device_facts_of(i, &facts) != PSLD_OK || facts.kind != PSLD_DEVICE_GPU || wanted-- > 0) continue;
         found->family = family_of(i - 1, &found->index);
@@ -110,18 +113,15 @@ static psld_status choose_by_number(const char *name, const psld_device_family *
     return PSLD_OK;
 }
 
-static psld_status choose(const char *name, int rank, choice *found)
+static psld_status choose_one(const char *name, choice *found)
 {
     *found = (choice){0};
-    if (!name) {
-        (void)find_gpu(rank, found);
-        return PSLD_OK;
-    }
     if (strcmp(name, "cpu") == 0) return PSLD_OK;
     if (strcmp(name, "gpu") == 0) {
         char why[256] = "";
-        if (find_gpu(rank, found)) return PSLD_OK;
-        for (size_t f = 0; f < FAMILIES && !*why; f++) (void)families[f]->count(why, sizeof why);
+        if (find_gpu(found)) return PSLD_OK;
+        for (size_t f = 0; f < FAMILIES && !*why; f++)
+            if (families[f]->count(why, sizeof why) > 0) *why = 0;
         return no_such_device(name, *why ? why : "there is none");
     }
     for (size_t f = 0; f < FAMILIES; f++) {
@@ -130,6 +130,24 @@ static psld_status choose(const char *name, int rank, choice *found)
             return choose_by_number(name, families[f], found);
     }
     return psld_fail(PSLD_BAD_ARGUMENT, "device: expected cpu, gpu or opencl:N, found '%s'", name);
+}
+
+/* Of names with commas between them, the one of this process. */
+static psld_status choose(const char *names, choice *found)
+{
+    size_t count = 1;
+    for (const char *c = names; *c; c++) count += *c == ',';
+    size_t skip = (size_t)atomic_load(&rank_here) % count;
+    for (; skip > 0; skip--) names = strchr(names, ',') + 1;
+    char name[64];
+    size_t length = strcspn(names, ",");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), names);
+    return choose_one(name, found);
+}
+
+void psld_device_set_rank(int rank)
+{
+    atomic_store(&rank_here, rank);
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -158,19 +176,24 @@ static psld_status open_chosen(const choice *chosen, psld_device **device)
     return PSLD_OK;
 }
 
-psld_status psld_device_open(const char *name, int rank, psld_device **device)
+static psld_status open_choice(const choice *chosen, psld_device **device)
 {
-    choice chosen;
-    *device = NULL;
-    PSLD_TRY(choose(name, rank, &chosen));
-    if (!chosen.family) {
+    if (!chosen->family) {
         *device = psld_device_cpu();
         return PSLD_OK;
     }
     pthread_mutex_lock(&lock);
-    psld_status status = open_chosen(&chosen, device);
+    psld_status status = open_chosen(chosen, device);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+psld_status psld_device_open(const char *name, psld_device **device)
+{
+    choice chosen;
+    *device = NULL;
+    PSLD_TRY(choose(name, &chosen));
+    return open_choice(&chosen, device);
 }
 
 void psld_device_close(psld_device *device)
@@ -189,13 +212,75 @@ void psld_device_close(psld_device *device)
     pthread_mutex_unlock(&lock);
 }
 
-psld_status psld_device_backend(psld_device *device, const char *isa, const char *precision,
-                                const psld_backend **backend)
+/* "auto": what the CPU alone has is computed there. */
+static psld_status open_automatic(const psld_device_wish *wish, psld_device **device)
 {
+    choice chosen = {0};
+    int gpu = !wish->isa && (!wish->precision || strcmp(wish->precision, "bf16") != 0), may = 0;
+    for (size_t f = 0; gpu && f < FAMILIES; f++) may |= families[f]->may_have_gpu();
+    if (gpu && may) (void)find_gpu(&chosen);
+    return open_choice(&chosen, device);
+}
+
+psld_status psld_device_choose(const psld_device_wish *wish, psld_device **device, const psld_backend **backend)
+{
+    const char *name = wish->device ? wish->device : "cpu";
     *backend = NULL;
-    if (device == psld_device_cpu()) return psld_backend_find(isa, precision, backend);
-    if (isa)
-        return psld_fail(PSLD_BAD_ARGUMENT, "isa: device %s has no instruction sets to choose from, found '%s'",
-                         device->facts.id, isa);
-    return device->does->backend(device, precision, backend);
+    *device = NULL;
+    PSLD_TRY(strcmp(name, "auto") == 0 ? open_automatic(wish, device) : psld_device_open(name, device));
+    psld_status status = PSLD_OK;
+    if (*device == psld_device_cpu())
+        status = psld_backend_find(wish->isa, wish->precision, backend);
+    else if (wish->isa)
+        status = psld_fail(PSLD_BAD_ARGUMENT, "isa: device %s has no instruction sets to choose from, found '%s'",
+                           (*device)->facts.id, wish->isa);
+    else
+        status = (*device)->does->backend(*device, wish->precision, backend);
+    if (status == PSLD_OK) return PSLD_OK;
+    psld_device_close(*device);
+    *device = NULL;
+    return status;
+}
+
+psld_status psld_device_check_room(const psld_device *device, uint64_t fixed, uint64_t for_batch, int batch,
+                                   const char *option)
+{
+    const psld_device_facts *facts = &device->facts;
+    double needs = (double)fixed + (double)for_batch, has = (double)facts->memory;
+    if (needs <= has) return PSLD_OK;
+    int fits = has > (double)fixed ? (int)((has - (double)fixed) / ((double)for_batch / batch)) : 0;
+    char advice[96] = "a smaller network is needed";
+    if (fits > 0) snprintf(advice, sizeof advice, "%s%d fits", option, fits);
+    return psld_fail(PSLD_NO_MEMORY, "needs %.1f GB, device %s has %.1f GB: %s", needs * 1e-9, facts->id, has * 1e-9,
+                     advice);
+}
+
+/* ---- The public list --------------------------------------------------------------------------------------------- */
+
+size_t psld_device_count(void)
+{
+    return psld_device_total();
+}
+
+psld_status psld_device_describe(size_t index, psld_device_info *info)
+{
+    static const char *const kinds[] = {[PSLD_DEVICE_CPU] = "cpu",
+                                        [PSLD_DEVICE_GPU] = "gpu",
+                                        [PSLD_DEVICE_ACCELERATOR] = "accelerator",
+                                        [PSLD_DEVICE_OPENCL_CPU] = "opencl-cpu"};
+    psld_device_info own = PSLD_DEVICE_INFO_EMPTY;
+    psld_device_facts facts;
+    PSLD_TRY(psld_sized_check(info, sizeof own, "PSLD_DEVICE_INFO_EMPTY"));
+    PSLD_TRY(psld_device_facts_of(index, &facts));
+    snprintf(own.id, sizeof own.id, "%s", facts.id);
+    snprintf(own.kind, sizeof own.kind, "%s", kinds[facts.kind]);
+    snprintf(own.name, sizeof own.name, "%s", facts.name);
+    snprintf(own.platform, sizeof own.platform, "%s", facts.platform);
+    snprintf(own.driver, sizeof own.driver, "%s", facts.driver);
+    own.memory = facts.memory;
+    own.largest_block = facts.largest;
+    own.units = facts.units;
+    own.half = facts.half;
+    psld_sized_write(info, &own);
+    return PSLD_OK;
 }

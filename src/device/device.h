@@ -85,7 +85,7 @@ typedef struct psld_device_operations {
     /* ---- Memory. Offsets and sizes are bytes. --------------------------------------------------------------------
      * create: zeroed. PSLD_NO_MEMORY with "needs 9.1 GB, device opencl:0 has 8.0" where it does not fit. */
     psld_status (*create)(psld_device *device, size_t bytes, psld_memory **memory);
-    void (*free)(psld_memory *memory);
+    void (*free)(psld_memory *memory); /* NULL is harmless */
     psld_status (*upload)(psld_memory *to, size_t offset, size_t bytes, const void *from);
     psld_status (*download)(psld_memory *from, size_t offset, size_t bytes, void *to);
     psld_status (*copy)(psld_memory *to, size_t to_offset, psld_memory *from, size_t from_offset, size_t bytes);
@@ -142,6 +142,8 @@ typedef struct psld_device_family {
     psld_status (*describe)(size_t index, psld_device_facts *facts);
     psld_status (*open)(size_t index, psld_device **device);
     void (*close)(psld_device *device);
+    /* Whether a GPU may be there, guessed without loading a driver, which takes a quarter of a second. */
+    int (*may_have_gpu)(void);
 } psld_device_family;
 
 /* src/device/opencl/ */
@@ -164,15 +166,24 @@ static inline psld_device *psld_device_of(const psld_backend *backend)
 size_t psld_device_total(void);
 psld_status psld_device_facts_of(size_t i, psld_device_facts *facts);
 
-/* Opens a device: "cpu", "gpu" (the first of that kind), "opencl:N"; NULL: the first GPU, or else the CPU. `rank` of
- * several processes on this machine takes the GPU rank modulo their number where none is named. A device that is open
- * already is the same object; each open needs a close. */
-psld_status psld_device_open(const char *name, int rank, psld_device **device);
+/* Opens a device: "cpu", "gpu" (the first of that kind), "opencl:N", or several with commas between them. A device that
+ * is open already is the same object; each open needs a close. */
+psld_status psld_device_open(const char *name, psld_device **device);
 void psld_device_close(psld_device *device);
 
-/* The backend of a device and a precision; on the CPU also of an instruction set (NULL: the best; anything else is an
- * error on other devices). */
-psld_status psld_device_backend(psld_device *device, const char *isa, const char *precision,
-                                const psld_backend **backend);
+/* Of the devices that are named, and of all GPUs where it is "gpu", a process takes the one with this number modulo
+ * theirs: 0, or the number among the ranks on its machine. */
+void psld_device_set_rank(int rank);
+
+/* What models and training ask for (psld_model_options): a device, opened, and the backend to use on it. */
+typedef struct psld_device_wish {
+    const char *device, *isa, *precision; /* NULL: cpu, the best, fp32 */
+} psld_device_wish;
+psld_status psld_device_choose(const psld_device_wish *wish, psld_device **device, const psld_backend **backend);
+
+/* Whether a device has room for `fixed` bytes and those that a batch takes. If not: "needs 9.1 GB, device opencl:0 has
+ * 8.0 GB: --batch 96 fits", `option` being "--batch ". */
+psld_status psld_device_check_room(const psld_device *device, uint64_t fixed, uint64_t for_batch, int batch,
+                                   const char *option);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "device/device.h"
+#include "device/opencl/vendors.h"
 
 static size_t opencl_count(char *why, size_t size)
 {
@@ -26,4 +27,5 @@ static void opencl_close(psld_device *device)
     (void)device;
 }
 
-const psld_device_family psld_opencl_family = {"opencl", opencl_count, opencl_describe, opencl_open, opencl_close};
+const psld_device_family psld_opencl_family = {"opencl",    opencl_count, opencl_describe,
+                                               opencl_open, opencl_close, psld_opencl_may_have_gpu};
