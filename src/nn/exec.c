@@ -123,19 +123,30 @@ static int is_zero(const unsigned char *bytes, size_t size)
     return f64 == 0 && f32 == 0;
 }
 
-/* Counts lanes after the channels that are not zero. */
+/* Lanes after the channels that are not zero. */
+static size_t count_lanes(const unsigned char *bytes, const psld_device_operand *o, size_t element)
+{
+    size_t faults = 0, pixels = (size_t)o->shape.n * (size_t)o->shape.h * (size_t)o->shape.w;
+    for (size_t i = 0; i < pixels; i++)
+        for (size_t c = (size_t)o->shape.c; c < psld_lanes(o->shape.c); c++)
+            faults += !is_zero(bytes + (i * o->pixel + c) * element, element);
+    return faults;
+}
+
 static psld_status count_faults(psld_exec *exec, const psld_location *place, int n)
 {
     psld_device_operand o = operand_at(exec, place, n);
     size_t pixels = (size_t)o.shape.n * (size_t)o.shape.h * (size_t)o.shape.w;
     size_t element = o.half ? exec->plan->element / 2 : exec->plan->element, row = o.pixel * element;
     if (!o.pixel) return PSLD_OK;
+    if (o.at.memory->host) {
+        exec->faults += count_lanes((const unsigned char *)o.at.memory->host + o.at.offset * element, &o, element);
+        return PSLD_OK;
+    }
     unsigned char *bytes = psld_alloc(pixels, row);
     if (!bytes) return PSLD_NO_MEMORY;
     psld_status status = exec->device->does->download(o.at.memory, o.at.offset * element, pixels * row, bytes);
-    for (size_t i = 0; status == PSLD_OK && i < pixels; i++)
-        for (size_t c = (size_t)o.shape.c; c < psld_lanes(o.shape.c); c++)
-            exec->faults += !is_zero(bytes + i * row + c * element, element);
+    if (status == PSLD_OK) exec->faults += count_lanes(bytes, &o, element);
     psld_release(bytes);
     return status;
 }
