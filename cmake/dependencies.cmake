@@ -7,9 +7,10 @@ find_package(Threads REQUIRED)
 # Headers alone, without a pkg-config file.
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 
-# psld_depend_on(X MODULE...)
+# psld_depend_on(X MODULE...). Libraries that are loaded when they are first needed: OpenCL (src/device/opencl/), OpenBLAS
+# (src/eval/blas.c).
 function(psld_depend_on library)
-    set(link Threads::Threads m)
+    set(link Threads::Threads ${CMAKE_DL_LIBS} m)
     foreach(module ${ARGN})
         pkg_check_modules(${module} REQUIRED IMPORTED_TARGET GLOBAL ${module})
         list(APPEND link PkgConfig::${module})
@@ -55,5 +56,3 @@ option(PSLD_SERVE "Build psld serve, if libmicrohttpd is found" ON)
 if(PSLD_SERVE)
     pkg_check_modules(PSLD_HTTP QUIET IMPORTED_TARGET libmicrohttpd>=0.9.73)
 endif()
-# OpenBLAS is loaded when evaluation first needs it (src/eval/blas.c).
-list(APPEND PSLD_full_LINK ${CMAKE_DL_LIBS})

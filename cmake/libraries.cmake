@@ -7,7 +7,7 @@ set(PSLD_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 # src/LAYER/*.c and one level below it (nn/ops, kernels/ref).
 file(GLOB sources CONFIGURE_DEPENDS src/*/*.c src/*/*/*.c)
 set(core_sources ${sources})
-list(FILTER core_sources INCLUDE REGEX "/src/(base|io/files|io/tensors|io/yaml|process|kernels|nn|sample|model)/")
+list(FILTER core_sources INCLUDE REGEX "/src/(base|io/files|io/tensors|io/yaml|process|kernels|device|nn|sample|model)/")
 list(REMOVE_ITEM sources ${core_sources})
 # Compiled once for each instruction set.
 set(simd_sources ${core_sources})
@@ -56,10 +56,7 @@ function(psld_add_libraries library name shared static)
 
     # Debian's libarchive.pc asks static links for libraries whose development files it does not bring along.
     list(JOIN PSLD_${library}_MODULES " " PSLD_PC_PRIVATE)
-    set(PSLD_PC_LIBS_PRIVATE "-pthread -lm")
-    if(library STREQUAL full)
-        set(PSLD_PC_LIBS_PRIVATE "-pthread -ldl -lm")
-    endif()
+    set(PSLD_PC_LIBS_PRIVATE "-pthread -ldl -lm")
     if("libarchive" IN_LIST PSLD_${library}_MODULES)
         string(REPLACE "libarchive" "" PSLD_PC_PRIVATE "${PSLD_PC_PRIVATE}")
         string(PREPEND PSLD_PC_LIBS_PRIVATE "-larchive ")

@@ -50,6 +50,7 @@ typedef enum psld_status {
     PSLD_IO = 4,           /* a file cannot be opened, read or written */
     PSLD_CANCELLED = 5,    /* the progress callback asked to stop */
     PSLD_NOT_FINITE = 6,   /* a computation gave infinity or not-a-number */
+    PSLD_DEVICE_FAILED = 7 /* a device is not there, cannot compute this, or was lost */
 } psld_status;
 
 /* One line on the last failure in this thread; "" when there was none. Valid until the next call that fails. When a
@@ -777,6 +778,29 @@ PSLD_API psld_status psld_process_sample_complete(const psld_process *process, p
 PSLD_API psld_status psld_encode(const psld_recipe *recipe, psld_source *source, const psld_sample_options *options,
                                  uint64_t first, size_t count, size_t dim, const double *x, double *z, uint64_t *nfe);
 
+/* ---- Devices -----------------------------------------------------------------------------------------------------
+ *
+ * Where networks are computed: the CPU, and what OpenCL finds when the program runs. */
+
+typedef struct psld_device_info {
+    size_t size;
+    char id[16];                                /* for psld_model_options.device: "cpu", "opencl:0" */
+    char kind[16];                              /* "cpu", "gpu", "accelerator", or "opencl-cpu": the processor again */
+    char name[128], platform[128], driver[128]; /* "" where it does not say */
+    uint64_t memory, largest_block;             /* bytes in all, and of one allocation at most */
+    uint64_t units;                             /* compute units; of the CPU threads */
+    int half;                                   /* 1: it computes with numbers of 16 bits */
+} psld_device_info;
+
+#define PSLD_DEVICE_INFO_EMPTY                                   \
+    {                                                            \
+        sizeof(psld_device_info), "", "", "", "", "", 0, 0, 0, 0 \
+    }
+
+/* All devices; the CPU is number 0. */
+PSLD_API size_t psld_device_count(void);
+PSLD_API psld_status psld_device_describe(size_t index, psld_device_info *info);
+
 /* ---- Models: a score source with its process and the shape of its data ------------------------------------------- */
 
 typedef struct psld_model psld_model;
@@ -806,12 +830,18 @@ typedef struct psld_model_options {
     double cfg;        /* classifier-free guidance by default, see psld_labels; unset: what the file says, or 1 */
     const char *isa;   /* instruction set to compute with: avx512, avx2, neon, generic or reference; NULL: the best that
                           this processor has */
-    const char *precision; /* of products in networks: fp32, or bf16 (sums, norms, softmax stay fp32); NULL: fp32 */
+    const char *precision; /* of products in networks: fp32, or bf16 (sums, norms, softmax stay fp32); on a device that
+                              is not the CPU fp32 or fp16 (which values between operations are kept in, too);
+                              NULL: fp32 */
+    const char *device;    /* where networks are computed, see psld_device_describe: "cpu", "gpu" (the first of that
+                              kind), "opencl:0" ..., several with commas between them for ranks to take turns, or "auto":
+                              a GPU where there is one, else the CPU, and the CPU for what it alone has (isa, bf16);
+                              NULL: cpu */
 } psld_model_options;
 
-#define PSLD_MODEL_DEFAULTS                                                                          \
-    {                                                                                                \
-        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, PSLD_UNSET, NULL, NULL \
+#define PSLD_MODEL_DEFAULTS                                                                                \
+    {                                                                                                      \
+        sizeof(psld_model_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, PSLD_UNSET, NULL, NULL, NULL \
     }
 
 #define PSLD_WEAK_SCALE 1.5
@@ -864,6 +894,8 @@ PSLD_API double psld_model_flops(psld_model *model);
 /* What a network computes with, as in psld_model_options; "" for exact models. */
 PSLD_API const char *psld_model_isa(const psld_model *model);
 PSLD_API const char *psld_model_precision(const psld_model *model);
+/* Where its network is computed: "cpu", "opencl:0"; "" for exact models. */
+PSLD_API const char *psld_model_device(const psld_model *model);
 /* Classes of a classifier, or of the labels that a score model takes; 0: none. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
 /* The name of a class as the configuration lists it (data.classes), or else its number. */

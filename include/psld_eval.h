@@ -100,6 +100,8 @@ typedef struct psld_features psld_features;
 /* `weights`: pt_inception-2015-12-05-6726825d.pth, as pytorch-fid and torch-fidelity publish it (or a safetensors
  * conversion); or a classifier with its configuration. */
 PSLD_API psld_status psld_features_open(const char *weights, psld_features **features);
+/* The same, computed on a device as psld_model_options names them. */
+PSLD_API psld_status psld_features_open_on(const char *weights, const char *device, psld_features **features);
 PSLD_API void psld_features_free(psld_features *features);
 PSLD_API int psld_features_is_fid(const psld_features *features);
 PSLD_API const char *psld_features_name(const psld_features *features);
@@ -321,6 +323,8 @@ typedef struct psld_sweep_result {
  * which it is and whether each of its cells has a reverse. */
 PSLD_API psld_status psld_sweep_open(const char *path, const char *const *overrides, size_t override_count,
                                      psld_sweep **sweep);
+/* Where networks are computed, as psld_model_options says it; before the first cell is run. */
+PSLD_API psld_status psld_sweep_set_device(psld_sweep *sweep, const char *device);
 PSLD_API void psld_sweep_free(psld_sweep *sweep);
 PSLD_API const char *psld_sweep_name(const psld_sweep *sweep);
 PSLD_API unsigned psld_sweep_metrics(const psld_sweep *sweep);

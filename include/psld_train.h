@@ -51,11 +51,14 @@ typedef struct psld_training_options {
     const char *isa;  /* instruction set to compute with (psld_model_options); NULL: the best of this processor */
     const char *tune; /* a model that is tuned for the sampler consistency, instead of config: its configuration and its
                          weights are begun with; NULL: none */
+    const char *device; /* where the network is computed and trained (psld_model_options); not part of the
+                           configuration: a run goes on on any device. NULL: cpu */
 } psld_training_options;
 
-#define PSLD_TRAINING_DEFAULTS                                                                                      \
-    {                                                                                                               \
-        sizeof(psld_training_options), NULL, NULL, NULL, PSLD_UNSET, PSLD_UNSET, NULL, PSLD_UNSET, NULL, NULL, NULL \
+#define PSLD_TRAINING_DEFAULTS                                                                                       \
+    {                                                                                                                \
+        sizeof(psld_training_options), NULL, NULL, NULL, PSLD_UNSET, PSLD_UNSET, NULL, PSLD_UNSET, NULL, NULL, NULL, \
+            NULL                                                                                                     \
     }
 
 /* Opens a run in a folder, which is made if it is not there. A folder that has a run already goes on with it, bit for

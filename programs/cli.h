@@ -26,9 +26,9 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command command_bench, command_configs, command_convert, command_data, command_demo, command_design,
-    command_encode, command_eval, command_guide, command_info, command_inpaint, command_interpolate, command_recipe,
-    command_restore, command_sample, command_score, command_serve, command_stop, command_sweep, command_train,
-    command_tune;
+    command_devices, command_encode, command_eval, command_guide, command_info, command_inpaint, command_interpolate,
+    command_recipe, command_restore, command_sample, command_score, command_serve, command_stop, command_sweep,
+    command_train, command_tune;
 
 typedef enum cli_kind {
     CLI_FLAG,   /* int, set to 1 */
@@ -148,33 +148,43 @@ typedef struct cli_model {
     psld_model_options options;
     const char *use, *weak;
 } cli_model;
-#define CLI_MODEL_OPTIONS(m)                                                                                          \
-    {"config",                                                                                                        \
-     0,                                                                                                               \
-     CLI_FILE,                                                                                                        \
-     "FILE",                                                                                                          \
-     "configuration of weights that carry none (ours or a published one)",                                            \
-     &(m).options.config,                                                                                             \
-     NULL},                                                                                                           \
-        {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"},   \
-        {"ema",                                                                                                       \
-         0,                                                                                                           \
-         CLI_NUMBER,                                                                                                  \
-         "DECAY",                                                                                                     \
-         "which average of weights, of a run with several (default: the first of train.ema)",                         \
-         &(m).options.ema,                                                                                            \
-         NULL},                                                                                                       \
-        {"reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL},   \
-        {"isa",                                                                                                       \
-         0,                                                                                                           \
-         CLI_TEXT,                                                                                                    \
-         "NAME",                                                                                                      \
-         "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",           \
-         &(m).options.isa,                                                                                            \
-         NULL},                                                                                                       \
-    {                                                                                                                 \
-        "precision", 0, CLI_TEXT, "fp32|bf16", "of products in networks (default fp32)", &(m).options.precision, NULL \
+#define CLI_DEVICE_OPTION(device)                                                                                    \
+    {                                                                                                                \
+        "device", 0, CLI_TEXT, "cpu|gpu|opencl:N",                                                                   \
+            "where networks are computed (default: a GPU, if there is one; psld devices lists all)", &(device), NULL \
     }
+#define CLI_MODEL_OPTIONS(m)                                                                                        \
+    {"config",                                                                                                      \
+     0,                                                                                                             \
+     CLI_FILE,                                                                                                      \
+     "FILE",                                                                                                        \
+     "configuration of weights that carry none (ours or a published one)",                                          \
+     &(m).options.config,                                                                                           \
+     NULL},                                                                                                         \
+        {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"}, \
+        {"ema",                                                                                                     \
+         0,                                                                                                         \
+         CLI_NUMBER,                                                                                                \
+         "DECAY",                                                                                                   \
+         "which average of weights, of a run with several (default: the first of train.ema)",                       \
+         &(m).options.ema,                                                                                          \
+         NULL},                                                                                                     \
+        {"reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL}, \
+        {"isa",                                                                                                     \
+         0,                                                                                                         \
+         CLI_TEXT,                                                                                                  \
+         "NAME",                                                                                                    \
+         "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",         \
+         &(m).options.isa,                                                                                          \
+         NULL},                                                                                                     \
+        {"precision",                                                                                               \
+         0,                                                                                                         \
+         CLI_TEXT,                                                                                                  \
+         "fp32|bf16|fp16",                                                                                          \
+         "of products in networks (default fp32; bf16: on the CPU; fp16: on other devices)",                        \
+         &(m).options.precision,                                                                                    \
+         NULL},                                                                                                     \
+        CLI_DEVICE_OPTION((m).options.device)
 /* Of commands that draw, and of convert: guidance by a weaker model. What draws under a condition, or along the flow of
  * the model itself, sets m.weak to "none" first. */
 #define CLI_WEAK_OPTIONS(m)                                                                                     \
@@ -191,7 +201,7 @@ typedef struct cli_model {
             "says, or 1.5)",                                                                                    \
             &(m).options.weak_scale, NULL                                                                       \
     }
-/* Takes what was given as words into m->options. */
+/* Takes what was given as words into m->options. Where no device was named, a GPU is looked for. */
 void cli_model_settle(cli_model *m);
 /* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no
  * exact model is a configuration: its network gets initial weights. */

@@ -63,10 +63,10 @@ static int bench_report(const request *r, psld_model *model, double seconds, siz
     if (!r->json) {
         printf("%.2fM parameters, %.2f GFLOP %s of one sample\n", (double)psld_model_parameters(model) / 1e6,
                flops / 1e9, r->train ? "a training step (three evaluations)" : "an evaluation");
-        printf("batch %ld, %d threads, %s, %s: %.4f s per sample, %.1f GFLOP/s; %.0f MB of weights and activations, "
+        printf("batch %ld, %d threads, %s %s, %s: %.4f s per sample, %.1f GFLOP/s; %.0f MB of weights and activations, "
                "%.0f MB resident\n",
-               r->batch, psld_threads_get(), psld_model_isa(model), psld_model_precision(model), each,
-               flops / each / 1e9, (double)bytes / 1e6, (double)peak / 1e6);
+               r->batch, psld_threads_get(), psld_model_device(model), psld_model_isa(model),
+               psld_model_precision(model), each, flops / each / 1e9, (double)bytes / 1e6, (double)peak / 1e6);
         if (p->count) print_kinds(p);
         return EXIT_DONE;
     }
@@ -75,6 +75,7 @@ static int bench_report(const request *r, psld_model *model, double seconds, siz
     json_object_set_new(object, "gflops", cli_json_number(flops / each / 1e9));
     json_object_set_new(object, "peak_bytes", json_integer((json_int_t)peak));
     json_object_set_new(object, "plan_bytes", json_integer((json_int_t)bytes));
+    json_object_set_new(object, "device", json_string(psld_model_device(model)));
     json_object_set_new(object, "isa", json_string(psld_model_isa(model)));
     json_object_set_new(object, "precision", json_string(psld_model_precision(model)));
     json_object_set_new(object, "threads", json_integer(psld_threads_get()));

@@ -255,10 +255,15 @@ static int eval_check_request(const cli_command *command, eval_request *r, const
     return nll ? EXIT_DONE : sampling_check(command, &r->sampling);
 }
 
+static const char *device_of(const eval_request *r)
+{
+    return r->sampling.model.options.device ? r->sampling.model.options.device : "auto";
+}
+
 static int eval_evaluate(eval_request *r, const char *const *model_words, int model_count, int nll, eval_sides *s)
 {
     psld_status status = nll ? PSLD_OK : psld_metrics_parse(r->metric, &r->compare.metrics);
-    if (status == PSLD_OK && r->weights && !nll) status = psld_features_open(r->weights, &s->features);
+    if (status == PSLD_OK && r->weights && !nll) status = psld_features_open_on(r->weights, device_of(r), &s->features);
     if (status == PSLD_OK) status = open_sides(r, model_words, model_count, nll, s);
     if (status != PSLD_OK) return cli_failed(status);
     if (nll) return eval_likelihood(r, s);

@@ -10,7 +10,7 @@
 enum { KEY = 4096, PATH = 4096 };
 
 typedef struct request {
-    const char *out, *plot;
+    const char *out, *plot, *device;
     int json, estimate;
 } request;
 
@@ -160,11 +160,12 @@ static int sweep_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[64];
     int count, exit_code;
-    request r = {0};
+    request r = {.device = "auto"};
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "FOLDER", "where results are kept: results.jsonl, table.csv, table.json, plot.svg",
          &r.out, NULL},
         {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
+        CLI_DEVICE_OPTION(r.device),
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -179,7 +180,8 @@ static int sweep_run(const cli_command *command, int argc, char **argv)
     psld_status status =
         psld_sweep_open(cli_find_config(words[0], "sweeps/", path), words + 1, (size_t)(count - 1), &sweep);
     if (status != PSLD_OK) return cli_failed(status);
-    exit_code = r.estimate ? sweep_estimate(sweep, &r) : sweep_all(sweep, &r);
+    status = psld_sweep_set_device(sweep, r.device);
+    exit_code = status != PSLD_OK ? cli_failed(status) : r.estimate ? sweep_estimate(sweep, &r) : sweep_all(sweep, &r);
     psld_sweep_free(sweep);
     return exit_code;
 }

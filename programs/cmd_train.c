@@ -252,6 +252,7 @@ static int train_run(const cli_command *command, int argc, char **argv)
         {"isa", 0, CLI_TEXT, "NAME",
          "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",
          &r.options.isa, NULL},
+        CLI_DEVICE_OPTION(r.options.device),
         {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
          &r.estimate, NULL},
         {"keys", 0, CLI_FLAG, NULL, "list every key of configurations: type, default, choices, meaning", &r.keys, NULL},
@@ -261,6 +262,7 @@ static int train_run(const cli_command *command, int argc, char **argv)
     };
     if (argc > 250) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (!r.options.device) r.options.device = "auto";
     if (r.keys) return train_print_keys(r.json);
     const char **overrides = words;
     if (count > 0 && (!strchr(words[0], '=') || access(words[0], F_OK) == 0)) {

@@ -19,6 +19,7 @@ static int tune_run(const cli_command *command, int argc, char **argv)
         {"isa", 0, CLI_TEXT, "NAME",
          "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",
          &r.options.isa, NULL},
+        CLI_DEVICE_OPTION(r.options.device),
         {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
          &r.estimate, NULL},
         {"verbose", 'v', CLI_FLAG, NULL, "show the whole configuration, with every key", &r.verbose, NULL},
@@ -27,6 +28,7 @@ static int tune_run(const cli_command *command, int argc, char **argv)
     };
     if (argc > 250) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
+    if (!r.options.device) r.options.device = "auto";
     if (count < 1) return cli_wrong_usage(command, "expected a model: what is to be tuned");
     for (int i = 1; i < count; i++)
         if (!strchr(words[i], '='))

@@ -5,10 +5,10 @@
 #include "cli.h"
 
 static const cli_command *const commands[] = {
-    &command_demo,    &command_recipe, &command_design,  &command_train,   &command_tune,   &command_stop,
-    &command_sample,  &command_guide,  &command_inpaint, &command_restore, &command_encode, &command_interpolate,
-    &command_score,   &command_eval,   &command_sweep,   &command_convert, &command_data,   &command_info,
-    &command_configs, &command_bench,  &command_serve};
+    &command_demo,    &command_recipe,  &command_design,  &command_train,   &command_tune,   &command_stop,
+    &command_sample,  &command_guide,   &command_inpaint, &command_restore, &command_encode, &command_interpolate,
+    &command_score,   &command_eval,    &command_sweep,   &command_convert, &command_data,   &command_info,
+    &command_configs, &command_devices, &command_bench,   &command_serve};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char about[] = "designs, trains, samples and evaluates diffusion generative models by the complete recipe";

@@ -11,10 +11,10 @@ show        a grid of images for a notebook
 docs/reference/python.md is a tour. Errors are subclasses of psld.Error.
 """
 
-from ._errors import ArgumentError, Cancelled, Error, FileError, InputError, NoMemory, NotFinite
+from ._errors import ArgumentError, Cancelled, DeviceFailed, Error, FileError, InputError, NoMemory, NotFinite
 from ._evaluate import Comparison, Features, Likelihood, evaluate, frechet, inception_score, kid, nll
 from ._evaluate import precision_recall, sliced_wasserstein
-from ._library import threads, version
+from ._library import devices, threads, version
 from ._model import Model, measure
 from ._options import SampleOptions
 from ._recipe import Analysis, Factor, Kernel, Recipe, presets
@@ -28,6 +28,7 @@ __all__ = [
     "ArgumentError",
     "Cancelled",
     "Comparison",
+    "DeviceFailed",
     "Error",
     "Factor",
     "Features",
@@ -46,6 +47,7 @@ __all__ = [
     "Source",
     "Step",
     "Training",
+    "devices",
     "evaluate",
     "frechet",
     "inception_score",

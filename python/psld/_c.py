@@ -21,6 +21,7 @@ PSLD_BAD_INPUT = 3
 PSLD_IO = 4
 PSLD_CANCELLED = 5
 PSLD_NOT_FINITE = 6
+PSLD_DEVICE_FAILED = 7
 PSLD_NUMBER_SIZE = 32
 PSLD_LOG_INFO = 0
 PSLD_LOG_WARNING = 1
@@ -353,6 +354,21 @@ class psld_grid_info(Structure):
     ]
 
 
+class psld_device_info(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("id", c_char * 16),
+        ("kind", c_char * 16),
+        ("name", c_char * 128),
+        ("platform", c_char * 128),
+        ("driver", c_char * 128),
+        ("memory", c_uint64),
+        ("largest_block", c_uint64),
+        ("units", c_uint64),
+        ("half", c_int),
+    ]
+
+
 PSLD_EXACT_MODEL = 0
 PSLD_SCORE_MODEL = 1
 PSLD_CLASSIFIER = 2
@@ -374,6 +390,7 @@ class psld_model_options(Structure):
         ("cfg", c_double),
         ("isa", c_char_p),
         ("precision", c_char_p),
+        ("device", c_char_p),
     ]
 
 
@@ -465,6 +482,7 @@ class psld_training_options(Structure):
         ("metric", POINTER(psld_training_metric)),
         ("isa", c_char_p),
         ("tune", c_char_p),
+        ("device", c_char_p),
     ]
 
 
@@ -830,6 +848,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_process_sample": (STATUS, [c_void_p, psld_score_fn, c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, c_void_p, c_void_p, c_void_p]),
     "psld_process_sample_complete": (STATUS, [c_void_p, POINTER(psld_sample_options)]),
     "psld_encode": (STATUS, [c_void_p, c_void_p, POINTER(psld_sample_options), c_uint64, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "psld_device_count": (c_size_t, []),
+    "psld_device_describe": (STATUS, [c_size_t, POINTER(psld_device_info)]),
     "psld_model_open": (STATUS, [c_char_p, POINTER(psld_model_options), c_void_p]),
     "psld_model_create": (STATUS, [c_char_p, POINTER(psld_model_options), c_uint64, c_void_p]),
     "psld_model_parse": (STATUS, [c_char_p, c_char_p, POINTER(psld_model_options), c_void_p]),
@@ -851,6 +871,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_model_flops": (c_double, [c_void_p]),
     "psld_model_isa": (c_char_p, [c_void_p]),
     "psld_model_precision": (c_char_p, [c_void_p]),
+    "psld_model_device": (c_char_p, [c_void_p]),
     "psld_model_classes": (c_size_t, [c_void_p]),
     "psld_model_class": (STATUS, [c_void_p, c_size_t, c_char_p, c_size_t]),
     "psld_model_draw_labels": (STATUS, [c_void_p, c_uint64, c_uint64, c_size_t, c_void_p]),
@@ -945,6 +966,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_precision_recall": (STATUS, [POINTER(psld_array), POINTER(psld_array), c_size_t, c_void_p, c_void_p]),
     "psld_sliced_wasserstein": (STATUS, [c_size_t, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_uint64, c_void_p]),
     "psld_features_open": (STATUS, [c_char_p, c_void_p]),
+    "psld_features_open_on": (STATUS, [c_char_p, c_char_p, c_void_p]),
     "psld_features_free": (None, [c_void_p]),
     "psld_features_is_fid": (c_int, [c_void_p]),
     "psld_features_name": (c_char_p, [c_void_p]),
@@ -975,6 +997,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "psld_likelihood": (STATUS, [c_void_p, c_void_p, POINTER(psld_likelihood_options), c_uint64, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p]),
     "psld_model_nll": (STATUS, [c_void_p, c_void_p, POINTER(psld_likelihood_options), POINTER(psld_nll)]),
     "psld_sweep_open": (STATUS, [c_char_p, POINTER(c_char_p), c_size_t, c_void_p]),
+    "psld_sweep_set_device": (STATUS, [c_void_p, c_char_p]),
     "psld_sweep_free": (None, [c_void_p]),
     "psld_sweep_name": (c_char_p, [c_void_p]),
     "psld_sweep_metrics": (c_uint, [c_void_p]),
@@ -1016,6 +1039,7 @@ INITIAL: Dict[str, Tuple[Any, Dict[str, Any]]] = {
     "PSLD_RESTORE_DEFAULTS": (psld_restore_options, {"scale": 1, "tolerance": -1, "iterations": -1}),
     "PSLD_INPAINTING_DEFAULTS": (psld_inpainting, {"images": -1, "each": -1, "repeats": -1, "jump": -1, "lagging": -1}),
     "PSLD_SAMPLE_DEFAULTS": (psld_sample_options, {"rho": -1, "nfe": -1, "order": -1, "eta": -1, "detail": -1, "tolerance": -1, "eps": -1, "end_sigma": -1, "clip": -1, "threshold": -1, "denoise": -1, "corrector": -1, "corrector_size": -1, "ode_group": -1, "batch": -1}),
+    "PSLD_DEVICE_INFO_EMPTY": (psld_device_info, {"id": b"", "kind": b"", "name": b"", "platform": b"", "driver": b""}),
     "PSLD_MODEL_DEFAULTS": (psld_model_options, {"cfg": -1}),
     "PSLD_DATA_DEFAULTS": (psld_data_options, {"image_size": -1, "channels": -1, "stretch": -1, "resample": -1, "test": -1, "strict": -1, "once": -1, "class_count": -1, "memory": -1, "skip_limit": -1}),
     "PSLD_TRAINING_METRIC_DEFAULTS": (psld_training_metric, {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "Cancelled", "Error", "FileError", "InputError", "NoMemory", "NotFinite"]
+__all__ = ["ArgumentError", "Cancelled", "DeviceFailed", "Error", "FileError", "InputError", "NoMemory", "NotFinite"]
 
 
 class Error(Exception):
@@ -33,7 +33,11 @@ class NotFinite(Error, ArithmeticError):
     """A computation gave infinity or not-a-number."""
 
 
+class DeviceFailed(Error):
+    """A device is not there, cannot compute this, or was lost."""
+
+
 # By psld_status.
-BY_STATUS = (Error, NoMemory, ArgumentError, InputError, FileError, Cancelled, NotFinite)
+BY_STATUS = (Error, NoMemory, ArgumentError, InputError, FileError, Cancelled, NotFinite, DeviceFailed)
 for _error in BY_STATUS:
     _error.__module__ = "psld"  # where everybody finds them

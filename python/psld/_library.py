@@ -196,6 +196,22 @@ def threads(count: Optional[int] = None) -> int:
     return int(_lib.psld_threads_get())
 
 
+def devices() -> "list[dict[str, Any]]":
+    """Where networks can be computed, the CPU first: id (what ``Model(device=...)`` takes), kind, name, memory, ...
+
+    >>> import psld
+    >>> psld.devices()[0]["id"]
+    'cpu'
+    """
+    found = []
+    for index in range(_lib.psld_device_count()):
+        info = initial("PSLD_DEVICE_INFO_EMPTY")
+        lib.psld_device_describe(index, ctypes.byref(info))
+        values = {name: getattr(info, name) for name, *_ in info._fields_ if name != "size"}
+        found.append({name: v.decode() if isinstance(v, bytes) else v for name, v in values.items()})
+    return found
+
+
 def names(table: str) -> "list[str]":
     """The names of all rows of a table of the library: "sampler", "grid", "quality", "preset", ..."""
     rows = getattr(_lib, f"psld_{table}_at")

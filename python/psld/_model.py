@@ -73,7 +73,8 @@ class Model:
     What comes with psld is found by its name: ``psld.Model("digits")``. The keywords are those of the commands:
     `process`, another recipe than the model's own; `config`; `use`, "ema" or "raw" weights; `ema`, which of several
     averages; `isa`, the instruction set ("avx512", "avx2", "neon", "generic"; default: the best of this processor);
-    `precision` of products, "fp32" or "bf16"; `reference`, the plain kernels; `overrides` of keys of the configuration.
+    `precision` of products, "fp32" or "bf16"; `device`, where it is computed ("cpu", "gpu", "opencl:0", or "auto": a GPU
+    if there is one; default: cpu; :func:`psld.devices` lists them); `reference`, the plain kernels; `overrides` of keys of the configuration.
     `weak` is a weaker model of the same data to be guided by, "none", or as the file says; `weak_scale` its strength.
 
     Calls from several threads take turns; two models work at once.
@@ -98,13 +99,14 @@ class Model:
         weak_scale: Optional[float] = None,
         isa: Optional[str] = None,
         precision: Optional[str] = None,
+        device: Optional[str] = None,
         reference: bool = False,
         overrides: Any = None,
     ) -> None:
         if use not in ("ema", "raw"):
             raise ArgumentError(f"use: expected ema or raw, found {use!r}")
         self.path: str = shipped(path, "models", ".safetensors")
-        self._settings = (process, config, use, ema, isa, precision, reference, _overrides(overrides))
+        self._settings = (process, config, use, ema, isa, precision, device, reference, _overrides(overrides))
         self._weak = (weak, weak_scale)
         self._lock = threading.RLock()
         self._opened: Dict[Any, _Opened] = {}
@@ -134,12 +136,13 @@ class Model:
             return self._opened[key]
 
     def _open_as(self, process: Optional[str], weak: Optional[str], scale: Optional[float]) -> _Opened:
-        _, config, use, ema, isa, precision, reference, overrides = self._settings
+        _, config, use, ema, isa, precision, device, reference, overrides = self._settings
         options = initial("PSLD_MODEL_DEFAULTS")
         options.process, options.config = encode_or_none(process), encode_or_none(config)
         options.overrides, options.override_count = texts(overrides), len(overrides)
         options.raw, options.reference = int(use == "raw"), int(reference)
         options.isa, options.precision = encode_or_none(isa), encode_or_none(precision)
+        options.device = encode_or_none(device)
         options.weak = b"" if weak == "none" else encode_or_none(weak)
         if scale is not None:
             options.weak_scale = number("weak_scale", scale)
@@ -152,7 +155,7 @@ class Model:
         return f"<psld.Model {self.path}: {self.kind}, {' x '.join(map(str, self.shape))}, {name}>"
 
     def __reduce__(self) -> Any:
-        process, config, use, ema, isa, precision, reference, overrides = self._settings
+        process, config, use, ema, isa, precision, device, reference, overrides = self._settings
         return _reopen, (
             self.path,
             dict(
@@ -164,6 +167,7 @@ class Model:
                 weak_scale=self._weak[1],
                 isa=isa,
                 precision=precision,
+                device=device,
                 reference=reference,
                 overrides=overrides,
             ),
@@ -195,6 +199,12 @@ class Model:
     def predicts(self) -> str:
         """What it puts out: "eps", "data", "score" or "classes"."""
         text: str = lib.psld_model_predicts(self._default.pointer).decode()
+        return text
+
+    @property
+    def device(self) -> str:
+        """Where its network is computed: "cpu", "opencl:0"; "" for exact models."""
+        text: str = lib.psld_model_device(self._default.pointer).decode()
         return text
 
     @property

@@ -133,13 +133,15 @@ def train(
     clean: bool = False,
     time: Union[str, float, None] = None,
     isa: Optional[str] = None,
+    device: Optional[str] = None,
 ) -> Training:
     """Trains a network in the folder `out`, or goes on with the run that is there: an iterator over steps.
 
     `config` is a file, or the name of a configuration that comes with psld; with `data` alone (a folder or archive of
     images, .npy, "toy:moons", ...) a network is chosen for it. `overrides` are keys of the configuration:
     ``{"train.steps": 1000}``. `init` is a model to start from, `classifier` trains a classifier of noisy data
-    (`clean`: of clean data), `time` is how long it may take ("30m", or seconds), `isa` the instruction set.
+    (`clean`: of clean data), `time` is how long it may take ("30m", or seconds), `isa` the instruction set, `device`
+    where it is computed (as of :class:`Model`).
 
     Steps and checkpoints are those of ``psld train``. A loop that is left early leaves a checkpoint; the same call
     goes on after it, bit for bit as if it had never stopped. Without `out` nothing is written.
@@ -161,7 +163,7 @@ def train(
     o.overrides, o.override_count = texts(words), len(words)
     o.classifier = int(classifier)
     o.metric = lib.psld_training_distance()
-    o.isa = encode_or_none(isa)
+    o.isa, o.device = encode_or_none(isa), encode_or_none(device)
     if time is not None:
         o.seconds = _seconds(time)
     handle = make(lib.psld_training_open, lib.psld_training_free, encode_or_none(out), ctypes.byref(o))
@@ -176,6 +178,7 @@ def tune(
     overrides: Any = None,
     time: Union[str, float, None] = None,
     isa: Optional[str] = None,
+    device: Optional[str] = None,
 ) -> Training:
     """Tunes a trained model for one to four evaluations, as ``psld tune MODEL --consistency`` does.
 
@@ -188,7 +191,7 @@ def tune(
     o.tune, o.data = encode_or_none(shipped(model, "models", ".safetensors")), encode_or_none(data)
     o.overrides, o.override_count = texts(words), len(words)
     o.metric = lib.psld_training_distance()
-    o.isa = encode_or_none(isa)
+    o.isa, o.device = encode_or_none(isa), encode_or_none(device)
     if time is not None:
         o.seconds = _seconds(time)
     handle = make(lib.psld_training_open, lib.psld_training_free, encode_or_none(out), ctypes.byref(o))

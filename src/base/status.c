@@ -55,8 +55,9 @@ uint64_t psld_fail_count(void)
 static const char *status_name(psld_status status)
 {
     static const char *const words[] = {
-        [PSLD_NO_MEMORY] = "no memory", [PSLD_BAD_ARGUMENT] = "bad argument", [PSLD_BAD_INPUT] = "bad input",
-        [PSLD_IO] = "input or output",  [PSLD_CANCELLED] = "cancelled",       [PSLD_NOT_FINITE] = "not finite"};
+        [PSLD_NO_MEMORY] = "no memory",        [PSLD_BAD_ARGUMENT] = "bad argument", [PSLD_BAD_INPUT] = "bad input",
+        [PSLD_IO] = "input or output",         [PSLD_CANCELLED] = "cancelled",       [PSLD_NOT_FINITE] = "not finite",
+        [PSLD_DEVICE_FAILED] = "device failed"};
     size_t index = (size_t)status;
     return index < sizeof words / sizeof *words ? words[index] : "not a psld status";
 }

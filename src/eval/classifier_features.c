@@ -38,14 +38,14 @@ static psld_status make_feature_plan(psld_classifier_features *f)
     const psld_plan_output outputs[] = {{f->mean, PSLD_NONE}, {f->logits, PSLD_NONE}};
     psld_plan_options how = {f->model->backend, BATCH, PSLD_PASS_ALL, SIZE_MAX};
     PSLD_TRY(psld_plan_create(f->graph, &how, outputs, 2, &f->plan));
-    PSLD_TRY(psld_exec_create(f->plan, f->model->network->weights, NULL, 0, &f->exec));
-    psld_exec_spread(f->exec, (const void *const *)f->model->network->at);
-    return PSLD_OK;
+    return psld_exec_create_spread(f->plan, (const void *const *)f->model->network->at, NULL, 0, &f->exec);
 }
 
-static psld_status fill_inputs(psld_classifier_features *f, const char *path)
+static psld_status fill_inputs(psld_classifier_features *f, const char *path, const char *device)
 {
-    PSLD_TRY(psld_model_open(path, NULL, &f->model));
+    psld_model_options options = PSLD_MODEL_DEFAULTS;
+    options.device = device;
+    PSLD_TRY(psld_model_open(path, &options, &f->model));
     if (f->model->kind != PSLD_CLASSIFIER)
         return psld_fail(PSLD_BAD_INPUT,
                          "%s: is a score network; features come from a classifier or from the FID network", path);
@@ -57,12 +57,12 @@ static psld_status fill_inputs(psld_classifier_features *f, const char *path)
     return make_feature_plan(f);
 }
 
-psld_status psld_classifier_features_open(const char *path, psld_classifier_features **features)
+psld_status psld_classifier_features_open(const char *path, const char *device, psld_classifier_features **features)
 {
     *features = NULL;
     psld_classifier_features *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    psld_status status = fill_inputs(made, path);
+    psld_status status = fill_inputs(made, path, device);
     if (status != PSLD_OK)
         psld_classifier_features_free(made);
     else
@@ -105,11 +105,13 @@ psld_status psld_classifier_features_run(psld_classifier_features *f, size_t n, 
         int count = (int)(n - first < BATCH ? n - first : BATCH);
         for (int i = 0; i < count; i++)
             memcpy(f->states + (size_t)i * state, x + (first + (size_t)i) * size, size * sizeof *x);
-        psld_exec_set(f->exec, f->z, count, PSLD_F32, f->states);
-        psld_exec_set(f->exec, f->t, count, PSLD_F32, f->times);
-        psld_exec_run(f->exec, count, &run);
-        if (out) psld_exec_get(f->exec, f->mean, count, PSLD_F32, out + first * psld_classifier_features_dim(f));
-        if (logits) psld_exec_get(f->exec, f->logits, count, PSLD_F32, logits + first * (size_t)config->out_ch);
+        PSLD_TRY(psld_exec_set(f->exec, f->z, count, PSLD_F32, f->states));
+        PSLD_TRY(psld_exec_set(f->exec, f->t, count, PSLD_F32, f->times));
+        PSLD_TRY(psld_exec_run(f->exec, count, &run));
+        if (out)
+            PSLD_TRY(psld_exec_get(f->exec, f->mean, count, PSLD_F32, out + first * psld_classifier_features_dim(f)));
+        if (logits)
+            PSLD_TRY(psld_exec_get(f->exec, f->logits, count, PSLD_F32, logits + first * (size_t)config->out_ch));
     }
     return PSLD_OK;
 }

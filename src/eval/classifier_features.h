@@ -7,7 +7,7 @@
 
 typedef struct psld_classifier_features psld_classifier_features;
 
-psld_status psld_classifier_features_open(const char *path, psld_classifier_features **features);
+psld_status psld_classifier_features_open(const char *path, const char *device, psld_classifier_features **features);
 void psld_classifier_features_free(psld_classifier_features *features);
 
 size_t psld_classifier_features_dim(const psld_classifier_features *features);

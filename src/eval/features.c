@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "device/device.h"
 #include "eval/classifier_features.h"
 #include "io/tensors/tensors.h"
-#include "kernels/backend.h"
 #include "model/model.h"
 #include "model/networks/inception.h"
 #include "psld_eval.h"
@@ -14,6 +14,7 @@
 enum { AT_ONCE = 32 };
 
 struct psld_features {
+    psld_device *device;       /* of the FID network */
     psld_inception *inception; /* or */
     psld_classifier_features *classifier;
     char name[256];
@@ -34,21 +35,28 @@ static psld_status find_configuration(const char *path, int *found)
     return PSLD_OK;
 }
 
-static psld_status open_weights(psld_features *made, const char *weights)
+static psld_status open_weights(psld_features *made, const char *weights, const char *device)
 {
+    const psld_backend *backend;
     int ours;
     PSLD_TRY(find_configuration(weights, &ours));
     snprintf(made->name, sizeof made->name, ours ? "classifier %.200s (not FID)" : "FID Inception-v3", weights);
-    return ours ? psld_classifier_features_open(weights, &made->classifier)
-                : psld_inception_open(weights, psld_backend_fastest(), &made->inception);
+    if (ours) return psld_classifier_features_open(weights, device, &made->classifier);
+    PSLD_TRY(psld_device_choose(&(psld_device_wish){.device = device}, &made->device, &backend));
+    return psld_inception_open(weights, backend, &made->inception);
 }
 
 psld_status psld_features_open(const char *weights, psld_features **features)
 {
+    return psld_features_open_on(weights, NULL, features);
+}
+
+psld_status psld_features_open_on(const char *weights, const char *device, psld_features **features)
+{
     *features = NULL;
     psld_features *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    psld_status status = open_weights(made, weights);
+    psld_status status = open_weights(made, weights, device);
     if (status != PSLD_OK)
         psld_features_free(made);
     else
@@ -61,6 +69,7 @@ void psld_features_free(psld_features *features)
     if (!features) return;
     psld_inception_free(features->inception);
     psld_classifier_features_free(features->classifier);
+    if (features->device) psld_device_close(features->device);
     psld_release(features);
 }
 

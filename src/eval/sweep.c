@@ -54,6 +54,7 @@ typedef struct numbers {
 struct psld_sweep {
     psld_yaml *yaml;
     char *path;
+    char *device; /* NULL: the CPU */
     const char *name, *data, *weights, *metric_names, *quantize, *fit, *inpaint_images, *hide, *masks_path, *method,
         *label;
     texts labels, models, processes, samplers, grids;
@@ -294,6 +295,7 @@ static psld_status open_model(psld_sweep *s, size_t index)
     if (s->model && s->model_index == s->model_of[index] && s->model_process == cell->process) return PSLD_OK;
     psld_model_options options = PSLD_MODEL_DEFAULTS;
     options.process = cell->process;
+    options.device = s->device;
     psld_model_free(s->model);
     s->model = NULL;
     if (!s->data) psld_set_free(s->real), s->real = NULL;
@@ -441,7 +443,17 @@ void psld_sweep_free(psld_sweep *sweep)
     psld_release(sweep->fingerprint);
     psld_yaml_free(sweep->yaml);
     psld_release(sweep->path);
+    psld_release(sweep->device);
     psld_release(sweep);
+}
+
+psld_status psld_sweep_set_device(psld_sweep *sweep, const char *device)
+{
+    psld_release(sweep->device);
+    psld_model_free(sweep->model);
+    sweep->model = NULL;
+    sweep->device = device ? psld_copy_text(device) : NULL;
+    return sweep->device || !device ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
 const char *psld_sweep_name(const psld_sweep *sweep)
@@ -567,7 +579,7 @@ static psld_status open_sweep_data(psld_sweep *s, psld_progress_fn progress, voi
 {
     psld_set *data;
     psld_array *rows;
-    if (s->weights && !s->features) PSLD_TRY(psld_features_open(s->weights, &s->features));
+    if (s->weights && !s->features) PSLD_TRY(psld_features_open_on(s->weights, s->device, &s->features));
     if (s->inpaint_images && !s->known) PSLD_TRY(open_image_set(s, s->inpaint_images, &s->known));
     if (s->masks_path && !s->masks) PSLD_TRY(psld_set_open(s->masks_path, 0, &s->masks));
     if (!s->data) {

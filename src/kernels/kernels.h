@@ -209,6 +209,8 @@ typedef struct psld_backend {
     int narrow;                      /* factors of products may have 16 bits */
     psld_op_kernel kernel[PSLD_OPS]; /* none for inputs and parameters */
     psld_update_kernels update;
+    struct psld_device *device; /* that runs it (device/device.h); NULL: the CPU */
+    int half;                   /* batched tensors of a plan are kept in half precision */
 } psld_backend;
 
 /* Plain C; sums in double. The backend in double is for finite differences in tests. */

@@ -20,6 +20,7 @@ void psld_model_free(psld_model *model)
     psld_process_scales_free(model->scales);
     for (int i = 0; i < 2; i++) psld_runner_free(model->runners[i]);
     psld_network_free(model->network);
+    if (model->device) psld_device_close(model->device);
     psld_conditioning_clear(&model->conditioning);
     psld_tensors_free(model->file);
     psld_release(model->config);

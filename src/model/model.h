@@ -2,6 +2,7 @@
 #ifndef PSLD_MODEL_MODEL_H
 #define PSLD_MODEL_MODEL_H
 
+#include "device/device.h"
 #include "model/networks/network.h"
 #include "model/networks/precondition.h"
 #include "process/process_scales.h"
@@ -43,6 +44,7 @@ struct psld_model {
     psld_network *network;
     psld_conditioning conditioning; /* of a network of clean data, or of what is posed as one */
     psld_tensors *file;             /* that its weights came from, and lie in as far as they can; NULL: from none */
+    psld_device *device;            /* opened for the model; NULL: none is */
     const psld_backend *backend;
     psld_runner *runners[2]; /* without and with gradients; made when first used, */
     size_t runner_batch[2];  /* for batches up to this */
@@ -62,6 +64,9 @@ enum { PSLD_LARGEST_BATCH = 4096 };
 /* The steps of training that a file says; 0: it does not. */
 uint64_t psld_model_read_steps(const psld_tensors *file);
 
+/* The device and the backend that options ask for. */
+psld_status psld_model_choose_backend(const psld_model_options *options, psld_device **device,
+                                      const psld_backend **backend);
 /* Makes model->runners[gradient] for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
 

@@ -23,6 +23,11 @@ const char *psld_model_precision(const psld_model *model)
     return model->network ? model->backend->precision : "";
 }
 
+const char *psld_model_device(const psld_model *model)
+{
+    return model->network ? psld_device_of(model->backend)->facts.id : "";
+}
+
 /* ---- Steps of training ------------------------------------------------------------------------------------------- */
 
 /* PyTorch Lightning's checkpoints call it global_step. */

@@ -44,18 +44,17 @@ static psld_status plan_runner(psld_runner *r, const psld_runner_options *option
 
 static psld_status allocate_runner(psld_runner *r, int poison)
 {
-    void *weights = r->network->weights;
     if (r->network_plan.plan->backend->type == PSLD_F64) {
-        weights = r->weights = psld_alloc(r->network_plan.plan->parameters, sizeof *r->weights);
-        if (!weights) return PSLD_NO_MEMORY;
+        r->weights = psld_alloc(r->network_plan.plan->parameters, sizeof *r->weights);
+        if (!r->weights) return PSLD_NO_MEMORY;
     }
     if (r->want & PSLD_WANT_GRADIENT_PARAMETERS) {
         r->gradients = psld_alloc(r->network_plan.plan->parameters, r->network_plan.plan->element);
         if (!r->gradients) return PSLD_NO_MEMORY;
     }
-    PSLD_TRY(psld_exec_create(r->network_plan.plan, weights, r->gradients, poison, &r->exec));
-    if (!r->weights) psld_exec_spread(r->exec, (const void *const *)r->network->at);
-    return PSLD_OK;
+    if (r->weights) return psld_exec_create(r->network_plan.plan, r->weights, r->gradients, poison, &r->exec);
+    return psld_exec_create_spread(r->network_plan.plan, (const void *const *)r->network->at, r->gradients, poison,
+                                   &r->exec);
 }
 
 psld_status psld_runner_open(const psld_network *network, const psld_runner_options *options, psld_runner **runner)
@@ -98,17 +97,18 @@ static void *result_row(void *array, psld_type type, size_t row, psld_shape s)
     return (char *)array + row * psld_shape_count(s) * element;
 }
 
-static void give(psld_runner *r, psld_id id, size_t first, int n, psld_type type, const void *array)
+static psld_status give(psld_runner *r, psld_id id, size_t first, int n, psld_type type, const void *array)
 {
-    if (id != PSLD_NONE && array)
-        psld_exec_set(r->exec, id, n, type, sample_of(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
+    if (id == PSLD_NONE || !array) return PSLD_OK;
+    return psld_exec_set(r->exec, id, n, type,
+                         sample_of(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
 }
 
-static void read_output(psld_runner *r, psld_id id, size_t first, int n, psld_type type, void *array)
+static psld_status read_output(psld_runner *r, psld_id id, size_t first, int n, psld_type type, void *array)
 {
-    if (id != PSLD_NONE && array)
-        psld_exec_get(r->exec, id, n, type,
-                      result_row(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
+    if (id == PSLD_NONE || !array) return PSLD_OK;
+    return psld_exec_get(r->exec, id, n, type,
+                         result_row(array, type, first, psld_graph_shape(r->network_plan.graph, id)));
 }
 
 static psld_status check_labels(const psld_runner *r, size_t n, const psld_runner_data *data)
@@ -131,23 +131,28 @@ static void widen_weights(psld_runner *r)
     }
 }
 
+static psld_status run_batch(psld_runner *r, size_t first, int n, const psld_runner_data *data)
+{
+    const psld_run run = {0};
+    PSLD_TRY(give(r, r->network_plan.inputs.z, first, n, data->type, data->z));
+    PSLD_TRY(give(r, r->network_plan.inputs.t, first, n, data->type, data->t));
+    PSLD_TRY(give(r, r->network_plan.inputs.label, first, n, data->type, data->one_hot));
+    PSLD_TRY(give(r, r->label, first, n, data->type, data->label));
+    if (r->label == PSLD_NONE) PSLD_TRY(give(r, r->seed, first, n, data->type, data->grad_out));
+    PSLD_TRY(psld_exec_run(r->exec, n, &run));
+    PSLD_TRY(read_output(r, r->network_plan.out, first, n, data->type, data->out));
+    return read_output(r, r->network_plan.grad_z, first, n, data->type, data->grad_z);
+}
+
 psld_status psld_runner_run(psld_runner *r, size_t n, const psld_runner_data *data)
 {
-    psld_run run = {0};
     size_t batch = (size_t)r->network_plan.plan->batch;
     assert(n <= batch || !r->gradients);
     PSLD_TRY(check_labels(r, n, data));
     if (r->weights) widen_weights(r);
     for (size_t first = 0; first < n; first += batch) {
         int count = (int)(n - first < batch ? n - first : batch);
-        give(r, r->network_plan.inputs.z, first, count, data->type, data->z);
-        give(r, r->network_plan.inputs.t, first, count, data->type, data->t);
-        give(r, r->network_plan.inputs.label, first, count, data->type, data->one_hot);
-        give(r, r->label, first, count, data->type, data->label);
-        if (r->label == PSLD_NONE) give(r, r->seed, first, count, data->type, data->grad_out);
-        psld_exec_run(r->exec, count, &run);
-        read_output(r, r->network_plan.out, first, count, data->type, data->out);
-        read_output(r, r->network_plan.grad_z, first, count, data->type, data->grad_z);
+        PSLD_TRY(run_batch(r, first, count, data));
     }
     return PSLD_OK;
 }

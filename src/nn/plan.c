@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "device/device.h"
 #include "nn/work.h"
 
 enum { REGION_ALIGNMENT = 16 }; /* elements: a cache line of floats */
@@ -42,7 +43,15 @@ static size_t place_size(const psld_location *place, int batch)
 {
     psld_shape s = place->shape;
     if (s.n > 0) return round_up(psld_shape_count(s));
-    return round_up((size_t)batch * (size_t)s.h * (size_t)s.w * place->pixel);
+    size_t count = (size_t)batch * (size_t)s.h * (size_t)s.w * place->pixel;
+    return round_up(place->half ? (count + 1) / 2 : count);
+}
+
+/* The first offset from `offset` on at which so many elements lie in one block. */
+static size_t fit_into_block(const psld_plan *plan, size_t offset, size_t size)
+{
+    size_t room = plan->block - offset % plan->block;
+    return size <= room ? offset : offset + room;
 }
 
 /* ---- What lives, and how long ------------------------------------------------------------------------------------ */
@@ -86,6 +95,8 @@ static psld_status lay_out_nodes(maker *m)
         plan->region_of[i] = PSLD_NONE;
         place->shape = node->shape;
         place->pixel = node->shape.n > 0 ? 0 : psld_lanes(node->shape.c);
+        /* Vectors are small, and times, moments and losses need their digits. */
+        place->half = plan->backend->half && place->pixel && node->shape.h * node->shape.w > 1;
         if (node->op != PSLD_OP_PARAMETER) continue;
         place->buffer = PSLD_IN_PARAMETERS;
         place->offset = m->graph->parameters[node->parameter].offset;
@@ -131,8 +142,8 @@ static void keep_constants(maker *m, size_t *left)
         if (!is_constant(m, (psld_id)i) || size * plan->element > *left) continue;
         *left -= size * plan->element;
         place->buffer = PSLD_IN_KEPT;
-        place->offset = plan->kept;
-        plan->kept += size;
+        place->offset = fit_into_block(plan, plan->kept, size);
+        plan->kept = place->offset + size;
     }
 }
 
@@ -234,8 +245,8 @@ static int keep_packed(psld_plan *plan, psld_step *step, size_t *left)
     if (!bytes || bytes > *left || !is_kept(&step->in[1])) return 0;
     *left -= bytes;
     step->packed.region = PSLD_NONE;
-    step->packed.offset = plan->kept;
-    plan->kept += step->packed.size;
+    step->packed.offset = fit_into_block(plan, plan->kept, step->packed.size);
+    plan->kept = step->packed.offset + step->packed.size;
     return 1;
 }
 
@@ -286,19 +297,34 @@ static int compare_region_size(const void *left, const void *right)
 }
 
 /* Smallest gap that holds `region` among `placed`, which are sorted by offset. */
-static size_t best_gap(psld_region *const *placed, size_t count, const psld_region *region)
+static size_t best_gap(const psld_plan *plan, psld_region *const *placed, size_t count, const psld_region *region)
 {
     size_t end = 0, best = SIZE_MAX, best_gap_size = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         const psld_region *other = placed[i];
+        size_t at = fit_into_block(plan, end, region->size);
         if (!alive_together(region, other)) continue;
-        if (other->offset > end && other->offset - end >= region->size && other->offset - end < best_gap_size) {
-            best = end;
-            best_gap_size = other->offset - end;
+        if (other->offset > at && other->offset - at >= region->size && other->offset - at < best_gap_size) {
+            best = at;
+            best_gap_size = other->offset - at;
         }
         if (other->offset + other->size > end) end = other->offset + other->size;
     }
-    return best == SIZE_MAX ? end : best;
+    return best == SIZE_MAX ? fit_into_block(plan, end, region->size) : best;
+}
+
+static psld_status check_blocks(const psld_plan *plan)
+{
+    const char *id = psld_device_of(plan->backend)->facts.id;
+    size_t largest = 0;
+    for (size_t i = 0; i < plan->region_count; i++)
+        if (plan->regions[i].size > largest) largest = plan->regions[i].size;
+    if (largest <= plan->block) return PSLD_OK;
+    return psld_fail(PSLD_NO_MEMORY,
+                     "one tensor needs %.2f GB with a batch of %d, device %s has blocks of at most %.2f GB: a smaller "
+                     "batch helps",
+                     (double)(largest * plan->element) * 1e-9, plan->batch, id,
+                     (double)(plan->block * plan->element) * 1e-9);
 }
 
 static psld_status place_regions(psld_plan *plan)
@@ -311,7 +337,7 @@ static psld_status place_regions(psld_plan *plan)
     qsort(order, count, sizeof *order, compare_region_size);
     for (size_t i = 0; i < count; i++) {
         psld_region *region = order[i];
-        region->offset = best_gap(placed, i, region);
+        region->offset = best_gap(plan, placed, i, region);
         size_t at = i;
         for (; at > 0 && placed[at - 1]->offset > region->offset; at--) placed[at] = placed[at - 1];
         placed[at] = region;
@@ -366,9 +392,16 @@ static psld_status build_plan(maker *m, const psld_plan_options *options)
     keep_constants(m, &left);
     make_regions(m);
     make_steps(m, &left);
+    PSLD_TRY(check_blocks(m->plan));
     PSLD_TRY(place_regions(m->plan));
     set_offsets(m->plan);
     return find_bound(m->plan);
+}
+
+static size_t block_of(const psld_backend *backend, size_t element)
+{
+    uint64_t count = psld_device_of(backend)->facts.largest / element;
+    return (size_t)(count < SIZE_MAX ? count : SIZE_MAX) / REGION_ALIGNMENT * REGION_ALIGNMENT;
 }
 
 psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *options, const psld_plan_output *outputs,
@@ -383,6 +416,7 @@ psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *o
     made->batch = options->batch;
     made->threads = psld_threads_get();
     made->element = options->backend->type == PSLD_F64 ? sizeof(double) : sizeof(float);
+    made->block = block_of(options->backend, made->element);
     made->node_count = graph->count;
     made->parameters = graph->parameter_elements;
     maker m = {.graph = graph, .outputs = outputs, .output_count = count, .plan = made};

@@ -1,7 +1,7 @@
 /* A plan: what to run, in which order, and where everything lies.
  *
- * Made once from a graph for a backend and the largest batch; running it (nn/exec.h) allocates nothing, takes any
- * batch up to that, and cannot fail. A plan is immutable and may be shared. Operands are (buffer, offset), not
+ * Made once from a graph for a backend and the largest batch; running it (nn/exec.h) allocates nothing and takes any
+ * batch up to that. A plan is immutable and may be shared. Operands are (buffer, offset), not
  * pointers: a plan belongs to no memory yet. */
 #ifndef PSLD_NN_PLAN_H
 #define PSLD_NN_PLAN_H
@@ -21,6 +21,7 @@ typedef struct psld_location {
     int parameter; /* in the buffer of parameters: its number */
     psld_shape shape;
     size_t pixel; /* elements from a pixel to the next; 0: dense */
+    int half;     /* elements of half the size; the offset still counts whole ones */
 } psld_location;
 
 /* Memory that belongs to a step alone. */
@@ -57,6 +58,7 @@ typedef struct psld_plan {
     int batch;      /* at most */
     int threads;    /* that it is made for; it runs with fewer too, and with no more */
     size_t element; /* bytes */
+    size_t block; /* elements of the largest block of memory: nothing in the arena or kept lies across its multiples */
     psld_step *steps;
     size_t step_count;
     psld_region *regions;

@@ -83,6 +83,7 @@ psld_status psld_training_check_picture(const psld_training *t)
 psld_status psld_training_draw(psld_training *t, size_t count, psld_array **x)
 {
     psld_sample_options options = picture_options(t);
+    PSLD_TRY(psld_trainer_fetch(t->trainer));
     psld_model_changed(t->model);
     return psld_model_sample(t->model, &options, 0, count, NULL, 0, x, NULL);
 }

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <mpi.h>
 
+#include "device/device.h"
+
 static void sum(double *numbers, size_t count)
 {
     MPI_Allreduce(MPI_IN_PLACE, numbers, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -29,6 +31,17 @@ static void merge(void *bytes, size_t size)
     }
 }
 
+/* The ranks of one machine take turns with its devices. */
+static void share_devices(void)
+{
+    MPI_Comm near;
+    int rank = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    MPI_Comm_rank(near, &rank);
+    MPI_Comm_free(&near);
+    psld_device_set_rank(rank);
+}
+
 psld_status psld_mpi_begin(const psld_distribution **ranks)
 {
     static psld_distribution own = {.create_sums = psld_mpi_create_sums,
@@ -44,6 +57,7 @@ psld_status psld_mpi_begin(const psld_distribution **ranks)
         return psld_fail(PSLD_IO, "MPI cannot be started");
     MPI_Comm_rank(MPI_COMM_WORLD, &own.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &own.count);
+    share_devices();
     *ranks = &own;
     return PSLD_OK;
 }

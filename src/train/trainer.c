@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "kernels/adam.h"
 #include "train/trainer_private.h"
 
@@ -31,111 +30,159 @@ double psld_trainer_rate_now(const psld_trainer *r)
     return psld_trainer_rate(&r->options, r->steps);
 }
 
-typedef struct add_job {
-    float *sum;
-    const float *gradients;
-} add_job;
+/* ---- Gradients --------------------------------------------------------------------------------------------------- */
 
-static void add_range(void *context, size_t begin, size_t end)
+/* What the micro-batches since the last update add up to, at the offsets of the network's weights. */
+static psld_memory *gradient_memory(const psld_trainer *r)
 {
-    const add_job *job = context;
-    for (size_t i = begin; i < end; i++) job->sum[i] += job->gradients[i];
+    return r->sum ? r->sum : r->gradients;
 }
 
 /* Adds the gradients of a micro-batch, or of part of the parameters, to the sum of the step; the first is copied. */
-static void add_to_sum(psld_trainer *r, size_t first, size_t count)
+static psld_status add_to_sum(psld_trainer *r, size_t first, size_t count)
 {
-    add_job job = {r->sum + first, r->gradients + first};
-    if (r->pending == 0)
-        memcpy(r->sum + first, r->gradients + first, count * sizeof(float));
-    else
-        psld_parallel(count, 1 << 14, add_range, &job);
+    const psld_device_operations *does = r->device->does;
+    const size_t element = sizeof(float);
+    if (r->pending == 0) return does->copy(r->sum, first * element, r->gradients, first * element, count * element);
+    return does->add(r->device, (psld_place){r->sum, first}, (psld_place){r->gradients, first}, count);
 }
 
-/* Sends off what the step of the plan that is just done has made final. */
+/* On the CPU: sends off what the step of the plan that is just done has made final. */
 static void send_final_gradients(void *user, size_t step)
 {
     psld_trainer *r = user;
     for (size_t i = 0; i < r->bucket_count; i++) {
         if (r->buckets[i].ready != step) continue;
-        if (r->sum) add_to_sum(r, r->buckets[i].first, r->buckets[i].count);
-        r->options.ranks->begin_sum(r->sums, i, (r->sum ? r->sum : r->gradients) + r->buckets[i].first);
+        if (r->sum) (void)add_to_sum(r, r->buckets[i].first, r->buckets[i].count); /* cannot fail there */
+        r->options.ranks->begin_sum(r->sums, i, (float *)gradient_memory(r)->host + r->buckets[i].first);
     }
     r->options.ranks->poke_sums(r->sums);
 }
 
-/* What the micro-batches since the last update add up to, on all ranks, at the offsets of the network's weights. */
-static const float *step_gradient(psld_trainer *r)
+/* Elsewhere: sends off all of them, whether there was a failure or not, for other ranks wait. */
+static psld_status send_exchanged_gradients(psld_trainer *r, psld_status status)
 {
-    if (r->buckets) r->options.ranks->finish_sums(r->sums);
-    return r->sum ? r->sum : r->gradients;
+    size_t bytes = r->plan->parameters * sizeof(float);
+    if (status == PSLD_OK) status = r->device->does->download(gradient_memory(r), 0, bytes, r->exchange);
+    for (size_t i = 0; i < r->bucket_count; i++)
+        r->options.ranks->begin_sum(r->sums, i, r->exchange + r->buckets[i].first);
+    return status;
 }
 
-void psld_trainer_tell(const psld_trainer *r, psld_exec *exec, const psld_network_inputs *inputs,
-                       const psld_microbatch *b, const float *z, const float *time)
+/* Waits for the sums over all ranks. */
+static psld_status finish_gradients(psld_trainer *r, int wanted)
+{
+    if (!r->buckets) return PSLD_OK;
+    r->options.ranks->finish_sums(r->sums);
+    if (!r->exchange || !wanted) return PSLD_OK;
+    return r->device->does->upload(gradient_memory(r), 0, r->plan->parameters * sizeof(float), r->exchange);
+}
+
+static psld_status begin_squares(psld_trainer *r)
+{
+    r->squares_begun = 1;
+    return r->device->does->begin_squares(r->device, r->options.backend, (psld_place){gradient_memory(r), 0},
+                                          r->plan->parameters, r->squares);
+}
+
+/* ---- Micro-batches ----------------------------------------------------------------------------------------------- */
+
+psld_status psld_trainer_tell(const psld_trainer *r, psld_exec *exec, const psld_network_inputs *inputs,
+                              const psld_microbatch *b, const float *z, const float *time)
 {
     int n = (int)b->n;
-    psld_exec_set(exec, inputs->z, n, PSLD_F32, z);
-    psld_exec_set(exec, inputs->t, n, PSLD_F32, time);
+    PSLD_TRY(psld_exec_set(exec, inputs->z, n, PSLD_F32, z));
+    PSLD_TRY(psld_exec_set(exec, inputs->t, n, PSLD_F32, time));
     if (inputs->augment != PSLD_NONE)
-        psld_exec_set(exec, inputs->augment, n, PSLD_F32, b->augment ? b->augment : r->zeros);
-    if (inputs->label != PSLD_NONE) psld_exec_set(exec, inputs->label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
+        PSLD_TRY(psld_exec_set(exec, inputs->augment, n, PSLD_F32, b->augment ? b->augment : r->zeros));
+    if (inputs->label == PSLD_NONE) return PSLD_OK;
+    return psld_exec_set(exec, inputs->label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
 }
 
-void psld_trainer_add(psld_trainer *r, const psld_microbatch *b)
+/* Everything but what other ranks have to do with. */
+static psld_status run_microbatch(psld_trainer *r, const psld_microbatch *b, int shared)
 {
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
-    int n = (int)b->n, shared = r->buckets && b->last;
+    int n = (int)b->n;
+    PSLD_TRY(psld_trainer_tell(r, r->exec, &r->network_plan.inputs, b, b->z, b->time));
+    PSLD_TRY(psld_exec_set(r->exec, r->target, n, PSLD_F32, b->target));
+    if (r->metric != PSLD_NONE) PSLD_TRY(psld_exec_set(r->exec, r->metric, n, PSLD_F32, b->metric));
+    if (r->soft != PSLD_NONE) PSLD_TRY(psld_exec_set(r->exec, r->soft, n, PSLD_F32, b->soft));
+    PSLD_TRY(psld_exec_set(r->exec, r->loss_weight, n, PSLD_F32, b->weight));
+    psld_exec_watch(r->exec, shared && !r->exchange ? send_final_gradients : NULL, r);
+    PSLD_TRY(psld_exec_run(r->exec, n, &run));
+    if (r->sum && (!shared || r->exchange)) PSLD_TRY(add_to_sum(r, 0, r->plan->parameters));
+    /* The device is not waited for before it has this, too. */
+    if (b->last && !r->buckets) PSLD_TRY(begin_squares(r));
+    PSLD_TRY(psld_exec_get(r->exec, r->loss, n, PSLD_F32, b->loss));
+    return b->out ? psld_exec_get(r->exec, r->network_plan.out, n, PSLD_F32, b->out) : PSLD_OK;
+}
+
+psld_status psld_trainer_add(psld_trainer *r, const psld_microbatch *b)
+{
+    int shared = r->buckets && b->last;
     assert(r->pending < r->options.microbatches);
-    psld_trainer_tell(r, r->exec, &r->network_plan.inputs, b, b->z, b->time);
-    psld_exec_set(r->exec, r->target, n, PSLD_F32, b->target);
-    if (r->metric != PSLD_NONE) psld_exec_set(r->exec, r->metric, n, PSLD_F32, b->metric);
-    if (r->soft != PSLD_NONE) psld_exec_set(r->exec, r->soft, n, PSLD_F32, b->soft);
-    psld_exec_set(r->exec, r->loss_weight, n, PSLD_F32, b->weight);
-    psld_exec_watch(r->exec, shared ? send_final_gradients : NULL, r);
-    psld_exec_run(r->exec, n, &run);
-    psld_exec_get(r->exec, r->loss, n, PSLD_F32, b->loss);
-    if (b->out) psld_exec_get(r->exec, r->network_plan.out, n, PSLD_F32, b->out);
-    if (r->sum && !shared) add_to_sum(r, 0, r->plan->parameters);
+    psld_status status = run_microbatch(r, b, shared);
+    if (shared && r->exchange) status = send_exchanged_gradients(r, status);
     r->pending++;
-}
-
-typedef struct average_job {
-    float decay, *average;
-    const float *weights;
-} average_job;
-
-static void average_range(void *context, size_t begin, size_t end)
-{
-    const average_job *job = context;
-    for (size_t i = begin; i < end; i++)
-        job->average[i] = job->decay * job->average[i] + (1 - job->decay) * job->weights[i];
-}
-
-/* The averages beside the first, which Adam's pass over memory takes along. */
-static void update_more_averages(psld_trainer *r)
-{
-    for (int i = 0; i < PSLD_MAX_AVERAGES && r->more[i]; i++)
-        for (size_t j = 0; j < r->range_count; j++) {
-            size_t at = r->ranges[j].first;
-            average_job job = {(float)ema_decay(&r->options, r->more_decays[i], r->steps), r->more[i] + at,
-                               r->network->weights + at};
-            psld_parallel(r->ranges[j].count, 1 << 14, average_range, &job);
-        }
+    return status;
 }
 
 void psld_trainer_drop(psld_trainer *r)
 {
-    (void)step_gradient(r);
-    r->pending = 0;
+    (void)finish_gradients(r, 0);
+    r->pending = r->squares_begun = 0;
+}
+
+/* ---- Updates ----------------------------------------------------------------------------------------------------- */
+
+static psld_place state_at(const psld_trainer *r, int array, size_t offset)
+{
+    return psld_mirror_at(&r->state[array], offset);
+}
+
+/* The averages beside the first, which Adam's pass over memory takes along. */
+static psld_status update_more_averages(psld_trainer *r)
+{
+    for (int i = 0; i < PSLD_MAX_AVERAGES && r->more[i]; i++)
+        for (size_t j = 0; j < r->range_count; j++) {
+            size_t at = r->ranges[j].first;
+            PSLD_TRY(r->device->does->average(r->device, state_at(r, TRAINER_MORE + i, at),
+                                              state_at(r, TRAINER_WEIGHTS, at), r->ranges[j].count,
+                                              (float)ema_decay(&r->options, r->more_decays[i], r->steps)));
+        }
+    return PSLD_OK;
+}
+
+static psld_status run_adam(psld_trainer *r, const psld_adam *adam)
+{
+    for (size_t i = 0; i < r->range_count; i++) {
+        size_t at = r->ranges[i].first;
+        PSLD_TRY(r->device->does->adam(r->device, r->options.backend, adam, r->ranges[i].count,
+                                       (psld_place){gradient_memory(r), at}, state_at(r, TRAINER_WEIGHTS, at),
+                                       state_at(r, TRAINER_M, at), state_at(r, TRAINER_V, at),
+                                       state_at(r, TRAINER_AVERAGE, at)));
+    }
+    return PSLD_OK;
+}
+
+static psld_status measure_gradient(psld_trainer *r, double *norm)
+{
+    double squares = 0;
+    psld_status status = r->squares_begun ? PSLD_OK : begin_squares(r);
+    r->squares_begun = 0;
+    if (status == PSLD_OK) status = r->device->does->read_squares(r->device, r->plan->parameters, r->squares, &squares);
+    *norm = sqrt(squares);
+    return status;
 }
 
 psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
 {
     const psld_trainer_options *o = &r->options;
-    const float *g = step_gradient(r);
+    psld_status status = finish_gradients(r, 1);
     r->pending = 0;
-    *norm = sqrt(r->options.backend->update.sum_squares(r->plan->parameters, g, r->chunks));
+    if (status == PSLD_OK) status = measure_gradient(r, norm);
+    if (status != PSLD_OK) return psld_fail_in(status, "step %ld", r->steps + 1);
     if (!isfinite(loss) || !isfinite(*norm))
         return psld_fail(PSLD_NOT_FINITE, "step %ld: the loss is %g and the norm of its gradient %g", r->steps + 1,
                          loss, *norm);
@@ -144,12 +191,10 @@ psld_status psld_trainer_update(psld_trainer *r, double loss, double *norm)
     psld_adam adam = {rate, o->beta1, o->beta2, o->epsilon, o->adamw ? 0 : o->decay, 1, ema, 1, r->steps + 1};
     if (o->adamw) adam.shrink = 1 - rate * o->decay;
     if (o->clip > 0 && *norm > o->clip) adam.clip = o->clip / (*norm + 1e-6);
-    for (size_t i = 0; i < r->range_count; i++) {
-        size_t at = r->ranges[i].first;
-        r->options.backend->update.adam(&adam, r->ranges[i].count, g + at, r->network->weights + at, r->m + at,
-                                        r->v + at, r->average ? r->average + at : NULL);
-    }
-    update_more_averages(r);
+    r->stale = r->half_updated = 1;
+    PSLD_TRY(run_adam(r, &adam));
+    PSLD_TRY(update_more_averages(r));
+    r->half_updated = 0;
     r->steps++;
     return PSLD_OK;
 }
@@ -167,10 +212,30 @@ psld_status psld_trainer_step(psld_trainer *r, int n, uint64_t first, float *z, 
                              .last = 1};
     int ranks = r->buckets ? r->options.ranks->count : 1;
     for (int i = 0; i < n; i++) r->weights[i] = 1 / (float)(n * ranks);
-    psld_trainer_add(r, &batch);
+    PSLD_TRY(psld_trainer_add(r, &batch));
     *loss = 0;
     for (int i = 0; i < n; i++) *loss += (double)r->losses[i] / n;
     return psld_trainer_update(r, *loss, norm);
+}
+
+/* ---- State ------------------------------------------------------------------------------------------------------- */
+
+psld_status psld_trainer_fetch(psld_trainer *r)
+{
+    if (!r->stale) return PSLD_OK;
+    if (r->half_updated)
+        return psld_fail(PSLD_DEVICE_FAILED, "device %s failed in the middle of step %ld", r->device->facts.id,
+                         r->steps + 1);
+    for (int i = 0; i < TRAINER_STATE_ARRAYS; i++) PSLD_TRY(psld_mirror_download(&r->state[i]));
+    r->stale = 0;
+    return PSLD_OK;
+}
+
+psld_status psld_trainer_store(psld_trainer *r)
+{
+    for (int i = 0; i < TRAINER_STATE_ARRAYS; i++) PSLD_TRY(psld_mirror_upload(&r->state[i]));
+    r->stale = 0;
+    return PSLD_OK;
 }
 
 psld_trainer_state psld_trainer_state_of(psld_trainer *r)
@@ -189,12 +254,4 @@ long psld_trainer_steps(const psld_trainer *trainer)
 const float *psld_trainer_average(const psld_trainer *trainer)
 {
     return trainer->average;
-}
-
-size_t psld_trainer_bytes(const psld_trainer *r)
-{
-    size_t copies =
-        (size_t)(4 + (r->average != NULL) + (r->sum != NULL) + (r->buckets != NULL)) + r->options.more_count;
-    size_t look = r->look_exec ? r->look_plan.plan->arena : 0;
-    return (copies * r->plan->parameters + r->plan->arena + look) * sizeof(float);
 }

@@ -54,11 +54,11 @@ psld_status psld_trainer_create(psld_network *network, const psld_trainer_option
 void psld_trainer_free(psld_trainer *trainer);
 
 /* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where it is not
- * NULL, `out`. */
-void psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
+ * NULL, `out`. With several ranks a failure must be followed by psld_trainer_drop on all. */
+psld_status psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
 /* What the network as it is says of the states `other_z` at `other_time`, into `other`, with the same labels and the same
  * dropout as psld_trainer_add has for `z`. No gradient. */
-void psld_trainer_look(psld_trainer *trainer, const psld_microbatch *batch);
+psld_status psld_trainer_look(psld_trainer *trainer, const psld_microbatch *batch);
 /* Updates the weights and gives the norm of the gradient before clipping. If `loss` or the norm is not finite, nothing is
  * changed: PSLD_NOT_FINITE. */
 psld_status psld_trainer_update(psld_trainer *trainer, double loss, double *norm);
@@ -69,6 +69,11 @@ void psld_trainer_drop(psld_trainer *trainer);
  * gradient over all ranks. */
 psld_status psld_trainer_step(psld_trainer *trainer, int n, uint64_t first, float *z, float *t, float *target,
                               double *loss, double *norm);
+
+/* Copies the state and the network's weights from the device, if steps were taken since they were: before they are
+ * read. And to the device: after they were written. Nothing happens on the CPU. */
+psld_status psld_trainer_fetch(psld_trainer *trainer);
+psld_status psld_trainer_store(psld_trainer *trainer);
 
 /* The state of a trainer between two steps, without the network's weights: to be saved and restored. The
  * arrays have `count` numbers at the offsets of the weights; average is NULL where there is none. */

@@ -133,31 +133,81 @@ static psld_status make_more_averages(psld_trainer *r, size_t count)
     return PSLD_OK;
 }
 
-static psld_status allocate_trainer(psld_trainer *r)
+static psld_status allocate_floats(size_t count, float **array)
 {
-    size_t count = r->plan->parameters, batch = (size_t)r->options.batch;
-    int own = r->options.ema > 0 && !r->options.average;
-    r->gradients = psld_alloc(count, sizeof(float));
-    r->m = psld_alloc(count, sizeof(float));
-    r->v = psld_alloc(count, sizeof(float));
-    r->sum = r->options.microbatches > 1 ? psld_alloc(count, sizeof(float)) : NULL;
-    r->own_average = own ? psld_alloc(count, sizeof(float)) : NULL;
-    r->average = r->options.ema > 0 ? own ? r->own_average : r->options.average : NULL;
-    r->chunks = psld_alloc(r->options.backend->update.square_chunks(count), sizeof(double));
-    r->weights = psld_alloc(batch, sizeof(float));
-    r->losses = psld_alloc(batch, sizeof(float));
+    *array = psld_alloc(count, sizeof **array);
+    return *array ? PSLD_OK : PSLD_NO_MEMORY;
+}
+
+/* What a checkpoint has, and averages, in the host's memory. */
+static psld_status allocate_state(psld_trainer *r)
+{
+    size_t count = r->plan->parameters;
+    PSLD_TRY(allocate_floats(count, &r->m));
+    PSLD_TRY(allocate_floats(count, &r->v));
+    if (r->options.ema > 0) {
+        if (!r->options.average) PSLD_TRY(allocate_floats(count, &r->own_average));
+        r->average = r->own_average ? r->own_average : r->options.average;
+        memcpy(r->average, r->network->weights, count * sizeof(float));
+    }
+    return make_more_averages(r, count);
+}
+
+/* The same on the device. */
+static psld_status mirror_state(psld_trainer *r)
+{
+    float *const arrays[TRAINER_MORE] = {r->network->weights, r->m, r->v, r->average};
+    for (int i = 0; i < TRAINER_STATE_ARRAYS; i++)
+        PSLD_TRY(psld_mirror_open(r->device, i < TRAINER_MORE ? arrays[i] : r->more[i - TRAINER_MORE],
+                                  r->plan->parameters * sizeof(float), &r->state[i]));
+    return psld_trainer_store(r);
+}
+
+/* What is used within steps. */
+static psld_status allocate_work(psld_trainer *r)
+{
+    size_t bytes = r->plan->parameters * sizeof(float), batch = (size_t)r->options.batch;
+    const psld_device_operations *does = r->device->does;
+    PSLD_TRY(does->create(r->device, bytes, &r->gradients));
+    if (r->options.microbatches > 1) PSLD_TRY(does->create(r->device, bytes, &r->sum));
+    PSLD_TRY(does->create(r->device, does->squares_bytes(r->options.backend, r->plan->parameters), &r->squares));
+    PSLD_TRY(allocate_floats(batch, &r->weights));
+    PSLD_TRY(allocate_floats(batch, &r->losses));
     size_t told = r->network_plan.inputs.augment != PSLD_NONE ? PSLD_AUGMENT_INPUTS : 0;
     if (told < (size_t)r->network->config.classes) told = (size_t)r->network->config.classes;
-    r->zeros = told ? psld_alloc(batch * told, sizeof(float)) : NULL;
-    int all = r->gradients && r->m && r->v && (r->sum || r->options.microbatches <= 1) && (r->own_average || !own) &&
-              r->chunks && r->weights && r->losses && (r->zeros || !told);
-    if (!all) return PSLD_NO_MEMORY;
-    if (r->average) memcpy(r->average, r->network->weights, count * sizeof(float));
-    PSLD_TRY(make_more_averages(r, count));
+    return told ? allocate_floats(batch * told, &r->zeros) : PSLD_OK;
+}
+
+static size_t fixed_bytes(const psld_trainer *r)
+{
+    size_t copies = (size_t)(4 + (r->options.ema > 0) + (r->options.microbatches > 1)) + r->options.more_count;
+    return copies * r->plan->parameters * sizeof(float);
+}
+
+/* Memory that is as large as the batch. */
+static size_t batch_bytes(const psld_trainer *r)
+{
+    size_t look = r->look_plan.plan ? r->look_plan.plan->arena : 0;
+    return (r->plan->arena + look) * r->plan->element;
+}
+
+size_t psld_trainer_bytes(const psld_trainer *r)
+{
+    size_t sums = r->buckets ? r->plan->parameters * sizeof(float) : 0;
+    return fixed_bytes(r) + batch_bytes(r) + sums;
+}
+
+static psld_status allocate_trainer(psld_trainer *r)
+{
+    PSLD_TRY(psld_device_check_room(r->device, fixed_bytes(r), batch_bytes(r), r->options.batch, "train.batch="));
+    PSLD_TRY(allocate_state(r));
+    PSLD_TRY(mirror_state(r));
+    PSLD_TRY(allocate_work(r));
     PSLD_TRY(find_trained_ranges(r));
     PSLD_TRY(make_gradient_buckets(r));
+    if (r->buckets && !r->gradients->host) PSLD_TRY(allocate_floats(r->plan->parameters, &r->exchange));
     if (r->options.root) PSLD_TRY(psld_trainer_plan_look(r));
-    return psld_exec_create(r->plan, r->network->weights, r->gradients, 0, &r->exec);
+    return psld_exec_create_on(r->plan, r->state[TRAINER_WEIGHTS].memory, r->gradients, &r->exec);
 }
 
 psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer)
@@ -167,6 +217,7 @@ psld_status psld_trainer_create(psld_network *network, const psld_trainer_option
     if (!made) return PSLD_NO_MEMORY;
     made->options = *options;
     made->network = network;
+    made->device = psld_device_of(options->backend);
     psld_status status = plan_trainer(made);
     if (status == PSLD_OK) status = allocate_trainer(made);
     if (status != PSLD_OK) {
@@ -184,16 +235,18 @@ void psld_trainer_free(psld_trainer *trainer)
     psld_exec_free(trainer->look_exec);
     psld_network_plan_clear(&trainer->look_plan);
     psld_network_plan_clear(&trainer->network_plan);
-    psld_release(trainer->gradients);
+    for (int i = 0; i < TRAINER_STATE_ARRAYS; i++) psld_mirror_clear(&trainer->state[i]);
+    trainer->device->does->free(trainer->gradients);
+    trainer->device->does->free(trainer->sum);
+    trainer->device->does->free(trainer->squares);
     psld_release(trainer->m);
     psld_release(trainer->v);
-    psld_release(trainer->sum);
     psld_release(trainer->own_average);
     for (int i = 0; i < PSLD_MAX_AVERAGES; i++) psld_release(trainer->more[i]);
     psld_release(trainer->ranges);
     if (trainer->sums) trainer->options.ranks->free_sums(trainer->sums);
     psld_release(trainer->buckets);
-    psld_release(trainer->chunks);
+    psld_release(trainer->exchange);
     psld_release(trainer->weights);
     psld_release(trainer->losses);
     psld_release(trainer->zeros);

@@ -6,14 +6,14 @@ psld_status psld_trainer_plan_look(psld_trainer *r)
     psld_network_plan_options how = {.backend = r->options.backend, .batch = r->options.batch};
     PSLD_TRY(psld_network_plan_begin(&r->network->config, 1, &r->look_plan));
     PSLD_TRY(psld_network_plan_finish(&r->look_plan, &how));
-    return psld_exec_create(r->look_plan.plan, r->network->weights, NULL, 0, &r->look_exec);
+    return psld_exec_create_on(r->look_plan.plan, r->state[TRAINER_WEIGHTS].memory, NULL, &r->look_exec);
 }
 
-void psld_trainer_look(psld_trainer *r, const psld_microbatch *b)
+psld_status psld_trainer_look(psld_trainer *r, const psld_microbatch *b)
 {
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
     int n = (int)b->n;
-    psld_trainer_tell(r, r->look_exec, &r->look_plan.inputs, b, b->other_z, b->other_time);
-    psld_exec_run(r->look_exec, n, &run);
-    psld_exec_get(r->look_exec, r->look_plan.out, n, PSLD_F32, b->other);
+    PSLD_TRY(psld_trainer_tell(r, r->look_exec, &r->look_plan.inputs, b, b->other_z, b->other_time));
+    PSLD_TRY(psld_exec_run(r->look_exec, n, &run));
+    return psld_exec_get(r->look_exec, r->look_plan.out, n, PSLD_F32, b->other);
 }

@@ -2,6 +2,7 @@
 #ifndef PSLD_TRAIN_TRAINER_PRIVATE_H
 #define PSLD_TRAIN_TRAINER_PRIVATE_H
 
+#include "device/mirror.h"
 #include "model/networks/network_plan.h"
 #include "nn/exec.h"
 #include "train/trainer.h"
@@ -18,6 +19,16 @@ typedef struct bucket {
     size_t first, count, ready;
 } bucket;
 
+/* Places in psld_trainer.state. */
+enum {
+    TRAINER_WEIGHTS,
+    TRAINER_M,
+    TRAINER_V,
+    TRAINER_AVERAGE,
+    TRAINER_MORE,
+    TRAINER_STATE_ARRAYS = TRAINER_MORE + PSLD_MAX_AVERAGES
+};
+
 struct psld_trainer {
     psld_trainer_options options;
     psld_network *network;
@@ -28,17 +39,25 @@ struct psld_trainer {
     psld_exec *exec;
     psld_network_plan look_plan; /* of the network alone, with dropout; look_exec NULL: not made */
     psld_exec *look_exec;
-    float *gradients, *m, *v; /* [parameter_elements] each */
-    float *sum;               /* of the gradients of micro-batches; NULL: there is one per step */
-    float *average, *own_average;
+    psld_device *device;
+    /* All of them [parameter_elements]. What is saved has an array of the host's, which is the device's own where this is
+     * the CPU; elsewhere psld_trainer_fetch and psld_trainer_store copy. */
+    psld_memory *gradients;
+    psld_memory *sum; /* of the gradients of micro-batches; NULL: there is one per step */
+    float *m, *v, *average, *own_average;
     double more_decays[PSLD_MAX_AVERAGES];
-    float *more[PSLD_MAX_AVERAGES]; /* further averages, [parameter_elements] each; NULL behind the last */
+    float *more[PSLD_MAX_AVERAGES];          /* further averages; NULL behind the last */
+    psld_mirror state[TRAINER_STATE_ARRAYS]; /* of the weights, m, v, average, and these; empty where there is none */
+    int stale;                               /* the host's arrays are of an earlier step, */
+    int half_updated;                        /* and the device's of none: it failed in an update */
     parameter_range *ranges;
     size_t range_count;
     bucket *buckets; /* the last parameters first; NULL: this process is alone */
     size_t bucket_count;
-    psld_sums *sums; /* of the buckets over the ranks */
-    double *chunks;
+    psld_sums *sums;      /* of the buckets over the ranks */
+    float *exchange;      /* gradients on their way to other ranks, if the CPU cannot reach them where they are */
+    psld_memory *squares; /* the sum of squares of the gradient in the making */
+    int squares_begun;
     float *weights, *losses; /* [batch] */
     float *zeros;            /* [batch] times the widest of augment and label; NULL: the network has neither */
     int pending;             /* micro-batches since the last update */
@@ -46,8 +65,8 @@ struct psld_trainer {
 };
 
 /* The same inputs of a plan, whatever it computes. */
-void psld_trainer_tell(const psld_trainer *trainer, psld_exec *exec, const psld_network_inputs *inputs,
-                       const psld_microbatch *batch, const float *z, const float *time);
+psld_status psld_trainer_tell(const psld_trainer *trainer, psld_exec *exec, const psld_network_inputs *inputs,
+                              const psld_microbatch *batch, const float *z, const float *time);
 /* Makes what psld_trainer_look runs. */
 psld_status psld_trainer_plan_look(psld_trainer *trainer);
 

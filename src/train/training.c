@@ -8,6 +8,7 @@
 
 psld_model *psld_training_model(psld_training *t)
 {
+    (void)psld_trainer_fetch(t->trainer); /* from a device that was lost: the last weights that came from it */
     psld_model_changed(t->model);
     return t->model;
 }

@@ -35,9 +35,9 @@ struct psld_training {
     psld_loader *loaders[2]; /* by psld_phase: of samples to train on, and of those held out */
     uint64_t item_count[2];  /* of each */
     const psld_objective *objective;
-    const char *isa;       /* to compute with, borrowed while it is opened; NULL: the best */
-    psld_model *model;     /* has the weights to use: the average, or without one those that are trained */
-    psld_network *network; /* what is trained; model->network where there is no average */
+    const char *isa, *device; /* to compute with, borrowed while it is opened; NULL: the best, the CPU */
+    psld_model *model;        /* has the weights to use: the average, or without one those that are trained */
+    psld_network *network;    /* what is trained; model->network where there is no average */
     psld_trainer *trainer;
     psld_perturbation perturbation;
     psld_microbatch microbatch;

@@ -70,6 +70,7 @@ psld_status psld_training_evaluate(psld_training *t, psld_bins *averaged, psld_t
 {
     psld_bins raw = {0};
     if (t->item_count[PSLD_PHASE_HELD_OUT] == 0) return PSLD_OK;
+    PSLD_TRY(psld_trainer_fetch(t->trainer));
     PSLD_TRY(evaluate_model(t, averaged));
     report->held_out = t->scale * psld_bins_loss(averaged);
     if (t->objective->looks_at_output) report->accuracy = psld_bins_accuracy(averaged);

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/sized.h"
 #include "data/data.h"
-#include "kernels/backend.h"
 #include "train/metric.h"
 #include "train/training.h"
 
@@ -39,7 +38,8 @@ static psld_status create_networks(psld_training *t)
 {
     uint64_t seed = (uint64_t)t->settings.seed;
     PSLD_TRY(psld_model_from_config(t->yaml, seed, &t->model));
-    PSLD_TRY(psld_backend_find(t->isa, t->settings.train.bf16 ? "bf16" : NULL, &t->model->backend));
+    psld_device_wish wish = {t->device, t->isa, t->settings.train.bf16 ? "bf16" : NULL};
+    PSLD_TRY(psld_device_choose(&wish, &t->model->device, &t->model->backend));
     if (*t->settings.train.init) PSLD_TRY(initialise_from(t->settings.train.init, t->model->network));
     t->network = t->model->network;
     if (t->settings.train.ema.value[0] <= 0) return PSLD_OK;
@@ -227,6 +227,16 @@ static void broadcast_state(psld_training *t)
     t->ranks->broadcast(&t->bins, sizeof t->bins);
 }
 
+/* A wrong name is refused before anything is read. */
+static psld_status check_names(const psld_training *t)
+{
+    psld_device *device;
+    const psld_backend *backend;
+    PSLD_TRY(psld_device_choose(&(psld_device_wish){t->device, t->isa, NULL}, &device, &backend));
+    psld_device_close(device);
+    return PSLD_OK;
+}
+
 /* A new folder is made last: a mistake leaves nothing behind. */
 static psld_status open_training(psld_training *t, const char *folder, const psld_training_options *options)
 {
@@ -235,9 +245,9 @@ static psld_status open_training(psld_training *t, const char *folder, const psl
     int resumes = folder && psld_run_folder_exists(folder);
     if (folder && !resumes) PSLD_TRY(psld_run_folder_check_new(folder));
     if (resumes) PSLD_TRY(psld_run_folder_open(folder, &t->run));
-    const psld_backend *backend; /* a wrong name is refused before anything is read */
-    PSLD_TRY(psld_backend_find(options->isa, NULL, &backend));
     t->isa = options->isa;
+    t->device = options->device;
+    PSLD_TRY(check_names(t));
     PSLD_TRY(configure_ranks(t, options));
     PSLD_TRY(create_parts(t));
     PSLD_TRY(psld_training_metric_open(t, options->metric));
@@ -247,6 +257,7 @@ static psld_status open_training(psld_training *t, const char *folder, const psl
     if (t->run) PSLD_TRY(psld_training_resume(t));
     if (t->run) PSLD_TRY(psld_training_page(t, NULL));
     broadcast_state(t);
+    PSLD_TRY(psld_trainer_store(t->trainer));
     t->saved_step = psld_trainer_steps(t->trainer);
     t->saved_seconds = psld_seconds();
     return PSLD_OK;

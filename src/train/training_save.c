@@ -23,6 +23,7 @@ psld_status psld_training_save(psld_training *t)
 {
     char folder[4096];
     if (!t->run) return PSLD_OK;
+    PSLD_TRY(psld_trainer_fetch(t->trainer));
     psld_snapshot snapshot = snapshot_of(t);
     t->model->steps = psld_training_steps(t);
     PSLD_TRY(psld_run_folder_sync(t->run));

@@ -22,7 +22,7 @@ static psld_status fill_microbatch(psld_training *t, psld_microbatch *b)
     if (b->augment) psld_loader_augmentation(loader, b->first, b->n, b->augment);
     PSLD_TRY(t->objective->fill(&t->perturbation, PSLD_PHASE_TRAIN, b));
     if (!t->objective->aim) return PSLD_OK;
-    psld_trainer_look(t->trainer, b);
+    PSLD_TRY(psld_trainer_look(t->trainer, b));
     return t->objective->aim(&t->perturbation, PSLD_PHASE_TRAIN, b);
 }
 
@@ -47,13 +47,14 @@ static psld_status add_gradients(psld_training *t, uint64_t step, step_sums *sum
     psld_distribution_share(t->ranks, batch, &done, &end);
     while ((status == PSLD_OK || t->ranks->count > 1) && psld_microbatch_next(b, step * batch, &done, end)) {
         if (status == PSLD_OK) status = fill_microbatch(t, b);
-        psld_trainer_add(t->trainer, b);
+        psld_status added = psld_trainer_add(t->trainer, b);
+        if (status == PSLD_OK) status = added;
         count_losses(t, b, sums);
     }
     sums->failed = status != PSLD_OK;
     t->ranks->sum(&sums->loss, sizeof *sums / sizeof(double));
     if (sums->failed > 0) psld_trainer_drop(t->trainer);
-    if (sums->failed > 0 && status == PSLD_OK) status = psld_fail(PSLD_IO, "another rank cannot read its data");
+    if (sums->failed > 0 && status == PSLD_OK) status = psld_fail(PSLD_IO, "another rank has failed");
     return status;
 }
 

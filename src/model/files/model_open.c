@@ -8,10 +8,26 @@
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "kernels/backend.h"
 #include "model/files/checkpoints.h"
 #include "model/foreign/foreign.h"
 #include "model/model.h"
+
+psld_status psld_model_choose_backend(const psld_model_options *options, psld_device **device,
+                                      const psld_backend **backend)
+{
+    psld_device_wish wish = {options->device, options->reference ? "reference" : options->isa, options->precision};
+    return psld_device_choose(&wish, device, backend);
+}
+
+/* Names that are wrong are refused for exact models, too. */
+static psld_status check_names(const psld_model_options *options)
+{
+    psld_device *device;
+    const psld_backend *backend;
+    PSLD_TRY(psld_model_choose_backend(options, &device, &backend));
+    psld_device_close(device);
+    return PSLD_OK;
+}
 
 /* The caller's options as a whole struct. */
 static psld_status read_options(const psld_model_options *options, psld_model_options *own)
@@ -23,8 +39,7 @@ static psld_status read_options(const psld_model_options *options, psld_model_op
     PSLD_FILL_UNSET(own->blank, 0);
     PSLD_FILL_UNSET(own->weak_scale, 0);
     PSLD_FILL_UNSET(own->ema, 0);
-    const psld_backend *backend; /* names that are wrong are refused for exact models, too */
-    PSLD_TRY(psld_backend_find(own->isa, own->precision, &backend));
+    PSLD_TRY(check_names(own));
     if (own->reference && own->isa && strcmp(own->isa, "reference") != 0)
         return psld_fail(PSLD_BAD_ARGUMENT, "isa: expected reference or nothing with the reference kernels, found '%s'",
                          own->isa);
@@ -77,6 +92,7 @@ static psld_status open_weak(const char *path, const psld_model_options *options
     its.reference = options->reference;
     its.isa = options->isa;
     its.precision = options->precision;
+    its.device = options->device;
     its.weak = "";
     if (options->weak && !*options->weak) return PSLD_OK;
     model->weak_scale = PSLD_WEAK_SCALE;

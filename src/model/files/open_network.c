@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "kernels/backend.h"
 #include "model/files/checkpoints.h"
 #include "model/files/checksum.h"
 #include "model/files/format_version.h"
@@ -213,7 +212,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
     PSLD_TRY(psld_network_config_read(root, NULL, &config));
     model->cfg = 1;
     model->kind = config.kind == PSLD_NET_CLASSIFIER ? PSLD_CLASSIFIER : PSLD_SCORE_MODEL;
-    PSLD_TRY(psld_backend_find(options->reference ? "reference" : options->isa, options->precision, &model->backend));
+    PSLD_TRY(psld_model_choose_backend(options, &model->device, &model->backend));
     const psld_node *formulas = psld_node_get(root, "process");
     if (formulas && psld_process_is_full(formulas)) {
         if (options->process)

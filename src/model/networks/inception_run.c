@@ -61,6 +61,12 @@ static psld_status plan_inception(psld_inception *net, int height, int width)
     return PSLD_OK;
 }
 
+/* Rows of an output from `first` on; nothing, if they are not wanted. */
+static psld_status get_rows(psld_inception *net, psld_id id, size_t first, int n, size_t width, float *to)
+{
+    return to ? psld_exec_get(net->exec, id, n, PSLD_F32, to + first * width) : PSLD_OK;
+}
+
 psld_status psld_inception_run(psld_inception *net, size_t n, size_t height, size_t width, const float *x,
                                const psld_inception_result *result)
 {
@@ -70,16 +76,11 @@ psld_status psld_inception_run(psld_inception *net, size_t n, size_t height, siz
     PSLD_TRY(plan_inception(net, (int)height, (int)width));
     for (size_t first = 0; first < n; first += BATCH) {
         int count = (int)(n - first < BATCH ? n - first : BATCH);
-        psld_exec_set(net->exec, net->x, count, PSLD_F32, x + first * 3 * height * width);
-        psld_exec_run(net->exec, count, &run);
-        if (result->features)
-            psld_exec_get(net->exec, net->nodes.features, count, PSLD_F32,
-                          result->features + first * PSLD_INCEPTION_FEATURES);
-        if (result->logits)
-            psld_exec_get(net->exec, net->nodes.logits, count, PSLD_F32,
-                          result->logits + first * PSLD_INCEPTION_LOGITS);
-        if (result->early)
-            psld_exec_get(net->exec, net->nodes.early, count, PSLD_F32, result->early + first * PSLD_INCEPTION_EARLY);
+        PSLD_TRY(psld_exec_set(net->exec, net->x, count, PSLD_F32, x + first * 3 * height * width));
+        PSLD_TRY(psld_exec_run(net->exec, count, &run));
+        PSLD_TRY(get_rows(net, net->nodes.features, first, count, PSLD_INCEPTION_FEATURES, result->features));
+        PSLD_TRY(get_rows(net, net->nodes.logits, first, count, PSLD_INCEPTION_LOGITS, result->logits));
+        PSLD_TRY(get_rows(net, net->nodes.early, first, count, PSLD_INCEPTION_EARLY, result->early));
     }
     return PSLD_OK;
 }
