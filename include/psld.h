@@ -790,11 +790,12 @@ typedef struct psld_device_info {
     uint64_t memory, largest_block;             /* bytes in all, and of one allocation at most */
     uint64_t units;                             /* compute units; of the CPU threads */
     int half;                                   /* 1: it computes with numbers of 16 bits */
+    int reserved;                               /* 0 */
 } psld_device_info;
 
-#define PSLD_DEVICE_INFO_EMPTY                                   \
-    {                                                            \
-        sizeof(psld_device_info), "", "", "", "", "", 0, 0, 0, 0 \
+#define PSLD_DEVICE_INFO_EMPTY                                      \
+    {                                                               \
+        sizeof(psld_device_info), "", "", "", "", "", 0, 0, 0, 0, 0 \
     }
 
 /* All devices; the CPU is number 0. */

@@ -366,6 +366,7 @@ class psld_device_info(Structure):
         ("largest_block", c_uint64),
         ("units", c_uint64),
         ("half", c_int),
+        ("reserved", c_int),
     ]
 
 

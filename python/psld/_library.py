@@ -207,7 +207,7 @@ def devices() -> "list[dict[str, Any]]":
     for index in range(_lib.psld_device_count()):
         info = initial("PSLD_DEVICE_INFO_EMPTY")
         lib.psld_device_describe(index, ctypes.byref(info))
-        values = {name: getattr(info, name) for name, *_ in info._fields_ if name != "size"}
+        values = {name: getattr(info, name) for name, *_ in info._fields_ if name not in ("size", "reserved")}
         found.append({name: v.decode() if isinstance(v, bytes) else v for name, v in values.items()})
     return found
 
