@@ -81,6 +81,10 @@ static psld_status check_nll(const psld_model *model, const psld_set *set)
     size_t shape[PSLD_MAX_RANK], dim = 1;
     if (psld_model_kind_of(model) == PSLD_CLASSIFIER)
         return psld_fail(PSLD_BAD_INPUT, "nll: a classifier has no likelihood");
+    if (psld_model_is_tuned(model))
+        return psld_fail(PSLD_BAD_INPUT,
+                         "nll: the model is tuned for the sampler consistency, and is no score any more: "
+                         "it has no likelihood");
     if (set->kind == PSLD_SET_STATISTICS)
         return psld_fail(PSLD_BAD_INPUT, "%s: nll needs data, not their mean and covariance", set->name);
     int rank = psld_model_shape(model, shape);

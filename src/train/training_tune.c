@@ -121,8 +121,17 @@ static psld_status set_number(psld_yaml *yaml, const char *key, double value)
     return psld_yaml_override(yaml, assignment);
 }
 
+static psld_status check_loss(const psld_yaml *yaml)
+{
+    const char *loss;
+    PSLD_TRY(psld_node_text(psld_node_get(psld_node_get(psld_yaml_root(yaml), "train"), "loss"), &loss));
+    if (psld_text_same(loss, "consistency")) return PSLD_OK;
+    return psld_fail(PSLD_BAD_INPUT, "train.loss: a model is tuned with consistency, found %s", loss);
+}
+
 psld_status psld_training_tune_noise(psld_training *t, const psld_training_options *options, double deviation)
 {
+    PSLD_TRY(check_loss(t->yaml));
     if (!is_said(options, "train.deviation")) PSLD_TRY(set_number(t->yaml, "train.deviation", deviation));
     if (is_said(options, "train.noise_middle")) return PSLD_OK;
     const psld_node *train = psld_node_get(psld_yaml_root(t->yaml), "train");

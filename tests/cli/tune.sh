@@ -115,6 +115,8 @@ refuses 1 "the noise of recipe vp is" tune short --consistency -o no
 refuses 2 "--consistency" tune base -o no
 refuses 2 "expected a model" tune --consistency -o no
 refuses 2 "no output" tune base --consistency
+refuses 1 "train.loss: a model is tuned with consistency, found hsm" tune base --consistency -o no train.loss=hsm
+refuses 1 "has no likelihood" eval fast toy:moons --metric nll -n 4
 refuses 1 "train.stages" tune base --consistency -o no train.stages=3
 refuses 1 "train.consistency_q" tune base --consistency -o no train.consistency_q=1
 refuses 2 "not tuned for it; psld tune" sample base -n 5 --sampler consistency -o no.npy
