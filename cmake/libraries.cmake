@@ -14,6 +14,28 @@ set(simd_sources ${core_sources})
 list(FILTER simd_sources INCLUDE REGEX "/src/kernels/simd/")
 list(REMOVE_ITEM core_sources ${simd_sources})
 
+# OpenCL devices where the headers are installed; the library itself is loaded at run time. The kernels are within ours.
+option(PSLD_OPENCL "Run on OpenCL devices, if the headers of OpenCL are found" ON)
+if(PSLD_OPENCL)
+    find_path(PSLD_OPENCL_INCLUDE_DIR CL/cl_icd.h)
+endif()
+if(PSLD_OPENCL AND PSLD_OPENCL_INCLUDE_DIR)
+    file(GLOB kernels CONFIGURE_DEPENDS src/device/opencl/kernels/*.cl)
+    add_custom_command(
+        OUTPUT opencl_sources.c
+        COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/device/opencl/kernels -DOUT=opencl_sources.c
+                -P ${PROJECT_SOURCE_DIR}/cmake/opencl.cmake
+        DEPENDS ${kernels} ${PROJECT_SOURCE_DIR}/cmake/opencl.cmake
+        COMMENT "Writing the kernels of OpenCL devices"
+        VERBATIM)
+    list(FILTER core_sources EXCLUDE REGEX "/src/device/opencl/absent.c")
+    list(APPEND core_sources ${PROJECT_BINARY_DIR}/opencl_sources.c)
+else()
+    list(FILTER core_sources EXCLUDE REGEX "/src/device/opencl/")
+    list(APPEND core_sources ${PROJECT_SOURCE_DIR}/src/device/opencl/absent.c
+         ${PROJECT_SOURCE_DIR}/src/device/opencl/vendors.c)
+endif()
+
 # psld_add_objects(TARGET LIBRARY SOURCE...)
 function(psld_add_objects target library)
     add_library(${target} OBJECT ${ARGN})
