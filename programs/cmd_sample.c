@@ -180,6 +180,8 @@ static int sample_check_request(const cli_command *command, sample_request *r)
         return cli_wrong_usage(command, "--start and --z0 both choose the initial states; give one of them");
     if (r->timesteps && (!r->z0 || r->sampling.options.grid || r->sampling.options.end_sigma > 0))
         return cli_wrong_usage(command, "--timesteps needs --z0, the states at the first of them, and no other times");
+    if (r->timesteps && r->sampling.options.nfe)
+        return cli_wrong_usage(command, "--timesteps sets the number of evaluations; give no --nfe with it");
     if (r->timesteps && sampling_is_adaptive(r->sampling.sampler))
         return cli_wrong_usage(command, "--timesteps: the sampler %s chooses its own times", r->sampling.sampler);
     if (r->trajectory_path && !cli_ends_in(r->trajectory_path, ".png"))

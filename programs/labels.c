@@ -67,12 +67,12 @@ static psld_status read_label_file(const psld_model *model, const char *path, la
 static psld_status check_model(const label_request *r, const psld_model *model, const char *origin)
 {
     if (psld_model_classes(model) > 0 && psld_model_kind_of(model) != PSLD_CLASSIFIER) return PSLD_OK;
-    return cli_bad_input("%s: %s takes no labels; it was trained without model.classes%s",
+    return cli_bad_input("%s: %s has no classes, so it takes no labels%s",
                          r->label  ? "--label"
                          : r->file ? "--labels"
                          : r->cfg  ? "--cfg"
                                    : "--cfg-range",
-                         origin, r->label ? " (psld guide draws classes with a classifier)" : "");
+                         origin, r->label ? " (psld guide steers it with a classifier)" : "");
 }
 
 psld_status labels_choose(const label_request *r, const psld_model *model, const char *origin, label_choice *c)

@@ -276,7 +276,7 @@ class Model:
                 if label is not None
                 else "labels" if labels is not None else "cfg" if cfg is not None else "cfg_range"
             )
-            raise ArgumentError(f"{name}: {self.path} takes no labels; it was trained without model.classes")
+            raise ArgumentError(f"{name}: {self.path} has no classes, so it takes no labels")
         chosen = self._label_list(opened, label) if label is not None else None
         if labels is not None:
             chosen = label_numbers(labels, classes)

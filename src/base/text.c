@@ -262,11 +262,16 @@ int psld_text_choice(const char *word, const char *words)
 
 const char *psld_text_choices(const char *words, char text[PSLD_CHOICES_SIZE])
 {
+    static const char rest[] = ", ...";
     text[0] = 0;
     for (const char *at = words; at; at = next_choice(at)) {
-        size_t used = strlen(text);
+        size_t used = strlen(text), length = strcspn(at, "|");
         const char *between = at == words ? "" : next_choice(at) ? ", " : " or ";
-        snprintf(text + used, PSLD_CHOICES_SIZE - used, "%s%.*s", between, (int)strcspn(at, "|"), at);
+        if (used + strlen(between) + length + sizeof rest > PSLD_CHOICES_SIZE) {
+            memcpy(text + used, rest, sizeof rest);
+            break;
+        }
+        snprintf(text + used, PSLD_CHOICES_SIZE - used, "%s%.*s", between, (int)length, at);
     }
     return text;
 }

@@ -38,6 +38,7 @@ refuses 2 "process: recipe" sample "$classes" --process psld -n 1 -o no.npy
 refuses 2 "process vp" sample "$heads" --process told --timesteps "$heads/ddim20_timesteps.npy" --sampler dpm \
     --z0 "$heads/x.npy" -o no.npy
 refuses 2 "--z0" sample "$heads" --timesteps "$heads/ddim20_timesteps.npy" -o no.npy
+refuses 2 "give no --nfe" sample "$heads" --timesteps "$heads/ddim20_timesteps.npy" --nfe 3 --z0 "$heads/x.npy" -o no.npy
 refuses 2 "--x goes with" score "$heads" --x "$heads/x.npy" -o no.npy
 
 # ---- Files
@@ -56,6 +57,8 @@ refuses 1 'missing' sample weights -o no.npy
 sed -i 's/"rescale_betas_zero_snr": false/"rescale_betas_zero_snr": true/' class/scheduler/scheduler_config.json
 cp "$heads/unet/config.json" class/unet/
 refuses 1 'rescale_betas_zero_snr: expected false' info class
+sed -i 's/"DDPMScheduler"/"FlowMatchEulerDiscreteScheduler"/' class/scheduler/scheduler_config.json
+refuses 1 ', ..., found "FlowMatch' info class
 rm -f groups/unet/*.safetensors && cp "$heads/unet/config.json" groups/unet/
 refuses 1 'has no weights' info groups
 mkdir other && echo '{"_class_name": "DiTPipeline"}' >other/model_index.json

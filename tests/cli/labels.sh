@@ -94,10 +94,11 @@ json '.rows[0].swd == $ranged.rows[0].swd' ranged=ranged.json
 
 check "what is refused"
 refuses 2 "label: expected 0 to 1, found 2" sample moons --label 2 -n 1 -o no.npy
+refuses 2 'label: a class is missing in "0,"' sample moons --label 0, -n 1 -o no.npy
 refuses 2 'there is no class named "bird"; there are 0, 1' sample moons --label 0,bird -n 1 -o no.npy
 refuses 2 'did you mean "dog"?' sample labelled.safetensors --label dg -n 1 -o no.npy
-refuses 1 "takes no labels; it was trained without model.classes" sample net.safetensors --label 0 -n 1 -o no.npy
-refuses 1 "--cfg: net.safetensors takes no labels" sample net.safetensors --cfg 2 -n 1 -o no.npy
+refuses 1 "has no classes, so it takes no labels" sample net.safetensors --label 0 -n 1 -o no.npy
+refuses 1 "--cfg: net.safetensors has no classes" sample net.safetensors --cfg 2 -n 1 -o no.npy
 refuses 2 "expected a number" sample moons --label 0 --cfg much -n 1 -o no.npy
 refuses 2 "0 <= LO < HI" sample moons --label 0 --cfg 2 --cfg-range 3,1 -n 1 -o no.npy
 refuses 2 "give one of them" sample moons --label 0 --labels plain.npy -n 1 -o no.npy

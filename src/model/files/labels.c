@@ -181,13 +181,15 @@ static psld_status read_label_list(const psld_model *model, const char *text, la
 {
     size_t number;
     if (!strchr(text, ',') || psld_model_label(model, text, &number) == PSLD_OK) return append_word(model, text, list);
-    while (*text) {
+    for (const char *rest = text, *comma; rest; rest = comma ? comma + 1 : NULL) {
         char word[256];
-        size_t length = strcspn(text, ",");
-        if (length >= sizeof word) return psld_fail(PSLD_BAD_ARGUMENT, "label: \"%.40s...\" is too long", text);
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        rest += strspn(rest, " ");
+        comma = strchr(rest, ',');
+        size_t length = comma ? (size_t)(comma - rest) : strlen(rest);
+        if (length >= sizeof word) return psld_fail(PSLD_BAD_ARGUMENT, "label: \"%.40s...\" is too long", rest);
+        if (length == 0) return psld_fail(PSLD_BAD_ARGUMENT, "label: a class is missing in \"%.40s\"", text);
+        snprintf(word, sizeof word, "%.*s", (int)length, rest);
         PSLD_TRY(append_word(model, word, list));
-        text += length + (text[length] == ',');
     }
     return PSLD_OK;
 }
