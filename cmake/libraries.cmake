@@ -116,7 +116,8 @@ install(FILES ${PROJECT_BINARY_DIR}/psldConfig.cmake ${PROJECT_BINARY_DIR}/psldC
 
 if(NOT PSLD_CORE)
     psld_add_objects(psld_full_objects full ${sources})
-    psld_add_libraries(full psld-full psld_full_shared psld_full_static ${core_objects} psld_full_objects)
+    set(full_objects ${core_objects} psld_full_objects)
+    psld_add_libraries(full psld-full psld_full_shared psld_full_static ${full_objects})
     set_target_properties(psld_full_shared PROPERTIES EXPORT_NAME full)
     set_target_properties(psld_full_static PROPERTIES EXPORT_NAME full_static)
     add_library(psld::full ALIAS psld_full_shared)
