@@ -798,9 +798,11 @@ typedef struct psld_device_info {
         sizeof(psld_device_info), "", "", "", "", "", 0, 0, 0, 0, 0 \
     }
 
-/* All devices; the CPU is number 0. */
+/* All devices; the CPU is number 0. Describing number 1 where there is no other fails with the reason. */
 PSLD_API size_t psld_device_count(void);
 PSLD_API psld_status psld_device_describe(size_t index, psld_device_info *info);
+/* Opens a device, by a name as in psld_model_options, and closes it again: fails where it cannot be used. */
+PSLD_API psld_status psld_device_try(const char *name);
 
 /* ---- Models: a score source with its process and the shape of its data ------------------------------------------- */
 
@@ -897,6 +899,8 @@ PSLD_API const char *psld_model_isa(const psld_model *model);
 PSLD_API const char *psld_model_precision(const psld_model *model);
 /* Where its network is computed: "cpu", "opencl:0"; "" for exact models. */
 PSLD_API const char *psld_model_device(const psld_model *model);
+/* Bytes of memory there for what its network has evaluated so far: weights and work. 0 for exact models. */
+PSLD_API uint64_t psld_model_bytes(const psld_model *model);
 /* Classes of a classifier, or of the labels that a score model takes; 0: none. */
 PSLD_API size_t psld_model_classes(const psld_model *model);
 /* The name of a class as the configuration lists it (data.classes), or else its number. */

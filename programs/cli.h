@@ -153,6 +153,16 @@ typedef struct cli_model {
         "device", 0, CLI_TEXT, "cpu|gpu|opencl:N",                                                                   \
             "where networks are computed (default: a GPU, if there is one; psld devices lists all)", &(device), NULL \
     }
+/* The device that was asked for; where none was, the one of cli_device_prefer, and by itself a GPU if there is one. */
+const char *cli_device(const char *given);
+void cli_device_prefer(const char *device);
+/* Bytes of memory that a device has in all; 0: the CPU, whose memory is everybody's, or not known. */
+uint64_t cli_device_memory(const char *id);
+/* " of device opencl:0, which has 8.0 GB"; "" for the CPU. Returns `text`. */
+enum { CLI_DEVICE_ROOM = 96 };
+const char *cli_device_room(const char *id, char text[CLI_DEVICE_ROOM]);
+/* The same as keys of an object: device, and device_memory where it is known. */
+void cli_device_report(json_t *object, const char *id);
 #define CLI_MODEL_OPTIONS(m)                                                                                        \
     {"config",                                                                                                      \
      0,                                                                                                             \

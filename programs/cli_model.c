@@ -8,7 +8,7 @@ void cli_model_settle(cli_model *m)
 {
     m->options.raw = m->use && strcmp(m->use, "raw") == 0;
     m->options.weak = m->weak && strcmp(m->weak, "none") == 0 ? "" : m->weak;
-    if (!m->options.device) m->options.device = "auto";
+    m->options.device = cli_device(m->options.device);
 }
 
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model)

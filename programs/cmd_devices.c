@@ -30,6 +30,14 @@ static void print_device(const psld_device_info *d)
            *d->platform ? ", " : "", d->platform, *d->driver ? ", " : "", d->driver);
 }
 
+/* Why there is the CPU alone. */
+static void print_reason(void)
+{
+    psld_device_info info = PSLD_DEVICE_INFO_EMPTY;
+    if (psld_device_describe(1, &info) != PSLD_OK)
+        printf("\n%s. docs/reference/gpu.md says what a GPU needs.\n", psld_error_text());
+}
+
 static int devices_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[16];
@@ -60,7 +68,7 @@ static int devices_run(const cli_command *command, int argc, char **argv)
         return cli_json_print(object);
     }
     json_decref(rows);
-    if (total == 1) printf("\nNo other device was found; docs/reference/gpu.md says what one needs.\n");
+    if (total == 1) print_reason();
     return EXIT_DONE;
 }
 

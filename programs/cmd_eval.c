@@ -257,7 +257,7 @@ static int eval_check_request(const cli_command *command, eval_request *r, const
 
 static const char *device_of(const eval_request *r)
 {
-    return r->sampling.model.options.device ? r->sampling.model.options.device : "auto";
+    return cli_device(r->sampling.model.options.device);
 }
 
 static int eval_evaluate(eval_request *r, const char *const *model_words, int model_count, int nll, eval_sides *s)

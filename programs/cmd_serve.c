@@ -9,7 +9,7 @@
 
 static int serve_run(const cli_command *command, int argc, char **argv)
 {
-    const char *words[256], *port = "8477";
+    const char *words[256], *port = "8477", *device = NULL;
     long jobs = 1;
     int count, exit_code;
     serve_options o = {.folder = ".", .host = "127.0.0.1"};
@@ -18,6 +18,7 @@ static int serve_run(const cli_command *command, int argc, char **argv)
         {"host", 0, CLI_TEXT, "H", "address to listen on (default 127.0.0.1: this machine alone)", &o.host, NULL},
         {"open", 0, CLI_FLAG, NULL, "open the page in the browser", &o.open, NULL},
         {"jobs", 0, CLI_COUNT, "N", "jobs that compute at once (default 1)", &jobs, NULL},
+        CLI_DEVICE_OPTION(device),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (argc > 250) return cli_wrong_usage(command, "too many words");
@@ -29,6 +30,10 @@ static int serve_run(const cli_command *command, int argc, char **argv)
         return cli_wrong_usage(command, "--port: expected a whole number from 0 to 65535, found \"%s\"", port);
     if (jobs > 16) return cli_wrong_usage(command, "--jobs: expected 1 to 16, found %ld", jobs);
     o.jobs = (int)jobs;
+    o.device = device;
+    psld_status status = device ? psld_device_try(device) : PSLD_OK;
+    if (status != PSLD_OK) return cli_failed(status);
+    if (device) cli_device_prefer(device);
     return serve_until_signal(&o);
 }
 #else

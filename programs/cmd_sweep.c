@@ -160,7 +160,7 @@ static int sweep_run(const cli_command *command, int argc, char **argv)
 {
     const char *words[64];
     int count, exit_code;
-    request r = {.device = "auto"};
+    request r = {.device = NULL};
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "FOLDER", "where results are kept: results.jsonl, table.csv, table.json, plot.svg",
          &r.out, NULL},
@@ -180,7 +180,7 @@ static int sweep_run(const cli_command *command, int argc, char **argv)
     psld_status status =
         psld_sweep_open(cli_find_config(words[0], "sweeps/", path), words + 1, (size_t)(count - 1), &sweep);
     if (status != PSLD_OK) return cli_failed(status);
-    status = psld_sweep_set_device(sweep, r.device);
+    status = psld_sweep_set_device(sweep, cli_device(r.device));
     exit_code = status != PSLD_OK ? cli_failed(status) : r.estimate ? sweep_estimate(sweep, &r) : sweep_all(sweep, &r);
     psld_sweep_free(sweep);
     return exit_code;

@@ -128,7 +128,7 @@ static psld_status train_estimate(psld_training *training, const train_request *
     enum { STEPS = 4 };
     psld_training_report report = PSLD_TRAINING_REPORT_EMPTY;
     double best = (double)INFINITY;
-    char whole[CLI_DURATION];
+    char whole[CLI_DURATION], room[CLI_DEVICE_ROOM];
     for (int i = 0; i < STEPS; i++) {
         psld_status status = psld_training_step(training, &report);
         if (status != PSLD_OK) return status;
@@ -136,6 +136,7 @@ static psld_status train_estimate(psld_training *training, const train_request *
     }
     double seconds = best * (double)report.steps;
     size_t bytes = psld_training_bytes(training);
+    const char *device = psld_model_device(psld_training_model(training));
     if (r->json) {
         json_t *object = json_object();
         json_object_set_new(object, "seconds_per_step", cli_json_number(best));
@@ -143,12 +144,13 @@ static psld_status train_estimate(psld_training *training, const train_request *
         json_object_set_new(object, "steps", json_integer((json_int_t)report.steps));
         json_object_set_new(object, "samples_per_second", cli_json_number((double)report.samples / best));
         json_object_set_new(object, "bytes", json_integer((json_int_t)bytes));
+        cli_device_report(object, device);
         cli_json_print(object);
         return PSLD_OK;
     }
-    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data\n",
+    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data%s\n",
            best, (unsigned long long)report.samples, (double)report.samples / best, cli_duration(seconds, whole),
-           (unsigned long long)report.steps, (double)bytes / 1e6);
+           (unsigned long long)report.steps, (double)bytes / 1e6, cli_device_room(device, room));
     return PSLD_OK;
 }
 
@@ -262,7 +264,7 @@ static int train_run(const cli_command *command, int argc, char **argv)
     };
     if (argc > 250) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (!r.options.device) r.options.device = "auto";
+    r.options.device = cli_device(r.options.device);
     if (r.keys) return train_print_keys(r.json);
     const char **overrides = words;
     if (count > 0 && (!strchr(words[0], '=') || access(words[0], F_OK) == 0)) {

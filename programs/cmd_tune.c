@@ -28,7 +28,7 @@ static int tune_run(const cli_command *command, int argc, char **argv)
     };
     if (argc > 250) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
-    if (!r.options.device) r.options.device = "auto";
+    r.options.device = cli_device(r.options.device);
     if (count < 1) return cli_wrong_usage(command, "expected a model: what is to be tuned");
     for (int i = 1; i < count; i++)
         if (!strchr(words[i], '='))

@@ -79,13 +79,15 @@ static int estimate_print_json(const sample_job *job, const estimate *e)
     json_object_set_new(object, "seconds_per_evaluation", cli_json_number(e->each));
     json_object_set_new(object, "seconds", cli_json_number(e->seconds));
     json_object_set_new(object, "peak_bytes", json_integer((json_int_t)e->bytes));
+    json_object_set_new(object, "device_bytes", json_integer((json_int_t)psld_model_bytes(job->sampling.model)));
+    cli_device_report(object, psld_model_device(job->sampling.model));
     return cli_json_print(object);
 }
 
 psld_status sample_estimate(sample_job *job)
 {
     estimate e = {0};
-    char whole[CLI_DURATION];
+    char whole[CLI_DURATION], room[CLI_DEVICE_ROOM], more[CLI_DEVICE_ROOM + 32] = "";
     struct rusage usage;
     psld_status status = measure_sampling(job, &e);
     if (status == PSLD_OK) status = count_evaluations(job, &e.nfe);
@@ -98,10 +100,13 @@ psld_status sample_estimate(sample_job *job)
     job->sampling.nfe = e.nfe;
     if (job->sampling.request->json)
         return estimate_print_json(job, &e) == EXIT_DONE ? PSLD_OK : cli_bad_input("no output");
+    const char *device = psld_model_device(job->sampling.model);
+    if (*cli_device_room(device, room))
+        snprintf(more, sizeof more, ", %.0f MB%s", (double)psld_model_bytes(job->sampling.model) / 1e6, room);
     printf(
         "%zu samples, %llu evaluations each: %s with batches of %zu and %d threads (%.3g ms per evaluation), %.0f MB "
-        "of memory\n",
+        "of memory%s\n",
         job->n, (unsigned long long)e.nfe, cli_duration(e.seconds, whole), e.batch, psld_threads_get(), 1e3 * e.each,
-        (double)e.bytes / 1e6);
+        (double)e.bytes / 1e6, more);
     return PSLD_OK;
 }

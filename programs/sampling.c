@@ -14,7 +14,7 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
     options.reference = s->model.options.reference;
     options.isa = s->model.options.isa;
     options.precision = s->model.options.precision;
-    options.device = s->model.options.device ? s->model.options.device : "auto";
+    options.device = cli_device(s->model.options.device);
     psld_status status = psld_model_open(s->classifier, &options, &job->classifier);
     if (status != PSLD_OK) return status;
     if (!psld_model_classifier(job->classifier)) return cli_bad_input("%s: is no classifier", s->classifier);

@@ -29,6 +29,7 @@ enum {
 
 typedef struct serve_options {
     const char *folder, *host;
+    const char *device; /* of runs and jobs; NULL: what each chooses by itself */
     int port, jobs, open;
 } serve_options;
 
@@ -37,6 +38,7 @@ typedef struct serve_server {
     char token[SERVE_TOKEN], cookie[32], machine[256];
     serve_names names;
     serve_folder *folder;
+    const char *device; /* as in serve_options */
 } serve_server;
 
 /* A process has one server. */

@@ -161,6 +161,7 @@ static enum MHD_Result answer_started(serve_request *request, const char *path, 
 static enum MHD_Result start(serve_request *request, const char *path, words *w)
 {
     const char *why;
+    if (serve.device) add_word(w, "--device=", serve.device);
     unsigned status = serve_run_start(path, w->words, &why);
     return status ? serve_refuse(request, status, "%s: %s", path, why) : answer_started(request, path, w);
 }

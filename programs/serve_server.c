@@ -171,6 +171,7 @@ int serve_until_signal(const serve_options *o)
     const char *why;
     sigset_t asking;
     struct sigaction before[CLI_SIGNALS];
+    serve.device = o->device;
     serve.folder = serve_folder_open(o->folder);
     if (!serve.folder) return cli_complain("%s: expected a folder: %s", o->folder, strerror(errno)), EXIT_FAILED;
     serve_access_make_token(serve.token);

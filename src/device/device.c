@@ -49,6 +49,16 @@ size_t psld_device_total(void)
     return total;
 }
 
+/* With the reason where there is the CPU alone. */
+static psld_status no_such_number(size_t i)
+{
+    char why[256] = "";
+    size_t total = psld_device_total();
+    if (total > 1) return psld_fail(PSLD_BAD_ARGUMENT, "device %zu: there are %zu, counted from 0", i, total);
+    for (size_t f = 0; f < FAMILIES && !*why; f++) families[f]->count(why, sizeof why);
+    return psld_fail(PSLD_BAD_ARGUMENT, "there is no device %zu, only the CPU: %s", i, why);
+}
+
 psld_status psld_device_facts_of(size_t i, psld_device_facts *facts)
 {
     size_t index;
@@ -58,8 +68,7 @@ psld_status psld_device_facts_of(size_t i, psld_device_facts *facts)
         return PSLD_OK;
     }
     const psld_device_family *family = family_of(i - 1, &index);
-    if (!family)
-        return psld_fail(PSLD_BAD_ARGUMENT, "device %zu: there are %zu, counted from 0", i, psld_device_total());
+    if (!family) return no_such_number(i);
     return family->describe(index, facts);
 }
 
@@ -282,5 +291,14 @@ psld_status psld_device_describe(size_t index, psld_device_info *info)
     own.units = facts.units;
     own.half = facts.half;
     psld_sized_write(info, &own);
+    return PSLD_OK;
+}
+
+psld_status psld_device_try(const char *name)
+{
+    psld_device *device;
+    const psld_backend *backend;
+    PSLD_TRY(psld_device_choose(&(psld_device_wish){name, NULL, NULL}, &device, &backend));
+    psld_device_close(device);
     return PSLD_OK;
 }

@@ -48,6 +48,7 @@ struct psld_model {
     const psld_backend *backend;
     psld_runner *runners[2]; /* without and with gradients; made when first used, */
     size_t runner_batch[2];  /* for batches up to this */
+    size_t at_once;          /* samples at a time that a caller asked for; 0: psld_model_batch */
     psld_eval_buffers rows;
 };
 
@@ -69,6 +70,9 @@ psld_status psld_model_choose_backend(const psld_model_options *options, psld_de
                                       const psld_backend **backend);
 /* Makes model->runners[gradient] for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
+/* The caller asks for so many samples at a time. A device that is not the CPU then takes as many or fails, even where
+ * psld_model_batch is less. */
+void psld_model_ask_batch(psld_model *model, int batch);
 
 /* The network as callback of a score source, `user` being the model: eps, with the gradient of sum(weight eps) by z if
  * that is wanted, and as callback of a classifier. */

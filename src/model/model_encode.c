@@ -24,6 +24,7 @@ psld_status psld_model_encode(psld_model *model, const psld_sample_options *opti
         return psld_fail(PSLD_BAD_ARGUMENT, "data: expected samples of %zu numbers, found %zu numbers in all", dim,
                          x->count);
     PSLD_FILL_ZERO(own.batch, (int)psld_model_batch(model));
+    psld_model_ask_batch(model, own.batch);
     psld_labels labels;
     if (own.labels) {
         PSLD_TRY(PSLD_SIZED_READ(psld_labels, own.labels, &labels, PSLD_LABELS_DEFAULTS));

@@ -23,11 +23,31 @@ size_t psld_model_batch(const psld_model *model)
     return most < 16 ? 16 : most > PSLD_LARGEST_BATCH ? PSLD_LARGEST_BATCH : most;
 }
 
+void psld_model_ask_batch(psld_model *model, int batch)
+{
+    size_t wanted = batch > 0 ? (size_t)batch : 0;
+    int here = !model->network || psld_device_of(model->backend) == psld_device_cpu();
+    model->at_once = here || wanted <= psld_model_batch(model) ? 0 : wanted;
+}
+
+/* What nobody asked for is cut to what a device has room for. */
+static psld_status open_runner(psld_model *model, int gradient, psld_runner_options *options)
+{
+    int may_be_cut = !model->at_once && psld_device_of(model->backend) != psld_device_cpu();
+    psld_status status = psld_runner_open(model->network, options, &model->runners[gradient]);
+    while (status == PSLD_NO_MEMORY && may_be_cut && options->batch > 1) {
+        options->batch /= 2;
+        status = psld_runner_open(model->network, options, &model->runners[gradient]);
+    }
+    return status;
+}
+
 /* A runner for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch)
 {
-    size_t most = psld_model_batch(model);
+    size_t most = model->at_once ? model->at_once : psld_model_batch(model);
     if (batch > most) batch = most;
+    if (batch > PSLD_LARGEST_BATCH) batch = PSLD_LARGEST_BATCH;
     /* made anew when threads have become more, for which its plan has no room */
     if (model->runners[gradient] && model->runner_batch[gradient] >= batch &&
         psld_runner_plan(model->runners[gradient])->threads >= psld_threads_get())
@@ -39,7 +59,15 @@ psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch)
     model->runner_batch[gradient] = batch;
     psld_runner_options options = {
         .backend = model->backend, .batch = (int)batch, .want = want, .store = PACKED_BUDGET};
-    return psld_runner_open(model->network, &options, &model->runners[gradient]);
+    return open_runner(model, gradient, &options);
+}
+
+uint64_t psld_model_bytes(const psld_model *model)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < 2; i++)
+        if (model->runners[i]) bytes += psld_runner_bytes(model->runners[i]);
+    return bytes;
 }
 
 static psld_status grow_row(float **row, size_t n, size_t width)

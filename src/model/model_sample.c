@@ -105,6 +105,7 @@ psld_status psld_model_draw(psld_model *model, const psld_sample_options *option
     sample_sink sink = {.model = model, .width = width, .kept = state ? width : dim, .samples = samples, .user = user};
     psld_sample_set set = {.first = first, .count = count, .dim = dim, .done = hand_over_batch, .user = &sink};
     PSLD_FILL_ZERO(own.batch, (int)psld_model_batch(model));
+    psld_model_ask_batch(model, own.batch);
     if (start) PSLD_TRY(read_initial_states(start, count, width, &initial));
     if (start)
         set.start = initial->data;

@@ -42,6 +42,7 @@ static psld_status begin(psld_model *model, size_t batch, int repetitions, rehea
     *r = (rehearsal){.model = model, .batch = batch};
     if (!model->source || !model->network) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
     PSLD_TRY(check_batch(batch));
+    psld_model_ask_batch(model, (int)batch);
     if (repetitions < 1) return psld_fail(PSLD_BAD_ARGUMENT, "repetitions: expected at least 1, found %d", repetitions);
     r->dim = psld_model_size(model);
     size_t in = r->dim * (size_t)model->recipe->spec.k, out = r->dim * (size_t)model->recipe->predicted;
@@ -73,10 +74,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
         status = evaluate(&r, &now);
         *seconds = fmin(*seconds, now);
     }
-    if (status == PSLD_OK) {
-        const psld_plan *plan = psld_runner_plan(model->runners[0]);
-        *bytes = (plan->arena + plan->parameters + plan->kept) * plan->element;
-    }
+    if (status == PSLD_OK) *bytes = (size_t)psld_runner_bytes(model->runners[0]);
     psld_release(r.room);
     return status;
 }

@@ -42,8 +42,29 @@ static psld_status plan_runner(psld_runner *r, const psld_runner_options *option
     return psld_network_plan_finish(&r->network_plan, &how);
 }
 
+/* Memory of a size that the batch has no say in. */
+static uint64_t fixed_bytes(const psld_runner *r)
+{
+    const psld_plan *plan = r->network_plan.plan;
+    uint64_t copies = r->want & PSLD_WANT_GRADIENT_PARAMETERS ? 2 : 1;
+    return (copies * plan->parameters + plan->kept) * plan->element;
+}
+
+static uint64_t batch_bytes(const psld_runner *r)
+{
+    return (uint64_t)r->network_plan.plan->arena * r->network_plan.plan->element;
+}
+
+uint64_t psld_runner_bytes(const psld_runner *runner)
+{
+    return fixed_bytes(runner) + batch_bytes(runner);
+}
+
 static psld_status allocate_runner(psld_runner *r, int poison)
 {
+    const psld_plan *plan = r->network_plan.plan;
+    PSLD_TRY(
+        psld_device_check_room(psld_device_of(plan->backend), fixed_bytes(r), batch_bytes(r), plan->batch, "--batch "));
     if (r->network_plan.plan->backend->type == PSLD_F64) {
         r->weights = psld_alloc(r->network_plan.plan->parameters, sizeof *r->weights);
         if (!r->weights) return PSLD_NO_MEMORY;

@@ -192,6 +192,8 @@ psld_status psld_runner_run(psld_runner *runner, size_t n, const psld_runner_dat
 /* Gradients of the last run at the offsets of the parameters, in the backend's type; NULL without them. */
 const void *psld_runner_gradients(const psld_runner *runner);
 size_t psld_runner_faults(const psld_runner *runner);
+/* Of memory on its device. */
+uint64_t psld_runner_bytes(const psld_runner *runner);
 const struct psld_plan *psld_runner_plan(const psld_runner *runner);
 
 #endif
