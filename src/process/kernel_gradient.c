@@ -239,6 +239,16 @@ psld_status psld_kernel_differentiate(const psld_recipe *recipe, double t, const
     return PSLD_OK;
 }
 
+void psld_recipe_gradient_add(const psld_recipe_gradient *from, double weight, psld_recipe_gradient *to)
+{
+    for (int i = 0; i < PSLD_MATRIX_SIZE; i++) {
+        to->D[i] += weight * from->D[i];
+        to->Q[i] += weight * from->Q[i];
+    }
+    for (int i = 0; i < PSLD_MAX_K - 1; i++) to->mass[i] += weight * from->mass[i];
+    for (int i = 0; i < 2; i++) to->beta[i] += weight * from->beta[i];
+}
+
 void psld_beta_differentiate(double t, double by_beta, psld_recipe_gradient *gradient)
 {
     gradient->beta[0] += by_beta * (1 - t);

@@ -12,6 +12,9 @@ typedef struct psld_recipe_gradient {
     double beta[2];
 } psld_recipe_gradient;
 
+/* to += weight from. */
+void psld_recipe_gradient_add(const psld_recipe_gradient *from, double weight, psld_recipe_gradient *to);
+
 /* Adds the gradient of a number of the kernel at t (HSM, without the stabiliser). Given is its gradient by mu [k], the
  * first column of the mean map, and by the covariance, symmetric. Fails where the interval is too long for the drift:
  * more than 2^64 of its time constants. */

@@ -12,22 +12,9 @@
 
 #define LOG_2_PI 1.8378770664093453
 
-/* What a time needs: the stabilised factor in the order of the variables, as everywhere. */
-typedef struct bound_time {
-    int k;
-    double t, beta;
-    double mu[PSLD_MAX_K], factor[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE];
-} bound_time;
-
 typedef struct bound_room {
     double *z, *t, *eps, *weight, *by_z; /* eps: what the source predicts */
 } bound_room;
-
-/* Sums of a time by what its kernel is made of. */
-typedef struct bound_sums {
-    double value, by_beta;
-    double by_d[PSLD_MATRIX_SIZE], by_factor[PSLD_MATRIX_SIZE], by_mu[PSLD_MAX_K], by_cov[PSLD_MATRIX_SIZE];
-} bound_sums;
 
 static psld_status check_kernel(const psld_recipe *recipe)
 {
@@ -35,15 +22,17 @@ static psld_status check_kernel(const psld_recipe *recipe)
     return psld_fail(PSLD_BAD_ARGUMENT, "recipe %s: the bound needs the kernel hsm, not dsm", recipe->spec.name);
 }
 
-static psld_status plan_bound_time(const psld_recipe *recipe, double t, bound_time *at)
+psld_status psld_bound_time_plan(const psld_recipe *recipe, double t, psld_bound_time *at)
 {
     psld_gaussian kernel;
+    PSLD_TRY(check_kernel(recipe));
     memset(at, 0, sizeof *at);
     at->k = recipe->spec.k;
     at->t = t;
     at->beta = psld_beta(recipe, t);
     psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
     for (int i = 0; i < at->k; i++) at->mu[i] = kernel.mean[i * at->k];
+    psld_matrix_copy(at->k, kernel.cov, at->cov);
     return psld_kernel_factor(recipe, &kernel, t, at->factor, at->inverse);
 }
 
@@ -73,7 +62,7 @@ static psld_status make_bound_room(const psld_recipe *recipe, const psld_bound_b
 
 /* ---- The term of the source -------------------------------------------------------------------------------------- */
 
-static void fill_states(const bound_time *at, const psld_bound_batch *batch, bound_room *room)
+static void fill_states(const psld_bound_time *at, const psld_bound_batch *batch, bound_room *room)
 {
     size_t k = (size_t)at->k, dim = batch->dim;
     for (size_t i = 0; i < batch->n; i++) {
@@ -87,9 +76,9 @@ static void fill_states(const bound_time *at, const psld_bound_batch *batch, bou
     }
 }
 
-/* One coordinate of a sample: adds to the sums, and writes the weights of the vector-Jacobian product. */
-static void add_coordinate(const psld_recipe *recipe, const bound_time *at, const double *r, double scale,
-                           double *weight, size_t dim, bound_sums *sums)
+/* One coordinate of a sample: adds to the sums, and writes the gradient by what the source says. */
+static void add_coordinate(const psld_recipe *recipe, const psld_bound_time *at, const double *r, double scale,
+                           double *by_out, size_t stride, psld_bound_sums *sums)
 {
     int k = at->k;
     double w[PSLD_MAX_K] = {0}, dw[PSLD_MAX_K] = {0}, v[PSLD_MAX_K] = {0}, square = 0;
@@ -107,40 +96,48 @@ static void add_coordinate(const psld_recipe *recipe, const bound_time *at, cons
             sums->by_d[a * k + b] += scale * at->beta * w[a] * w[b];
             sums->by_factor[a * k + b] -= scale * w[a] * v[b];
         }
-    for (int b = 0; b < recipe->predicted; b++) weight[(size_t)b * dim] = scale * v[recipe->variable[b]];
+    for (int b = 0; by_out && b < recipe->predicted; b++) by_out[(size_t)b * stride] = scale * v[recipe->variable[b]];
 }
 
 /* r = eps_theta - eps of the predicted variables; D does not see the others. */
-static void add_residuals(const psld_recipe *recipe, const bound_time *at, const psld_bound_batch *batch,
-                          const bound_room *room, bound_sums *sums)
+void psld_bound_add_square(const psld_recipe *recipe, const psld_bound_time *at, const psld_bound_part *part,
+                           double scale, double *by_out, psld_bound_sums *sums)
 {
-    size_t k = (size_t)at->k, dim = batch->dim, predicted = (size_t)recipe->predicted;
-    for (size_t i = 0; i < batch->n; i++)
-        for (size_t j = 0; j < dim; j++) {
-            double r[PSLD_MAX_K] = {0};
-            for (size_t b = 0; b < predicted; b++) {
-                size_t a = (size_t)recipe->variable[b];
-                r[a] = room->eps[(i * predicted + b) * dim + j] - batch->eps[(i * k + a) * dim + j];
-            }
-            add_coordinate(recipe, at, r, 1 / (double)batch->n, room->weight + i * predicted * dim + j, dim, sums);
+    for (size_t j = 0; j < part->count; j++) {
+        double r[PSLD_MAX_K] = {0};
+        for (int b = 0; b < recipe->predicted; b++) {
+            int a = recipe->variable[b];
+            r[a] = part->out[(size_t)b * part->stride + j] - part->eps[(size_t)a * part->stride + j];
+        }
+        add_coordinate(recipe, at, r, scale, by_out ? by_out + j : NULL, part->stride, sums);
+    }
+}
+
+void psld_bound_add_states(const psld_bound_time *at, const psld_bound_part *part, const double *by_z,
+                           psld_bound_sums *sums)
+{
+    size_t k = (size_t)at->k;
+    for (size_t a = 0; a < k; a++)
+        for (size_t j = 0; j < part->count; j++) {
+            double by = by_z[a * part->stride + j];
+            sums->by_mu[a] += by * part->x[j];
+            for (size_t b = 0; b < k; b++) sums->by_factor[a * k + b] += by * part->eps[b * part->stride + j];
         }
 }
 
-static void add_through_states(const bound_time *at, const psld_bound_batch *batch, const double *by_z,
-                               bound_sums *sums)
+static psld_bound_part sample_part(const psld_recipe *recipe, const psld_bound_batch *batch, const bound_room *room,
+                                   size_t i)
 {
-    size_t k = (size_t)at->k, dim = batch->dim;
-    for (size_t i = 0; i < batch->n; i++)
-        for (size_t a = 0; a < k; a++)
-            for (size_t j = 0; j < dim; j++) {
-                double by = by_z[(i * k + a) * dim + j];
-                sums->by_mu[a] += by * batch->x[i * dim + j];
-                for (size_t b = 0; b < k; b++) sums->by_factor[a * k + b] += by * batch->eps[(i * k + b) * dim + j];
-            }
+    size_t dim = batch->dim, k = (size_t)recipe->spec.k;
+    return (psld_bound_part){.count = dim,
+                             .stride = dim,
+                             .x = batch->x + i * dim,
+                             .eps = batch->eps + i * k * dim,
+                             .out = room->eps + i * (size_t)recipe->predicted * dim};
 }
 
-static psld_status add_source_term(const psld_recipe *recipe, psld_source *source, const bound_time *at,
-                                   const psld_bound_batch *batch, int with_gradient, bound_sums *sums)
+static psld_status add_source_term(const psld_recipe *recipe, psld_source *source, const psld_bound_time *at,
+                                   const psld_bound_batch *batch, int with_gradient, psld_bound_sums *sums)
 {
     bound_room room;
     psld_status status = make_bound_room(recipe, batch, &room);
@@ -148,10 +145,17 @@ static psld_status add_source_term(const psld_recipe *recipe, psld_source *sourc
     if (status != PSLD_OK) goto done;
     fill_states(at, batch, &room);
     PSLD_TRY_OR(done, psld_source_predict(source, &states, room.eps));
-    add_residuals(recipe, at, batch, &room, sums);
+    for (size_t i = 0; i < batch->n; i++) {
+        psld_bound_part part = sample_part(recipe, batch, &room, i);
+        psld_bound_add_square(recipe, at, &part, 1 / (double)batch->n,
+                              room.weight + i * (size_t)recipe->predicted * batch->dim, sums);
+    }
     if (!with_gradient) goto done;
     PSLD_TRY_OR(done, psld_source_gradient(source, &states, room.weight, NULL, room.by_z));
-    add_through_states(at, batch, room.by_z, sums);
+    for (size_t i = 0; i < batch->n; i++) {
+        psld_bound_part part = sample_part(recipe, batch, &room, i);
+        psld_bound_add_states(at, &part, room.by_z + i * (size_t)at->k * batch->dim, sums);
+    }
 done:
     free_bound_room(&room);
     return status;
@@ -160,7 +164,7 @@ done:
 /* ---- The terms without it ---------------------------------------------------------------------------------------- */
 
 /* -dim/2 tr(G S^-1) + dim beta tr(D P) = -dim beta (tr(D S^-1) - tr(D P)). */
-static void add_closed_terms(const psld_recipe *recipe, const bound_time *at, size_t dim, bound_sums *sums,
+static void add_closed_terms(const psld_recipe *recipe, const psld_bound_time *at, size_t dim, psld_bound_sums *sums,
                              psld_recipe_gradient *gradient)
 {
     int k = at->k;
@@ -190,7 +194,7 @@ static void add_closed_terms(const psld_recipe *recipe, const bound_time *at, si
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
 
 /* The gradient by the factor becomes one by the covariance, in the order in which the factor is triangular. */
-static void differentiate_bound_factor(const psld_recipe *recipe, const bound_time *at, bound_sums *sums)
+static void differentiate_bound_factor(const psld_recipe *recipe, const psld_bound_time *at, psld_bound_sums *sums)
 {
     double lower[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], by_lower[PSLD_MATRIX_SIZE], by_cov[PSLD_MATRIX_SIZE];
     int k = at->k;
@@ -206,45 +210,41 @@ static void differentiate_bound_factor(const psld_recipe *recipe, const bound_ti
         for (int j = 0; j < k; j++) sums->by_cov[order[i] * k + order[j]] += by_cov[i * k + j];
 }
 
-static void add_recipe_gradient(const psld_recipe_gradient *from, double weight, psld_recipe_gradient *to)
+psld_status psld_bound_differentiate(const psld_recipe *recipe, const psld_bound_time *at, psld_bound_sums *sums,
+                                     double weight, psld_recipe_gradient *gradient)
 {
-    for (int i = 0; i < PSLD_MATRIX_SIZE; i++) {
-        to->D[i] += weight * from->D[i];
-        to->Q[i] += weight * from->Q[i];
-    }
-    for (int i = 0; i < PSLD_MAX_K - 1; i++) to->mass[i] += weight * from->mass[i];
-    for (int i = 0; i < 2; i++) to->beta[i] += weight * from->beta[i];
+    psld_recipe_gradient own = {0};
+    differentiate_bound_factor(recipe, at, sums);
+    for (int i = 0; i < at->k * at->k; i++) own.D[i] += sums->by_d[i];
+    psld_beta_differentiate(at->t, sums->by_beta, &own);
+    PSLD_TRY(psld_kernel_differentiate(recipe, at->t, sums->by_mu, sums->by_cov, &own));
+    psld_recipe_gradient_add(&own, weight, gradient);
+    return PSLD_OK;
 }
 
 psld_status psld_bound_add_rate(const psld_recipe *recipe, psld_source *source, double t, const psld_bound_batch *batch,
                                 double weight, int with_gradient, psld_bound *bound)
 {
-    bound_time at;
-    bound_sums sums = {0};
+    psld_bound_time at;
+    psld_bound_sums sums = {0};
     psld_recipe_gradient gradient = {0};
-    PSLD_TRY(check_kernel(recipe));
-    PSLD_TRY(plan_bound_time(recipe, t, &at));
+    PSLD_TRY(psld_bound_time_plan(recipe, t, &at));
     PSLD_TRY(add_source_term(recipe, source, &at, batch, with_gradient, &sums));
     add_closed_terms(recipe, &at, batch->dim, &sums, &gradient);
     bound->value -= weight * sums.value;
     if (!with_gradient) return PSLD_OK;
-    differentiate_bound_factor(recipe, &at, &sums);
-    for (int i = 0; i < at.k * at.k; i++) gradient.D[i] += sums.by_d[i];
-    psld_beta_differentiate(t, sums.by_beta, &gradient);
-    PSLD_TRY(psld_kernel_differentiate(recipe, t, sums.by_mu, sums.by_cov, &gradient));
-    add_recipe_gradient(&gradient, -weight, &bound->gradient);
-    return PSLD_OK;
+    psld_recipe_gradient_add(&gradient, -weight, &bound->gradient);
+    return psld_bound_differentiate(recipe, &at, &sums, -weight, &bound->gradient);
 }
 
 /* -dim/2 (k log 2 pi + sum log mass) - 1/2 sum over coordinates of tr(P (S + x_0^2 mu mu')), the mean over the batch. */
 psld_status psld_bound_add_end(const psld_recipe *recipe, const psld_bound_batch *batch, double weight,
                                psld_bound *bound)
 {
-    bound_time at;
+    psld_bound_time at;
     psld_recipe_gradient gradient = {0};
     double by_mu[PSLD_MAX_K], by_cov[PSLD_MATRIX_SIZE] = {0}, square = 0, value = 0, dim = (double)batch->dim;
-    PSLD_TRY(check_kernel(recipe));
-    PSLD_TRY(plan_bound_time(recipe, 1, &at));
+    PSLD_TRY(psld_bound_time_plan(recipe, 1, &at));
     for (size_t i = 0; i < batch->n * batch->dim; i++) square += batch->x[i] * batch->x[i] / (double)batch->n;
     for (int i = 0, k = at.k; i < k; i++) {
         double mass = i ? recipe->spec.mass[i - 1] : 1, variance = square * at.mu[i] * at.mu[i];
@@ -256,6 +256,6 @@ psld_status psld_bound_add_end(const psld_recipe *recipe, const psld_bound_batch
     }
     PSLD_TRY(psld_kernel_differentiate(recipe, 1, by_mu, by_cov, &gradient));
     bound->value += weight * value;
-    add_recipe_gradient(&gradient, weight, &bound->gradient);
+    psld_recipe_gradient_add(&gradient, weight, &bound->gradient);
     return PSLD_OK;
 }

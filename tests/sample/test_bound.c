@@ -250,6 +250,146 @@ static void gradients_of_other_factors(void **state)
     }
 }
 
+/* ---- Data themselves --------------------------------------------------------------------------------------------- */
+
+/* The third term of the bound of data, by Simpson's rule as above, from what a source says. */
+static double squares_by_quadrature(const psld_recipe *recipe, psld_source *source, const psld_bound_batch *batch,
+                                    double e, int points)
+{
+    int k = recipe->spec.k;
+    double step = -log(e) / (points - 1), total = 0;
+    for (int i = 0; i < points; i++) {
+        double t = i == points - 1 ? 1 : e * exp(step * i), out[PSLD_MAX_K];
+        double simpson = i == 0 || i == points - 1 ? 1 : i % 2 ? 4 : 2;
+        psld_bound_time at;
+        psld_bound_sums sums = {0};
+        must(psld_bound_time_plan(recipe, t, &at));
+        for (size_t n = 0; n < batch->n; n++) {
+            double z[PSLD_MAX_K];
+            for (int a = 0; a < k; a++) {
+                z[a] = at.mu[a] * batch->x[n];
+                for (int b = 0; b < k; b++) z[a] += at.factor[a * k + b] * batch->eps[(int)n * k + b];
+            }
+            psld_states states = PSLD_STATES(1, 1, z, &t);
+            must(psld_source_predict(source, &states, out));
+            psld_bound_part part = {1, 1, batch->x + n, batch->eps + (int)n * k, out};
+            psld_bound_add_square(recipe, &at, &part, 1 / (double)batch->n, NULL, &sums);
+        }
+        total += simpson * step * t / 3 * sums.value;
+    }
+    return total;
+}
+
+/* log p(x_0) of Gaussian data. What is missing is known: the divergence of p(z_1) from N(0, P^-1), and that of what y tells
+ * of x_0 from N(y, sigma^2), 1/2 log (1 + sigma^2 / variance). */
+static void check_gaussian_data(const char *line, double e, double variance)
+{
+    const double weight = 1, mean = 0, scale = sqrt(variance);
+    double x[2 * PSLD_MAX_K + 2], eps[(2 * PSLD_MAX_K + 2) * PSLD_MAX_K], sigma;
+    psld_recipe *recipe;
+    psld_mixture *mixture;
+    psld_source *source;
+    psld_bound bound = {0};
+    psld_gaussian last;
+    must(psld_recipe_open(line, &recipe));
+    must(psld_mixture_create(1, 1, &weight, &mean, &scale, &mixture));
+    must(psld_source_mixture(mixture, recipe, &source));
+    psld_bound_batch batch = sigma_points(psld_recipe_get(recipe)->k, variance, x, eps);
+    psld_bound_data data = {.dim = 1, .square = variance};
+    must(psld_bound_add_ends(recipe, e, &data, 1, &bound));
+    double value = bound.value - squares_by_quadrature(recipe, source, &batch, e, 2001);
+    double exact = -0.5 * log(2 * M_PI * exp(1) * variance), missing;
+    must(psld_recipe_sigma(recipe, e, &sigma));
+    missing = 0.5 * log1p(sigma * sigma / variance);
+    psld_kernel(recipe, 1, PSLD_HSM, variance, &last);
+    for (int i = 0, k = recipe->spec.k; i < k; i++) {
+        double mass = i ? recipe->spec.mass[i - 1] : 1;
+        missing += (last.cov[i * k + i] / mass - 1 + log(mass)) / 2 - log(last.factor[i * k + i]);
+    }
+    printf("%-44s e %.0e: bound %.10f exact %.10f missing %.2e off %.2e\n", line, e, value, exact, missing,
+           value + missing - exact);
+    assert_true(fabs(value + missing - exact) < 1e-6);
+    psld_source_free(source);
+    psld_mixture_free(mixture);
+    psld_recipe_free(recipe);
+}
+
+static void tight_for_gaussian_data_themselves(void **state)
+{
+    (void)state;
+    check_gaussian_data("psld gamma=0.25 stabiliser=0", 1e-5, 0.3);
+    check_gaussian_data("vp", 1e-5, 0.3);
+    check_gaussian_data("cld stabiliser=0", 1e-3, 0.3);
+    check_gaussian_data("psld gamma=0.02 beta=[0.5,9] stabiliser=0", 1e-3, 0.1);
+    check_gaussian_data("told stabiliser=0", 1e-2, 0.3);
+}
+
+static psld_bound ends_at(const psld_learned *learned, const double *parameters, double cell)
+{
+    psld_bound_data data = {.dim = 3, .square = 0.7, .cell = cell};
+    psld_bound bound = {0};
+    psld_recipe_spec spec;
+    psld_recipe *recipe;
+    psld_learned_spec(learned, parameters, &spec);
+    must(psld_recipe_create(&spec, &recipe));
+    must(psld_bound_add_ends(recipe, 0.002, &data, 1, &bound));
+    psld_recipe_free(recipe);
+    return bound;
+}
+
+static void gradients_of_ends(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"vp", "psld gamma=0.3 stabiliser=0", "cld stabiliser=0", "told stabiliser=0",
+                                        "psld gamma=0.5 factor=upper stabiliser=0"};
+    static const double cells[] = {0, 2.0 / 255, 0.3};
+    static const double place[4] = {-2, -1, 1, 2}, weight[4] = {1, -8, 8, -1};
+    const double h = 3e-5;
+    for (size_t i = 0; i < 3 * sizeof lines / sizeof *lines; i++)
+        for (int masses = 0; masses < 2; masses++) {
+            psld_recipe *recipe;
+            psld_learned learned;
+            double parameters[PSLD_LEARNED_SIZE], gradient[PSLD_LEARNED_SIZE], largest = 0, worst = 0;
+            must(psld_recipe_open(lines[i / 3], &recipe));
+            unsigned what = masses ? PSLD_LEARN_MASS | PSLD_LEARN_BETA : PSLD_LEARN_D | PSLD_LEARN_Q | PSLD_LEARN_BETA;
+            must(psld_learned_begin(recipe, what, 1, &learned, parameters));
+            psld_bound bound = ends_at(&learned, parameters, cells[i % 3]);
+            psld_learned_differentiate(&learned, parameters, &bound.gradient, gradient);
+            for (int p = 0; p < learned.count; p++) largest = fmax(largest, fabs(gradient[p]));
+            for (int p = 0; p < learned.count; p++) {
+                double before = parameters[p], sum = 0;
+                for (int d = 0; d < 4; d++) {
+                    parameters[p] = before + place[d] * h;
+                    sum += weight[d] * ends_at(&learned, parameters, cells[i % 3]).value / (12 * h);
+                }
+                parameters[p] = before;
+                worst = fmax(worst, fabs(sum - gradient[p]) / largest);
+            }
+            printf("%-42s cell %.4f: worst relative error %.1e\n", lines[i / 3], cells[i % 3], worst);
+            assert_true(worst < 1e-6);
+            psld_recipe_free(recipe);
+        }
+}
+
+/* A cell much wider than the noise is certain; one much narrower has its width times the density. */
+static void cells(void **state)
+{
+    (void)state;
+    psld_recipe *recipe;
+    double value[3], sigma;
+    must(psld_recipe_open("vp", &recipe));
+    must(psld_recipe_sigma(recipe, 0.01, &sigma));
+    const double width[3] = {0, 1e-3 * sigma, 1e3 * sigma};
+    for (int i = 0; i < 3; i++) {
+        psld_bound bound = {0};
+        must(psld_bound_add_ends(recipe, 0.01, &(psld_bound_data){1, 0.5, width[i]}, 1, &bound));
+        value[i] = bound.value;
+    }
+    assert_true(fabs(value[1] - value[0] - log(width[1])) < 1e-6);
+    assert_true(fabs(value[2] - value[0] - 0.5 * log(2 * M_PI * exp(1) * sigma * sigma)) < 1e-12);
+    psld_recipe_free(recipe);
+}
+
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 /* The parameters of a recipe give it back, and any parameters a valid one. */
@@ -335,6 +475,9 @@ int main(void)
         cmocka_unit_test(known_value),
         cmocka_unit_test(gradients),
         cmocka_unit_test(gradients_of_other_factors),
+        cmocka_unit_test(tight_for_gaussian_data_themselves),
+        cmocka_unit_test(gradients_of_ends),
+        cmocka_unit_test(cells),
         cmocka_unit_test(parameters_are_recipes),
         cmocka_unit_test(refusals),
         cmocka_unit_test(starving),
