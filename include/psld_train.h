@@ -128,11 +128,12 @@ typedef struct psld_run_info {
     int running;     /* a process is training in it */
     int classifier;  /* it trains a classifier, not a score network */
     double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
+    double bits;     /* per dimension, an upper bound, of runs with train.loss = elbo: held_out, or loss; NaN: none */
 } psld_run_info;
 
-#define PSLD_RUN_INFO_EMPTY                                 \
-    {                                                       \
-        sizeof(psld_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define PSLD_RUN_INFO_EMPTY                                    \
+    {                                                          \
+        sizeof(psld_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 PSLD_API psld_status psld_run_inspect(const char *folder, psld_run_info *info);
 /* Asks the process that is in psld_training_run in this folder, on whatever machine and with however many ranks, to stop

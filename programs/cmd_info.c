@@ -121,11 +121,45 @@ static int opens_as_data_alone(const char *path)
 }
 
 typedef struct request {
-    int json, quick, tensors;
+    int json, quick, tensors, recipe;
 } request;
+
+static int print_recipe(const psld_recipe *recipe)
+{
+    char *text;
+    psld_status status = psld_recipe_text(recipe, &text);
+    if (status != PSLD_OK) return cli_failed(status);
+    printf("%s", text);
+    psld_text_free(text);
+    return EXIT_DONE;
+}
+
+/* The recipe of a run, a model or a file, as a file that every command takes. */
+static int info_recipe(const char *path)
+{
+    psld_model *model = NULL;
+    psld_recipe *recipe = NULL;
+    int exit_code;
+    if (cli_ends_in(path, ".yaml|.yml") && psld_recipe_open(path, &recipe) == PSLD_OK) {
+        exit_code = print_recipe(recipe);
+        psld_recipe_free(recipe);
+        return exit_code;
+    }
+    psld_status status = psld_model_open_any(path, NULL, &model);
+    if (status != PSLD_OK) return cli_failed(status);
+    if (psld_model_recipe(model)) {
+        exit_code = print_recipe(psld_model_recipe(model));
+    } else {
+        cli_complain("%s: has no recipe of matrices to print", path);
+        exit_code = EXIT_FAILED;
+    }
+    psld_model_free(model);
+    return exit_code;
+}
 
 static int info_show(const char *path, const request *r)
 {
+    if (r->recipe) return info_recipe(path);
     if (info_is_run(path)) return info_run(path, r->json);
     if (cli_ends_in(path, ".npy") || info_begins_with(path, "\x93NUMPY", 6)) return info_show_array(path, r->json);
     if (cli_ends_in(path, ".yaml|.yml")) return show_yaml(path, r->json);
@@ -144,19 +178,22 @@ static int info_command(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"tensors", 0, CLI_FLAG, NULL, "weights: list every tensor", &r.tensors, NULL},
         {"quick", 0, CLI_FLAG, NULL, "data sets: do not decode every image to find broken ones", &r.quick, NULL},
+        {"recipe", 0, CLI_FLAG, NULL, "print the recipe of a run, a model or a file, to be kept as a file of its own",
+         &r.recipe, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
     if (argc > 16) return cli_wrong_usage(command, "too many words");
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count != 1) return cli_wrong_usage(command, "expected one file, found %d", count);
+    if (r.recipe && (r.json || r.quick || r.tensors)) return cli_wrong_usage(command, "--recipe goes alone");
     return info_show(cli_find_config(words[0], "", found), &r);
 }
 
 const cli_command command_info = {
     .name = "info",
     .summary = "says what a file is",
-    .usage = "FILE [--tensors] [--quick] [--json]",
+    .usage = "FILE [--tensors] [--quick] [--recipe] [--json]",
     .description =
         "FILE is the folder of a training run (how far it is, what it trains, its loss or accuracy); weights: a model "
         "file, a\n"
@@ -169,6 +206,7 @@ const cli_command command_info = {
                 "  psld info model.safetensors --tensors\n"
                 "  psld info configs/cifar10-psld-39m.yaml\n"
                 "  psld info model.ckpt --json\n"
-                "  psld info photos/ --quick\n",
+                "  psld info photos/ --quick\n"
+                "  psld info RUN --recipe > mine.yaml\n",
     .run = info_command,
 };

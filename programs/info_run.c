@@ -60,6 +60,7 @@ static void print_lines(const char *path, const psld_run_info *run, const json_t
         if (!isnan(run->held_out)) printf(" (held out %.4g)", run->held_out);
         printf("\n");
     }
+    if (!isnan(run->bits)) printf("  bits          %.4f per dimension, an upper bound\n", run->bits);
     if (run->checkpoints == 0)
         printf("  checkpoints   none yet\n");
     else
@@ -87,6 +88,7 @@ int info_run(const char *path, int json)
     json_object_set_new(object, "running", json_boolean(run.running));
     json_object_set_new(object, "trains", json_string(run.classifier ? "classifier" : "score network"));
     json_object_set_new(object, "accuracy", cli_json_number(run.accuracy));
+    if (!isnan(run.bits)) json_object_set_new(object, "bits_per_dim", cli_json_number(run.bits));
     json_t *network = run_network(path, run.checkpoints);
     if (json) {
         static const char *const keys[] = {"parameters", "process", "shape", "predicts", "classes"};

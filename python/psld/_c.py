@@ -520,6 +520,7 @@ class psld_run_info(Structure):
         ("running", c_int),
         ("classifier", c_int),
         ("accuracy", c_double),
+        ("bits", c_double),
     ]
 
 

@@ -196,7 +196,8 @@ static void add_closed_terms(const psld_recipe *recipe, const psld_bound_time *a
 /* The gradient by the factor becomes one by the covariance, in the order in which the factor is triangular. */
 static void differentiate_bound_factor(const psld_recipe *recipe, const psld_bound_time *at, psld_bound_sums *sums)
 {
-    double lower[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], by_lower[PSLD_MATRIX_SIZE], by_cov[PSLD_MATRIX_SIZE];
+    double lower[PSLD_MATRIX_SIZE] = {0}, inverse[PSLD_MATRIX_SIZE] = {0}, by_lower[PSLD_MATRIX_SIZE] = {0};
+    double by_cov[PSLD_MATRIX_SIZE];
     int k = at->k;
     const int *order = recipe->order;
     for (int i = 0; i < k; i++)

@@ -18,7 +18,6 @@
 #include "process/kernel_gradient.h"
 #include "sample/sources/source.h"
 
-
 /* ---- Of states, and a source ---------------------------------------------------------------------------------------- */
 
 typedef struct psld_bound {

@@ -15,7 +15,8 @@
 #include "model/model.h"
 #include "train/settings.h"
 
-#define SUMS "log.sums"
+#define SUMS    "log.sums"
+#define LEARNED "recipe.state"
 
 psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newest)
 {
@@ -69,6 +70,7 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     PSLD_TRY(add_all(s->network, "adam_m.", "", s->state.m, tensors));
     PSLD_TRY(add_all(s->network, "adam_v.", "", s->state.v, tensors));
     PSLD_TRY(psld_tensors_add(tensors, SUMS, PSLD_ELEMENT_F64, 1, &s->sum_count, s->sums));
+    if (s->learned) PSLD_TRY(psld_tensors_add(tensors, LEARNED, PSLD_ELEMENT_F64, 1, &s->learned_count, s->learned));
     return psld_checksum_note(tensors);
 }
 
@@ -161,12 +163,13 @@ static psld_status load_tensors(const psld_network *network, const char *before,
     return PSLD_OK;
 }
 
-static psld_status load_loss_sums(psld_snapshot *s, const psld_tensors *tensors, const char *path)
+static psld_status load_doubles(const psld_tensors *tensors, const char *name, const char *path, size_t count,
+                                double *numbers)
 {
-    const psld_tensor *t = psld_tensors_find(tensors, SUMS);
-    if (!t || t->type != PSLD_ELEMENT_F64 || t->count != s->sum_count)
-        return psld_fail(PSLD_BAD_INPUT, "%s: %s is not as it should be", path, SUMS);
-    memcpy(s->sums, t->data, t->bytes);
+    const psld_tensor *t = psld_tensors_find(tensors, name);
+    if (!t || t->type != PSLD_ELEMENT_F64 || t->count != count)
+        return psld_fail(PSLD_BAD_INPUT, "%s: %s is not as it should be", path, name);
+    memcpy(numbers, t->data, t->bytes);
     return PSLD_OK;
 }
 
@@ -188,7 +191,8 @@ static psld_status load_snapshot(psld_snapshot *s, const psld_tensors *tensors, 
     }
     PSLD_TRY(load_tensors(s->network, "adam_m.", "", tensors, path, s->state.m));
     PSLD_TRY(load_tensors(s->network, "adam_v.", "", tensors, path, s->state.v));
-    PSLD_TRY(load_loss_sums(s, tensors, path));
+    PSLD_TRY(load_doubles(tensors, SUMS, path, s->sum_count, s->sums));
+    if (s->learned) PSLD_TRY(load_doubles(tensors, LEARNED, path, s->learned_count, s->learned));
     load_items(s, tensors);
     return PSLD_OK;
 }

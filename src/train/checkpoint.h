@@ -17,6 +17,8 @@ typedef struct psld_snapshot {
     const char *prefix;
     double *sums; /* what a run has counted since its last measurement */
     size_t sum_count;
+    double *learned; /* a recipe's parameters and their state, or NULL */
+    size_t learned_count;
     uint64_t items; /* of the data; 0: not known */
 } psld_snapshot;
 

@@ -85,6 +85,7 @@ static psld_status keep_best(psld_training *t, double distance)
     if (!(distance < t->best_distance)) return PSLD_OK;
     t->best_distance = distance;
     t->model->steps = psld_training_steps(t);
+    PSLD_TRY(psld_training_name_recipe(t));
     return t->run ? psld_model_save(t->model, psld_run_folder_file(t->run, "best.safetensors")) : PSLD_OK;
 }
 

@@ -23,6 +23,9 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
     PSLD_TRY(allocate_floats(capacity, sizes->other ? sizes->z : 0, &b->other_z));
     PSLD_TRY(allocate_floats(capacity, sizes->other != 0, &b->other_time));
     PSLD_TRY(allocate_floats(capacity, sizes->other ? sizes->target : 0, &b->other));
+    PSLD_TRY(allocate_floats(capacity, sizes->moves ? sizes->z : 0, &b->eps));
+    PSLD_TRY(allocate_floats(capacity, sizes->moves ? sizes->z : 0, &b->by_z));
+    PSLD_TRY(allocate_floats(capacity, sizes->base != 0, &b->base));
     PSLD_TRY(allocate_floats(capacity, 1, &b->weight));
     PSLD_TRY(allocate_floats(capacity, 1, &b->loss));
     PSLD_TRY(allocate_floats(capacity, sizes->out, &b->out));
@@ -34,9 +37,9 @@ psld_status psld_microbatch_allocate(psld_microbatch *b, size_t capacity, const 
 
 void psld_microbatch_clear(psld_microbatch *b)
 {
-    void *const arrays[] = {b->x,     b->label,  b->augment, b->one_hot, b->t,       b->time,
-                            b->z,     b->target, b->metric,  b->soft,    b->other_z, b->other_time,
-                            b->other, b->weight, b->loss,    b->out,     b->hit};
+    void *const arrays[] = {b->x,    b->label,   b->augment,    b->one_hot, b->t,      b->time, b->z,
+                            b->eps,  b->by_z,    b->target,     b->metric,  b->soft,   b->base, b->hit,
+                            b->loss, b->other_z, b->other_time, b->other,   b->weight, b->out};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) psld_release(arrays[i]);
     *b = (psld_microbatch){0};
 }

@@ -26,6 +26,8 @@ typedef struct psld_microbatch {
     double *t;          /* [n]: times of the process, */
     float *time;        /* [n]: and as the network sees them */
     float *z;           /* [n][in_ch][size][size]: what the network is given */
+    float *eps;         /* [n][in_ch][size][size]: the noise in z; NULL: not needed */
+    float *by_z;        /* [n][in_ch][size][size]: gradient of sum(weight loss) by z; NULL: not wanted */
     float *target;      /* [n][out_ch][size][size], or labels [n]: what it should say */
     float *metric;      /* [n][p * p], see psld_nn_loss; NULL: the loss has none */
     float *soft;        /* [n]: how the root of the loss is rounded at 0, see psld_nn_root; NULL: no root is taken, */
@@ -34,6 +36,7 @@ typedef struct psld_microbatch {
     float *other;       /* as target: what the network says of them, which the target is made of */
     float *weight;      /* [n]: what the loss of each sample counts in the sum */
     float *loss;        /* [n]: without its weight */
+    float *base;        /* [n]: what belongs to the loss and the network has no part in; NULL: nothing does */
     float *out;         /* [n][numbers of the output]: output of the network; NULL: not needed */
     unsigned char *hit; /* [n]: classifiers: the label was the likeliest class */
 } psld_microbatch;
@@ -41,7 +44,9 @@ typedef struct psld_microbatch {
 /* Numbers per sample; 0: no such array. */
 typedef struct psld_microbatch_sizes {
     size_t x, z, target, metric, augment, one_hot, out;
-    int other; /* whether there are other states */
+    int other; /* whether there are other states, */
+    int base;  /* a part of the loss that the network has none in, */
+    int moves; /* and the gradient by z and its noise are wanted */
 } psld_microbatch_sizes;
 
 /* Allocates all arrays; free with psld_microbatch_clear, after failure too. */

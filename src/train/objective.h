@@ -12,6 +12,7 @@ typedef struct psld_objective {
     const char *prefix;  /* of its weights in checkpoints: the published names */
     int looks_at_output; /* judge is wanted in training, too, */
     int own_loss;        /* and gives the loss that is reported */
+    int has_base;        /* which has a part that the network has none in */
     /* Options of the trainer that follow from the objective. */
     void (*set_options)(const psld_settings *settings, const psld_model *model, psld_trainer_options *options);
     /* Numbers per sample in the target. */
@@ -26,7 +27,12 @@ typedef struct psld_objective {
 } psld_objective;
 
 extern const psld_objective psld_objective_score, psld_objective_classifier, psld_objective_path,
-    psld_objective_consistency;
+    psld_objective_consistency, psld_objective_elbo;
+
+/* Of the bound: bits per dimension of a nat per sample; and the same times the length of the interval of times, which is
+ * what the mean over uniform times of 1/2 |s_theta - s*|^2_G counts. */
+double psld_elbo_unit(const psld_perturbation *how);
+double psld_elbo_scale(const psld_perturbation *how);
 
 /* The less noise of the other side of the loss of consistency. */
 double psld_consistency_less(const psld_consistency *how, int64_t stage, double sigma);

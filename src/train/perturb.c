@@ -55,6 +55,8 @@ static void store_state(const perturb_job *job, size_t index, size_t at, size_t 
     for (size_t a = 0; a < k; a++) store_floats(z[a], count, job->batch->z + (index * k + a) * dim + at);
     for (size_t i = 0; job->batch->target && i < predicted; i++)
         store_floats(noise[recipe->variable[i]], count, job->batch->target + (index * predicted + i) * dim + at);
+    for (size_t a = 0; job->batch->eps && a < k; a++)
+        store_floats(noise[a], count, job->batch->eps + (index * k + a) * dim + at);
 }
 
 /* The same of a network of clean data. */
@@ -122,6 +124,11 @@ static psld_status weigh_data(const psld_recipe *recipe, double t, float *metric
     return PSLD_OK;
 }
 
+static int is_uneven(const psld_perturbation *how)
+{
+    return how->by_noise > 0 || how->by_trace;
+}
+
 /* Networks of clean data have but the number gain' M gain of it: their error moves eps by gain. The bound on the
  * likelihood is a mean over uniform times, so where others are drawn it has their weight; the other losses take the law of
  * the times as it is. */
@@ -134,7 +141,7 @@ static psld_status fill_metric(const psld_perturbation *how, double t, double ti
         PSLD_TRY(weigh_data(how->recipe, t, full));
     else
         weigh_likelihood(how->recipe, t, inverse, full);
-    for (size_t i = 0; how->weighting == PSLD_WEIGH_LIKELIHOOD && how->by_noise > 0 && i < predicted * predicted; i++)
+    for (size_t i = 0; how->weighting == PSLD_WEIGH_LIKELIHOOD && is_uneven(how) && i < predicted * predicted; i++)
         full[i] = (float)(time_weight * (double)full[i]);
     if (full == metric) return PSLD_OK;
     double sum = 0;
@@ -197,11 +204,109 @@ static double log_noise_at(const psld_perturbation *how, double t, double *slope
     return how->noise_at[low] + (node - low) * rise;
 }
 
+/* ---- Times by the trace of the metric ---------------------------------------------------------------------------- */
+
+/* 2 beta tr(D S^-1), times t: the density of log t, but for a factor. Variables without noise add nothing to it. */
+static psld_status trace_at(const psld_recipe *recipe, double t, double *density)
+{
+    psld_gaussian kernel;
+    double factor[PSLD_MATRIX_SIZE], inverse[PSLD_MATRIX_SIZE], half[PSLD_MATRIX_SIZE], sum = 0;
+    int k = recipe->spec.k;
+    psld_kernel(recipe, t, PSLD_HSM, 0, &kernel);
+    PSLD_TRY(psld_kernel_factor(recipe, &kernel, t, factor, inverse));
+    psld_matrix_multiply(k, inverse, recipe->spec.D, half);
+    for (int i = 0; i < k * k; i++) sum += half[i] * inverse[i];
+    *density = 2 * psld_beta(recipe, t) * sum * t;
+    if (isfinite(*density) && *density > 0) return PSLD_OK;
+    return psld_fail_singular(recipe, t);
+}
+
+typedef struct trace_job {
+    psld_perturbation *how;
+    atomic_int failed;
+} trace_job;
+
+static double trace_time(const psld_perturbation *how, double node)
+{
+    return exp(log(how->t_min) * (1 - node / (PSLD_TRACE_NODES - 1)));
+}
+
+static void trace_range(void *context, size_t begin, size_t end)
+{
+    trace_job *job = context;
+    for (size_t i = begin; i < end; i++)
+        if (trace_at(job->how->recipe, trace_time(job->how, (double)i), &job->how->trace_at[i]) != PSLD_OK)
+            atomic_store(&job->failed, 1);
+}
+
+psld_status psld_perturbation_tabulate_trace(psld_perturbation *how)
+{
+    trace_job job = {.how = how};
+    double step = -log(how->t_min) / (PSLD_TRACE_NODES - 1), density;
+    psld_parallel(PSLD_TRACE_NODES, 8, trace_range, &job);
+    for (int i = 0; atomic_load(&job.failed) && i < PSLD_TRACE_NODES; i++) /* in this thread, for its error text */
+        PSLD_TRY(trace_at(how->recipe, trace_time(how, i), &density));
+    double *at = how->trace_at, *before = how->trace_before;
+    before[0] = 0;
+    for (int i = 1; i < PSLD_TRACE_NODES; i++) before[i] = before[i - 1] + step * (at[i - 1] + at[i]) / 2;
+    double whole = before[PSLD_TRACE_NODES - 1];
+    for (int i = 0; i < PSLD_TRACE_NODES; i++) {
+        at[i] /= whole;
+        before[i] /= whole;
+    }
+    return PSLD_OK;
+}
+
+/* The cell of the table that log t lies in, and how far in. */
+static int trace_cell(const psld_perturbation *how, double t, double *part)
+{
+    double node = (1 - log(t) / log(how->t_min)) * (PSLD_TRACE_NODES - 1);
+    int cell = node < PSLD_TRACE_NODES - 2 ? (int)fmax(node, 0) : PSLD_TRACE_NODES - 2;
+    *part = node - cell;
+    return cell;
+}
+
+/* Density of t, straight in log t between nodes. */
+static double trace_density(const psld_perturbation *how, double t)
+{
+    double part;
+    int i = trace_cell(how, t, &part);
+    return (how->trace_at[i] + part * (how->trace_at[i + 1] - how->trace_at[i])) / t;
+}
+
+static double trace_until(const psld_perturbation *how, double t)
+{
+    double part, step = -log(how->t_min) / (PSLD_TRACE_NODES - 1);
+    int i = trace_cell(how, t, &part);
+    double low = how->trace_at[i], rise = how->trace_at[i + 1] - low;
+    return how->trace_before[i] + step * part * (low + part * rise / 2);
+}
+
+/* The time before which the part u of them lies. */
+static double time_of_trace(const psld_perturbation *how, double u)
+{
+    int low = 0, high = PSLD_TRACE_NODES - 1;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (how->trace_before[middle] <= u)
+            low = middle;
+        else
+            high = middle;
+    }
+    double step = -log(how->t_min) / (PSLD_TRACE_NODES - 1), rest = (u - how->trace_before[low]) / step;
+    double first = how->trace_at[low], rise = how->trace_at[low + 1] - first;
+    double part = 2 * rest / (first + sqrt(fmax(first * first + 2 * rise * rest, 0)));
+    return fmin(fmax(trace_time(how, low + part), how->t_min), 1);
+}
+
+/* ---- Times ------------------------------------------------------------------------------------------------------- */
+
 /* The part of training times up to t. */
 static double part_until(const psld_perturbation *how, double t)
 {
     if (t <= how->t_min) return 0;
     if (t >= 1) return 1;
+    if (how->by_trace) return trace_until(how, t);
     double uniform = (t - how->t_min) / (1 - how->t_min), slope;
     if (how->by_noise <= 0) return uniform;
     double away = log_noise_at(how, t, &slope) - log(how->noise_middle), spread = how->noise_spread;
@@ -220,10 +325,10 @@ double psld_perturbation_share(const psld_perturbation *how, int bin)
 static double time_in_bin(const psld_perturbation *how, int bin, double u)
 {
     double low = fmax((double)bin / PSLD_BINS, how->t_min), high = (bin + 1.0) / PSLD_BINS;
-    if (how->by_noise <= 0) return low + u * (high - low);
+    if (!is_uneven(how)) return low + u * (high - low);
     double wanted = part_until(how, low) + u * psld_perturbation_share(how, bin);
     for (int i = 0; i < 50; i++) {
-        double middle = 0.5 * (low + high);
+        double middle = how->by_trace ? sqrt(low * high) : 0.5 * (low + high);
         if (part_until(how, middle) < wanted)
             low = middle;
         else
@@ -232,10 +337,10 @@ static double time_in_bin(const psld_perturbation *how, int bin, double u)
     return 0.5 * (low + high);
 }
 
-/* Density of uniform times over that of the times drawn, which is the mixture of both laws. At the ends of the range, and
+/* The times drawn are of the mixture of both laws. At the ends of the range, and
  * without a spread in its middle, the law by noise has atoms, which uniform times have not: their weight is 0. Then the
  * mean of weight f over the times drawn is the mean of f over uniform ones, whatever f. */
-static double weigh_time(const psld_perturbation *how, double t)
+static double weigh_by_noise(const psld_perturbation *how, double t)
 {
     double slope, away = log_noise_at(how, t, &slope) - log(how->noise_middle), spread = how->noise_spread;
     if (t <= how->t_min * (1 + 1e-9) || t >= 1 - 1e-12 || (spread == 0 && fabs(away) < 1e-9)) return 0;
@@ -244,12 +349,19 @@ static double weigh_time(const psld_perturbation *how, double t)
     return uniform / ((1 - how->by_noise) * uniform + how->by_noise * noise);
 }
 
+double psld_perturbation_time_weight(const psld_perturbation *how, double t)
+{
+    if (how->by_trace) return 1 / ((1 - how->t_min) * trace_density(how, t));
+    return how->by_noise > 0 ? weigh_by_noise(how, t) : 1;
+}
+
 /* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
 double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
 {
     double u, n;
     psld_random_uniform(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 0, 1, &u);
     if (phase >= PSLD_PHASE_HELD_OUT) return time_in_bin(how, (int)phase - PSLD_PHASE_HELD_OUT, u);
+    if (how->by_trace) return time_of_trace(how, u);
     if (u < how->by_noise) {
         psld_random_normal(how->seed, PSLD_FOR_TIME, sample, (uint64_t)phase, 1, 1, &n);
         return time_of_noise(how, log(how->noise_middle) + how->noise_spread * n);
@@ -279,8 +391,8 @@ static int perturb_sample(const perturb_job *job, size_t index)
     if (is_clean && psld_precondition_plan(recipe, how->data_deviation, *t, &kernel.network) != PSLD_OK) return 0;
     size_t square = is_clean ? 1 : (size_t)(recipe->predicted * recipe->predicted);
     float *metric = job->batch->metric ? job->batch->metric + index * square : NULL;
-    if (metric && fill_metric(how, *t, how->by_noise > 0 ? weigh_time(how, *t) : 1, inverse, kernel.network.gain,
-                              metric) != PSLD_OK)
+    if (metric &&
+        fill_metric(how, *t, psld_perturbation_time_weight(how, *t), inverse, kernel.network.gain, metric) != PSLD_OK)
         return 0;
     job->batch->time[index] = (float)(is_clean ? kernel.network.time : *t);
     for (size_t at = 0; at < how->dim; at += BLOCK)

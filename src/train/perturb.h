@@ -16,7 +16,7 @@ typedef enum psld_phase { PSLD_PHASE_TRAIN = 0, PSLD_PHASE_HELD_OUT = 1 } psld_p
  * clean data. */
 typedef enum psld_weighting { PSLD_WEIGH_EPS, PSLD_WEIGH_LIKELIHOOD, PSLD_WEIGH_DATA } psld_weighting;
 
-enum { PSLD_NOISE_NODES = 256 };
+enum { PSLD_NOISE_NODES = 256, PSLD_TRACE_NODES = 128 };
 
 /* Of the loss of consistency: see objective_consistency.c. */
 typedef struct psld_consistency {
@@ -32,34 +32,43 @@ typedef struct psld_perturbation {
     const psld_process *process; /* of a model with formulas: then recipe is NULL, and what follows does not count, */
     const psld_process_scales *scales; /* but for seed */
     psld_mode mode;
-    size_t dim;            /* numbers of x_0 */
-    double t_min;          /* times are uniform in [t_min, 1], */
-    double by_noise;       /* but this part of them where the data take shape: such that sigma is */
-    double noise_middle;   /* this times */
-    double noise_spread;   /* exp of a normal number times this */
-    int weighting;         /* psld_weighting */
+    size_t dim;          /* numbers of x_0 */
+    double t_min;        /* times are uniform in [t_min, 1], */
+    double by_noise;     /* but this part of them where the data take shape: such that sigma is */
+    double noise_middle; /* this times */
+    double noise_spread; /* exp of a normal number times this */
+    int by_trace;        /* or all of them by what they count in the bound on the likelihood: the trace of its metric */
+    int weighting;       /* psld_weighting */
     double data_deviation; /* networks of clean data: see precondition.h; 0: of eps */
+    double cell;           /* of the bound: data are whole multiples of it; 0: any numbers */
     size_t classes;        /* of the labels that the network gets; 0: none */
     double label_dropout;  /* the part of training samples whose label it does not get */
     int clean;             /* z is (x_0, 0) and t = 0: for classifiers of clean data */
     uint64_t seed;
     psld_consistency consistency;
     double noise_at[PSLD_NOISE_NODES]; /* log sigma at times that are even in log t, from t_min to 1 */
+    /* by_trace: at times that are even in log t, the density of log t, and the part of the times before it */
+    double trace_at[PSLD_TRACE_NODES], trace_before[PSLD_TRACE_NODES];
 } psld_perturbation;
 
 /* Fills noise_at, which drawing by noise needs. */
 psld_status psld_perturbation_tabulate(psld_perturbation *how);
+/* Fills trace_at and trace_before: again when the recipe has changed. */
+psld_status psld_perturbation_tabulate_trace(psld_perturbation *how);
 
 /* The part of training times that lies in a bin (bins.h). Held-out samples get a time of the bin of their phase, by the
  * law of training times there, so that the mean loss of the bins, weighed by these parts, is that of training. */
 double psld_perturbation_share(const psld_perturbation *how, int bin);
 
+/* Density of uniform times over that of the times drawn. */
+double psld_perturbation_time_weight(const psld_perturbation *how, double t);
+
 /* The time of a sample. */
 double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase);
 
 /* A micro-batch (its n samples from number `first`): from x to t, `time`, which is t for the network, z [n][k dim] and,
- * where they are not NULL, `target`, which is eps of the predicted variables [n][predicted dim], and the metric
- * [n][predicted^2] of the weighting. Likelihood:
+ * where they are not NULL, `target`, which is eps of the predicted variables [n][predicted dim], eps of all of them
+ * [n][k dim], and the metric [n][predicted^2] of the weighting. Likelihood:
  *     M = L^-1 2 beta D L^-T,  so that  (eps - eps*)' M (eps - eps*) = (s - s*)' 2 beta D (s - s*),  s = -L^-T eps,
  * times the density of uniform times over that of the times drawn, so that its mean is the bound for every law of these.
  * Data: an error of eps moves the clean data by sigma as much; with deviation 1/2 of these and 1 of the noise,

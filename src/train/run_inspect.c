@@ -12,7 +12,7 @@
 
 enum { LONGEST_PATH = 4096, RECENT = 100 };
 
-static psld_status read_run_config(const char *path, psld_run_info *info)
+static psld_status read_run_config(const char *path, psld_run_info *info, int *is_bound)
 {
     psld_yaml *yaml;
     psld_settings settings;
@@ -20,6 +20,7 @@ static psld_status read_run_config(const char *path, psld_run_info *info)
     psld_status status = psld_settings_read(yaml, &settings);
     if (status == PSLD_OK) info->steps = (uint64_t)settings.train.steps;
     if (status == PSLD_OK) info->classifier = settings.train.loss == PSLD_LOSS_ENTROPY;
+    if (status == PSLD_OK) *is_bound = settings.train.loss == PSLD_LOSS_ELBO;
     if (status == PSLD_OK) psld_settings_clear(&settings);
     psld_yaml_free(yaml);
     return status;
@@ -59,15 +60,17 @@ static psld_status read_run_log(const char *path, psld_run_info *info)
 static psld_status inspect_run(const char *folder, psld_run_info *info)
 {
     char path[LONGEST_PATH];
+    const double none = (double)NAN;
     long newest;
-    *info =
-        (psld_run_info){.size = sizeof *info, .loss = (double)NAN, .held_out = (double)NAN, .accuracy = (double)NAN};
+    int is_bound;
+    *info = (psld_run_info){.size = sizeof *info, .loss = none, .held_out = none, .accuracy = none, .bits = none};
     if (strlen(folder) + 32 > sizeof path || !psld_run_folder_exists(folder))
         return psld_fail(PSLD_BAD_INPUT, "%.300s: has no config.yaml, so it is no training run", folder);
     snprintf(path, sizeof path, "%s/config.yaml", folder);
-    PSLD_TRY(read_run_config(path, info));
+    PSLD_TRY(read_run_config(path, info, &is_bound));
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
     PSLD_TRY(read_run_log(path, info));
+    if (is_bound) info->bits = isnan(info->held_out) ? info->loss : info->held_out;
     snprintf(path, sizeof path, "%s/checkpoints", folder);
     PSLD_TRY(psld_checkpoint_count(path, &info->checkpoints, &newest));
     info->saved = (uint64_t)newest;

@@ -9,7 +9,15 @@
 #include "io/yaml/yaml.h"
 #include "train/trainer.h"
 
-typedef enum psld_loss_kind { PSLD_LOSS_HSM, PSLD_LOSS_DSM, PSLD_LOSS_ENTROPY, PSLD_LOSS_CONSISTENCY } psld_loss_kind;
+typedef enum psld_loss_kind {
+    PSLD_LOSS_HSM,
+    PSLD_LOSS_DSM,
+    PSLD_LOSS_ENTROPY,
+    PSLD_LOSS_CONSISTENCY,
+    PSLD_LOSS_ELBO
+} psld_loss_kind;
+
+typedef enum psld_times { PSLD_TIMES_UNIFORM, PSLD_TIMES_NOISE, PSLD_TIMES_IMPORTANCE } psld_times;
 
 /* One number or a list of them. */
 typedef struct psld_number_list {
@@ -35,7 +43,7 @@ typedef struct psld_settings {
         int weighting; /* psld_weighting */
         int l1;        /* norm: l2 or l1 */
         int sum;       /* reduce: mean or sum */
-        int by_noise;  /* times: uniform or noise */
+        int times;     /* psld_times */
         double noise_part, noise_middle, noise_spread;
         double deviation, consistency_q, consistency_huber;
         int64_t consistency_stages;
@@ -44,6 +52,7 @@ typedef struct psld_settings {
         int schedule; /* psld_rate_schedule */
         double label_dropout;
         int reduce_precision; /* psld_sum_format */
+        double learn_lr;
         double eps, lr, beta1, beta2, adam_eps, weight_decay, clip, checkpoint_minutes;
         psld_number_list ema;
         int64_t batch, accumulate, steps, warmup, keep;

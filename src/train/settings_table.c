@@ -51,9 +51,10 @@ static const setting_row settings_table[] = {
      "bytes of decoded images kept in memory, the others go to data.cache; 0: the default of psld data"},
     {"data", "cache", SETTING_TEXT, DATA(cache), 0, 0, "\"\"", NULL, FREE,
      "folder for decoded images beyond data.memory"},
-    {"train", "loss", SETTING_WORD, TRAIN(loss), 0, 0, "hsm", "hsm|dsm|cross_entropy|consistency", FIXED,
+    {"train", "loss", SETTING_WORD, TRAIN(loss), 0, 0, "hsm", "hsm|dsm|cross_entropy|consistency|elbo", FIXED,
      "perturbation kernel given x_0 alone (hsm) or all of z_0 (dsm); cross_entropy for classifiers; consistency for "
-     "sampling with one to four evaluations (psld tune)"},
+     "sampling with one to four evaluations (psld tune); elbo: the variational bound in bits per dimension, by which a "
+     "recipe can be learned, too (process.learn)"},
     {"train", "weighting", SETTING_WORD, TRAIN(weighting), 0, 0, "fid", "fid|nll|data", FIXED,
      "of the loss: none (fid); the likelihood weighting (s - s*)' 2 beta D (s - s*); or the error of the clean data"},
     {"train", "norm", SETTING_WORD, TRAIN(l1), 0, 0, "l2", "l2|l1", FIXED, "norm of the error of eps"},
@@ -61,8 +62,9 @@ static const setting_row settings_table[] = {
      "mean or sum over the elements of each sample"},
     {"train", "eps", SETTING_NUMBER, TRAIN(eps), 1e-12, 0.5, "1e-5", NULL, FIXED,
      "smallest time: times are drawn from [eps, 1]"},
-    {"train", "times", SETTING_WORD, TRAIN(by_noise), 0, 0, "uniform", "uniform|noise", FIXED,
-     "uniform, or a fraction of them at the noise levels where the data take shape"},
+    {"train", "times", SETTING_WORD, TRAIN(times), 0, 0, "uniform", "uniform|noise|importance", FIXED,
+     "uniform; or a fraction of them at the noise levels where the data take shape; or by what they count in the bound "
+     "on the likelihood, the default of loss: elbo"},
     {"train", "noise_part", SETTING_NUMBER, TRAIN(noise_part), 0, 1, "0.5", NULL, FIXED,
      "with times: noise, the fraction of the times that is drawn by noise level; the others are uniform"},
     {"train", "noise_middle", SETTING_NUMBER, TRAIN(noise_middle), 1e-6, 1e6, "1", NULL, FIXED,
@@ -89,6 +91,8 @@ static const setting_row settings_table[] = {
      "numbers in which several ranks send each other gradients; they are added in fp32 either way"},
     {"train", "steps", SETTING_WHOLE, TRAIN(steps), 1, 1e12, "100000", NULL, FREE, "number of training steps"},
     {"train", "lr", SETTING_NUMBER, TRAIN(lr), 0, 1e3, "2e-4", NULL, FIXED, "learning rate"},
+    {"train", "learn_lr", SETTING_NUMBER, TRAIN(learn_lr), 0, 1e3, "1e-3", NULL, FIXED,
+     "learning rate of what process.learn names; warm-up and schedule are those of train.lr"},
     {"train", "warmup", SETTING_WHOLE, TRAIN(warmup), 0, 1e12, "5000", NULL, FIXED,
      "steps over which the learning rate rises from 0"},
     {"train", "schedule", SETTING_WORD, TRAIN(schedule), 0, 0, "constant", "constant|cosine|linear|inverse_sqrt", FIXED,

@@ -25,6 +25,11 @@ static double ema_decay(const psld_trainer_options *o, double ema, long step)
     return o->ema_warmup ? fmin(ema, (1 + (double)step) / (10 + (double)step)) : ema;
 }
 
+double psld_trainer_rate_at(const psld_trainer *r, long step)
+{
+    return psld_trainer_rate(&r->options, step);
+}
+
 double psld_trainer_rate_now(const psld_trainer *r)
 {
     return psld_trainer_rate(&r->options, r->steps);
@@ -115,6 +120,7 @@ static psld_status run_microbatch(psld_trainer *r, const psld_microbatch *b, int
     /* The device is not waited for before it has this, too. */
     if (b->last && !r->buckets) PSLD_TRY(begin_squares(r));
     PSLD_TRY(psld_exec_get(r->exec, r->loss, n, PSLD_F32, b->loss));
+    if (b->by_z && r->options.by_z) PSLD_TRY(psld_exec_get(r->exec, r->network_plan.grad_z, n, PSLD_F32, b->by_z));
     return b->out ? psld_exec_get(r->exec, r->network_plan.out, n, PSLD_F32, b->out) : PSLD_OK;
 }
 

@@ -28,6 +28,7 @@ typedef struct psld_trainer_options {
     int metric;                                /* power 2: the error is measured by a matrix for each sample */
     int root;                                  /* power 2: of it the root is taken (psld_nn_root), and psld_trainer_look
                                                   is called */
+    int by_z;                                  /* its gradient by z is wanted, too */
     double rate, beta1, beta2, epsilon, decay; /* Adam; decay of weights */
     int adamw;                                 /* decay shrinks the weights instead of joining the gradient */
     long warmup;                               /* steps over which the rate rises from 0 */
@@ -53,8 +54,8 @@ typedef struct psld_trainer psld_trainer;
 psld_status psld_trainer_create(psld_network *network, const psld_trainer_options *options, psld_trainer **trainer);
 void psld_trainer_free(psld_trainer *trainer);
 
-/* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where it is not
- * NULL, `out`. With several ranks a failure must be followed by psld_trainer_drop on all. */
+/* Adds the gradient of sum(weight loss) over a micro-batch to that of the step so far. Fills `loss` and, where they are
+ * not NULL, `out` and, with the option of that name, `by_z`. With several ranks a failure must be followed by psld_trainer_drop on all. */
 psld_status psld_trainer_add(psld_trainer *trainer, const psld_microbatch *batch);
 /* What the network as it is says of the states `other_z` at `other_time`, into `other`, with the same labels and the same
  * dropout as psld_trainer_add has for `z`. No gradient. */
@@ -87,7 +88,8 @@ psld_trainer_state psld_trainer_state_of(psld_trainer *trainer);
 
 /* The rate of step k, from 0: rises linearly over warm-up, then follows the schedule. */
 double psld_trainer_rate(const psld_trainer_options *options, long step);
-/* The rate of the step to come. */
+/* The same of a trainer's own; of the step to come. */
+double psld_trainer_rate_at(const psld_trainer *trainer, long step);
 double psld_trainer_rate_now(const psld_trainer *trainer);
 
 /* Steps taken; the moving average (NULL: none), at the offsets of the network's weights; bytes of all buffers. */

@@ -48,9 +48,10 @@ static psld_status plan_trainer(psld_trainer *r)
 {
     PSLD_TRY(psld_network_plan_begin(&r->network->config, 1, &r->network_plan));
     add_loss(r);
+    unsigned by_z = r->options.by_z ? PSLD_WANT_GRADIENT_Z : 0;
     psld_network_plan_options how = {.backend = r->options.backend,
                                      .batch = r->options.batch,
-                                     .want = PSLD_WANT_GRADIENT_PARAMETERS,
+                                     .want = PSLD_WANT_GRADIENT_PARAMETERS | by_z,
                                      .objective = r->loss,
                                      .weight = r->loss_weight,
                                      .keeps_value = 1};

@@ -10,6 +10,7 @@ psld_model *psld_training_model(psld_training *t)
 {
     (void)psld_trainer_fetch(t->trainer); /* from a device that was lost: the last weights that came from it */
     psld_model_changed(t->model);
+    (void)psld_training_name_recipe(t);
     return t->model;
 }
 

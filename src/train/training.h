@@ -2,6 +2,7 @@
  *     training.c            the whole run
  *     training_config.c     the configuration, read or chosen
  *     training_tune.c       the configuration that tunes a model
+ *     training_learn.c      a recipe that is learned
  *     training_open.c       networks, trainer and data
  *     training_check.c      whether they go together
  *     training_step.c       one step
@@ -17,6 +18,7 @@
 #include "psld_train.h"
 #include "train/bins.h"
 #include "train/choose.h"
+#include "train/learner.h"
 #include "train/objective.h"
 #include "train/run_folder.h"
 #include "train/tensorboard.h"
@@ -39,6 +41,7 @@ struct psld_training {
     psld_model *model;        /* has the weights to use: the average, or without one those that are trained */
     psld_network *network;    /* what is trained; model->network where there is no average */
     psld_trainer *trainer;
+    psld_learner *learner; /* of the recipe; NULL: it is given */
     psld_perturbation perturbation;
     psld_microbatch microbatch;
     double scale;                /* of losses: 1, or the numbers per sample if they are summed */
@@ -61,6 +64,24 @@ psld_status psld_training_follow(psld_training *training);
 psld_status psld_training_tune_config(const char *path, psld_yaml **yaml);
 psld_status psld_training_tune_noise(psld_training *training, const psld_training_options *options, double deviation);
 psld_status psld_training_check_consistency(const psld_training *training);
+/* process.learn as an override, of a process that may still be a line; an override that is one. And of a run with the
+ * bound as its loss: the recipe in numbers, with its stabiliser 0, and by default times by importance that begin where the
+ * noise is a quarter of the step between two values of a pixel. */
+int psld_training_is_learn_key(const char *assignment);
+psld_status psld_training_set_learn(psld_yaml *yaml, const char *assignment);
+psld_status psld_training_expand_learned(psld_training *training);
+/* The step between two values of a pixel, 0 for data that are no images. */
+double psld_training_cell(const psld_training *training);
+psld_status psld_training_check_learn(const psld_training *training);
+/* The learner, where something is learned; after a step of the network, that of the recipe; after a checkpoint was read on
+ * the first rank, its recipe on all. */
+psld_status psld_training_begin_learn(psld_training *training);
+psld_status psld_training_learn(psld_training *training);
+psld_status psld_training_restore_learn(psld_training *training);
+/* Tables of the law of times. */
+psld_status psld_training_tabulate(psld_training *training);
+/* Before the model is saved or handed out: its configuration gets the recipe that was learned. */
+psld_status psld_training_name_recipe(psld_training *training);
 /* Fails where settings, data and network do not go together. */
 psld_status psld_training_check(const psld_training *training);
 /* Goes on from the newest checkpoint of the folder; does nothing where there is none. */

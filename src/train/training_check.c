@@ -28,7 +28,8 @@ static psld_status check_formulas(const psld_training *t)
         return psld_fail(PSLD_BAD_INPUT,
                          "train.batch: expected a multiple of %lld for a recipe with formulas, found %lld",
                          (long long)parts, (long long)s->train.batch);
-    if (s->train.loss != PSLD_LOSS_HSM || s->train.weighting != PSLD_WEIGH_EPS || s->train.l1 || s->train.by_noise)
+    PSLD_TRY(psld_training_check_learn(t));
+    if (s->train.loss != PSLD_LOSS_HSM || s->train.weighting != PSLD_WEIGH_EPS || s->train.l1 || s->train.times)
         return psld_fail(PSLD_BAD_INPUT,
                          "train.loss, weighting, norm and times: expected their defaults for a recipe with "
                          "formulas, which has a loss of its own");
@@ -41,9 +42,10 @@ static psld_status check_loss(const psld_training *t)
     const psld_settings *s = &t->settings;
     if (classifier != (s->train.loss == PSLD_LOSS_ENTROPY))
         return psld_fail(PSLD_BAD_INPUT, "train.loss: expected %s for a %s",
-                         classifier ? "cross_entropy" : "hsm or dsm", t->objective->name);
+                         classifier ? "cross_entropy" : "hsm, dsm or elbo", t->objective->name);
     if (t->model->process) return check_formulas(t);
     if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
+    PSLD_TRY(psld_training_check_learn(t));
     if (s->train.loss == PSLD_LOSS_CONSISTENCY) return psld_training_check_consistency(t);
     if (s->train.l1 && s->train.weighting != PSLD_WEIGH_EPS)
         return psld_fail(PSLD_BAD_INPUT, "train.norm: l1 works with train.weighting = fid only; expected l2");

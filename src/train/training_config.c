@@ -44,8 +44,12 @@ static psld_status apply_options(psld_training *t, const psld_training_options *
     if (init) PSLD_TRY(set_text(t->yaml, "train.init", init));
     PSLD_TRY(psld_text_list_check("overrides", options->overrides, (size_t)options->override_count));
     for (int i = 0; i < options->override_count; i++)
-        if (!t->published || !psld_published_override(options->overrides[i]))
+        if ((!t->published || !psld_published_override(options->overrides[i])) &&
+            !psld_training_is_learn_key(options->overrides[i]))
             PSLD_TRY(psld_yaml_override(t->yaml, options->overrides[i]));
+    for (int i = 0; i < options->override_count; i++) /* of the process that the others have set */
+        if (psld_training_is_learn_key(options->overrides[i]))
+            PSLD_TRY(psld_training_set_learn(t->yaml, options->overrides[i]));
     return PSLD_OK;
 }
 
@@ -326,6 +330,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     psld_settings_clear(&early);
     if (status == PSLD_OK) status = set_data_deviation(t);
     if (status == PSLD_OK) status = set_tuning(t, options);
+    if (status == PSLD_OK) status = psld_training_expand_learned(t);
     if (status == PSLD_OK) status = psld_process_embed(t->yaml);
     if (status == PSLD_OK && !chosen && options->seconds > 0) status = fit_steps(t, options, before);
     if (status == PSLD_OK && psld_process_is_full(psld_node_get(psld_yaml_root(t->yaml), "process")))

@@ -83,6 +83,7 @@ static psld_status create_trainer(psld_training *t)
     o.average = o.ema > 0 ? t->model->network->weights : NULL;
     o.seed = (uint64_t)s->seed;
     t->objective->set_options(s, t->model, &o);
+    o.by_z = t->learner != NULL;
     return psld_trainer_create(t->network, &o, &t->trainer);
 }
 
@@ -100,6 +101,8 @@ static psld_status create_microbatch(psld_training *t)
         .augment = t->network->config.augment ? PSLD_AUGMENT_NUMBERS : 0,
         .one_hot = (size_t)t->network->config.classes,
         .other = t->objective->aim != NULL,
+        .base = t->objective->has_base,
+        .moves = t->learner != NULL,
         .out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target,
     };
     PSLD_TRY(psld_microbatch_allocate(b, microbatch_size(t), &sizes));
@@ -144,10 +147,12 @@ static psld_status set_perturbation(psld_training *t)
         .mode = s->train.loss == PSLD_LOSS_DSM ? PSLD_DSM : PSLD_HSM,
         .dim = psld_model_size(t->model),
         .t_min = s->train.eps,
-        .by_noise = s->train.by_noise ? s->train.noise_part : 0,
+        .by_noise = s->train.times == PSLD_TIMES_NOISE ? s->train.noise_part : 0,
+        .by_trace = s->train.times == PSLD_TIMES_IMPORTANCE,
         .noise_middle = s->train.noise_middle,
         .noise_spread = s->train.noise_spread,
-        .weighting = s->train.weighting,
+        .weighting = s->train.loss == PSLD_LOSS_ELBO ? PSLD_WEIGH_LIKELIHOOD : s->train.weighting,
+        .cell = psld_training_cell(t),
         .data_deviation = psld_model_predicts_data(t->model) ? t->network->config.data_deviation : 0,
         .classes = (size_t)t->network->config.classes,
         .label_dropout = s->train.label_dropout,
@@ -159,7 +164,7 @@ static psld_status set_perturbation(psld_training *t)
                         .huber = s->train.consistency_huber,
                         .batch = (uint64_t)s->train.batch,
                         .steps = (uint64_t)s->train.steps}};
-    return t->perturbation.by_noise > 0 || t->objective->aim ? psld_perturbation_tabulate(&t->perturbation) : PSLD_OK;
+    return psld_training_tabulate(t);
 }
 
 /* The model keeps how many items of its data each class has: sampling draws labels with these frequencies. Of endless data
@@ -187,9 +192,11 @@ static psld_status create_parts(psld_training *t)
     t->objective = t->model->kind == PSLD_CLASSIFIER                 ? &psld_objective_classifier
                    : t->model->process                               ? &psld_objective_path
                    : t->settings.train.loss == PSLD_LOSS_CONSISTENCY ? &psld_objective_consistency
+                   : t->settings.train.loss == PSLD_LOSS_ELBO        ? &psld_objective_elbo
                                                                      : &psld_objective_score;
     PSLD_TRY(psld_training_check(t));
     PSLD_TRY(count_classes(t));
+    PSLD_TRY(psld_training_begin_learn(t));
     PSLD_TRY(set_perturbation(t));
     PSLD_TRY(create_trainer(t));
     PSLD_TRY(create_microbatch(t));
@@ -257,6 +264,7 @@ static psld_status open_training(psld_training *t, const char *folder, const psl
     if (t->run) PSLD_TRY(psld_training_resume(t));
     if (t->run) PSLD_TRY(psld_training_page(t, NULL));
     broadcast_state(t);
+    PSLD_TRY(psld_training_restore_learn(t));
     PSLD_TRY(psld_trainer_store(t->trainer));
     t->saved_step = psld_trainer_steps(t->trainer);
     t->saved_seconds = psld_seconds();
@@ -296,6 +304,7 @@ void psld_training_free(psld_training *t)
     psld_training_metric_close(t);
     psld_data_free(t->data);
     psld_trainer_free(t->trainer);
+    psld_learner_free(t->learner);
     if (t->model && t->network != t->model->network) psld_network_free(t->network);
     psld_model_free(t->model);
     psld_microbatch_clear(&t->microbatch);

@@ -10,12 +10,16 @@
 
 static psld_snapshot snapshot_of(psld_training *t)
 {
+    size_t learned = 0;
+    if (t->learner) (void)psld_learner_state(t->learner, &learned);
     return (psld_snapshot){.network = t->network,
                            .state = psld_trainer_state_of(t->trainer),
                            .config = t->config,
                            .prefix = t->objective->prefix,
                            .sums = (double *)&t->bins,
                            .sum_count = sizeof t->bins / sizeof(double),
+                           .learned = t->learner ? psld_learner_state(t->learner, &learned) : NULL,
+                           .learned_count = learned,
                            .items = psld_data_count(t->data)};
 }
 
@@ -31,6 +35,7 @@ psld_status psld_training_save(psld_training *t)
     PSLD_TRY(psld_checkpoint_save(&snapshot, folder, (int)t->settings.train.keep));
     t->saved_step = psld_trainer_steps(t->trainer);
     t->saved_seconds = psld_seconds();
+    PSLD_TRY(psld_training_name_recipe(t));
     return psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors"));
 }
 
@@ -60,6 +65,8 @@ static psld_status load_newest_checkpoint(psld_training *t)
                          folder, model);
     if (!found) return PSLD_OK;
     compare_items(t, &snapshot);
+    if (t->learner) PSLD_TRY(psld_learner_restored(t->learner));
+    PSLD_TRY(psld_training_name_recipe(t));
     t->model->steps = psld_training_steps(t);
     return psld_model_save(t->model, model); /* the run may have been stopped between the checkpoint and this */
 }

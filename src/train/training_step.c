@@ -36,6 +36,14 @@ static void count_losses(psld_training *t, psld_microbatch *b, step_sums *sums)
     psld_bins_add(&sums->bins, b->n, b->t, b->loss, b->hit);
 }
 
+/* A sample's gradient by the recipe is 0 on all ranks but one, so that sums are exact. */
+static void sum_learner(psld_training *t)
+{
+    size_t count;
+    double *gradients = psld_learner_gradients(t->learner, &count);
+    t->ranks->sum(gradients, count);
+}
+
 /* Gradients of this rank's share of a step, whose samples are step * batch + 0 ... batch - 1. A rank that cannot read
  * its data goes through the step all the same, with those of an earlier one, since others wait for its sums; then no rank
  * takes the step. */
@@ -45,14 +53,17 @@ static psld_status add_gradients(psld_training *t, uint64_t step, step_sums *sum
     uint64_t batch = (uint64_t)t->settings.train.batch, done, end;
     psld_status status = PSLD_OK;
     psld_distribution_share(t->ranks, batch, &done, &end);
+    if (t->learner) psld_learner_begin(t->learner);
     while ((status == PSLD_OK || t->ranks->count > 1) && psld_microbatch_next(b, step * batch, &done, end)) {
         if (status == PSLD_OK) status = fill_microbatch(t, b);
         psld_status added = psld_trainer_add(t->trainer, b);
         if (status == PSLD_OK) status = added;
+        if (status == PSLD_OK && t->learner) status = psld_learner_add(t->learner, &t->perturbation, b);
         count_losses(t, b, sums);
     }
     sums->failed = status != PSLD_OK;
     t->ranks->sum(&sums->loss, sizeof *sums / sizeof(double));
+    if (t->learner) sum_learner(t);
     if (sums->failed > 0) psld_trainer_drop(t->trainer);
     if (sums->failed > 0 && status == PSLD_OK) status = psld_fail(PSLD_IO, "another rank has failed");
     return status;
@@ -84,6 +95,7 @@ static psld_status training_step_once(psld_training *t, psld_training_report *re
     report->loss = sums.loss;
     report->rate = psld_trainer_rate_now(t->trainer);
     PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
+    PSLD_TRY(psld_training_learn(t));
     psld_bins_merge(&t->bins, &sums.bins);
     report->seconds = psld_seconds() - began;
     return PSLD_OK;

@@ -161,8 +161,7 @@ static void check_paper(const opened *o)
     assert_true((double)s->train.steps == paper[row].steps && (double)s->train.batch == paper[row].batch);
     assert_true(s->train.lr == paper[row].lr && s->train.warmup == 5000 && s->train.eps == 1e-5 && s->seed == 0);
     assert_true(s->train.beta1 == 0.9 && s->train.beta2 == 0.999 && s->train.adam_eps == 1e-8);
-    assert_true(s->train.weighting == 0 && !s->train.l1 && !s->train.sum && !s->train.by_noise &&
-                s->train.schedule == 0);
+    assert_true(s->train.weighting == 0 && !s->train.l1 && !s->train.sum && !s->train.times && s->train.schedule == 0);
     assert_int_equal(s->train.loss, classifier                          ? PSLD_LOSS_ENTROPY
                                     : psld_recipe_get(o->recipe)->k > 1 ? PSLD_LOSS_HSM
                                                                         : PSLD_LOSS_DSM);

@@ -74,6 +74,39 @@ static psld_status embed_formulas(psld_yaml *yaml, const char *line, int *is_ful
     return status;
 }
 
+static psld_status spread_line(psld_yaml *yaml, const char *line)
+{
+    psld_yaml *document;
+    char name[PSLD_NAME_SIZE], assignment[PSLD_NAME_SIZE + 32];
+    line += strspn(line, " \t");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(line, " \t"), line);
+    PSLD_TRY(psld_recipe_open_document(line, &document));
+    psld_status status = set_process_text(yaml, document);
+    psld_yaml_free(document);
+    if (status != PSLD_OK || !psld_preset_exists(name)) return status;
+    snprintf(assignment, sizeof assignment, "process.preset=%s", name);
+    return psld_yaml_override(yaml, assignment);
+}
+
+psld_status psld_process_spread(psld_yaml *yaml)
+{
+    const psld_node *node = psld_node_get(psld_yaml_root(yaml), "process");
+    const char *text;
+    if (!node || psld_node_kind_of(node) != PSLD_NODE_SCALAR) return PSLD_OK;
+    PSLD_TRY(psld_node_text(node, &text));
+    char *line = psld_copy_text(text); /* the node is replaced */
+    if (!line) return PSLD_NO_MEMORY;
+    psld_recipe *recipe;
+    psld_status status = PSLD_OK;
+    if (!psld_node_may_name_files(node)) { /* then it must be a preset, which this says */
+        status = psld_recipe_read(node, &recipe);
+        if (status == PSLD_OK) psld_recipe_free(recipe);
+    }
+    if (status == PSLD_OK) status = spread_line(yaml, line);
+    psld_release(line);
+    return status;
+}
+
 psld_status psld_process_embed(psld_yaml *yaml)
 {
     const psld_node *node = psld_node_get(psld_yaml_root(yaml), "process");
