@@ -40,6 +40,9 @@ struct op_case {
 };
 
 void check_op(const op_case *c);
+/* From now on cases are run on this device alone, in fp32 and fp16, against the reference in double: its values and
+ * gradients, and the bits of each sample alone and of another run. */
+void check_ops_on(struct psld_device *device);
 /* Cases checked so far. */
 int checked_ops(void);
 

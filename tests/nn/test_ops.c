@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "nn/ops.h"
 #include "op_check.h"
+#include "opencl_test.h"
 
 static const int some_channels[] = {1, 3, 6, 17};
 static const int some_sizes[][2] = {{1, 1}, {2, 3}, {5, 7}};
@@ -905,5 +906,13 @@ int main(void)
         cmocka_unit_test(resizing),
         cmocka_unit_test(count),
     };
+#ifdef OPS_OF_OPENCL /* test_ops_opencl */
+    psld_device *device = opencl_for_test();
+    check_ops_on(device);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    psld_device_close(device);
+    return failed;
+#else
     return cmocka_run_group_tests(tests, NULL, NULL);
+#endif
 }

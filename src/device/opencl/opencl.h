@@ -170,12 +170,8 @@ struct psld_cl_rule {
     psld_status (*prepare)(psld_cl_device *device, const psld_device_call *call, psld_cl_step *step);
     psld_status (*pack)(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call); /* or NULL */
     psld_status (*run)(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call);
+    const char *file; /* for psld_cl_prepare_one (rules.h) */
 };
-
-/* Of products.c, */
-extern const psld_cl_rule psld_cl_rule_conv, psld_cl_rule_conv_dx, psld_cl_rule_conv_dw, psld_cl_rule_product;
-/* of attention.c. */
-extern const psld_cl_rule psld_cl_rule_scores, psld_cl_rule_apply, psld_cl_rule_apply_t;
 
 psld_status psld_cl_prepare(psld_device *device, const psld_device_call *call, void **prepared);
 void psld_cl_forget(psld_device *device, void *prepared);

@@ -3,9 +3,52 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "device/opencl/opencl.h"
+#include "device/opencl/rules.h"
 
-static const psld_cl_rule *const rules[PSLD_OPS] = {NULL};
+static const psld_cl_rule *const rules[PSLD_OPS] = {
+    [PSLD_OP_CONV] = &psld_cl_plain_conv,
+    [PSLD_OP_CONV_DX] = &psld_cl_plain_conv_dx,
+    [PSLD_OP_CONV_DW] = &psld_cl_plain_conv_dw,
+    [PSLD_OP_PRODUCT] = &psld_cl_plain_product,
+    [PSLD_OP_SCORES] = &psld_cl_plain_scores,
+    [PSLD_OP_APPLY] = &psld_cl_plain_apply,
+    [PSLD_OP_APPLY_T] = &psld_cl_plain_apply_t,
+    [PSLD_OP_FILL] = &psld_cl_rule_fill,
+    [PSLD_OP_BIAS] = &psld_cl_rule_bias,
+    [PSLD_OP_CHANNEL_SUM] = &psld_cl_rule_channel_sum,
+    [PSLD_OP_BROADCAST] = &psld_cl_rule_broadcast,
+    [PSLD_OP_MOMENTS] = &psld_cl_rule_moments,
+    [PSLD_OP_NORMALISE] = &psld_cl_rule_normalise,
+    [PSLD_OP_NORMALISE_SUMS] = &psld_cl_rule_normalise_sums,
+    [PSLD_OP_NORMALISE_DX] = &psld_cl_rule_normalise_dx,
+    [PSLD_OP_MODULATE] = &psld_cl_rule_modulate,
+    [PSLD_OP_MODULATE_DX] = &psld_cl_rule_modulate_dx,
+    [PSLD_OP_MODULATE_SUMS] = &psld_cl_rule_modulate_sums,
+    [PSLD_OP_ACTIVATE] = &psld_cl_rule_activate,
+    [PSLD_OP_ACTIVATE_DX] = &psld_cl_rule_activate_dx,
+    [PSLD_OP_SUM] = &psld_cl_rule_sum,
+    [PSLD_OP_SCALE] = &psld_cl_rule_scale,
+    [PSLD_OP_CONCAT] = &psld_cl_rule_concat,
+    [PSLD_OP_SLICE] = &psld_cl_rule_slice,
+    [PSLD_OP_SLICE_DX] = &psld_cl_rule_slice_dx,
+    [PSLD_OP_RESAMPLE] = &psld_cl_rule_resample,
+    [PSLD_OP_RESHAPE] = &psld_cl_rule_reshape,
+    [PSLD_OP_POOL] = &psld_cl_rule_pool,
+    [PSLD_OP_RESIZE] = &psld_cl_rule_resize,
+    [PSLD_OP_SOFTMAX] = &psld_cl_rule_softmax,
+    [PSLD_OP_SOFTMAX_DX] = &psld_cl_rule_softmax_dx,
+    [PSLD_OP_DROPOUT] = &psld_cl_rule_dropout,
+    [PSLD_OP_POSITIONAL] = &psld_cl_rule_positional,
+    [PSLD_OP_FOURIER] = &psld_cl_rule_fourier,
+    [PSLD_OP_LOSS] = &psld_cl_rule_loss,
+    [PSLD_OP_LOSS_DX] = &psld_cl_rule_loss_dx,
+    [PSLD_OP_ROOT] = &psld_cl_rule_root,
+    [PSLD_OP_ROOT_DX] = &psld_cl_rule_root_dx,
+    [PSLD_OP_ENTROPY] = &psld_cl_rule_entropy,
+    [PSLD_OP_ENTROPY_DX] = &psld_cl_rule_entropy_dx,
+    [PSLD_OP_PICK] = &psld_cl_rule_pick,
+    [PSLD_OP_PICK_DX] = &psld_cl_rule_pick_dx,
+};
 
 psld_status psld_cl_prepare(psld_device *device, const psld_device_call *call, void **prepared)
 {
@@ -56,6 +99,19 @@ void psld_cl_half_options(const psld_device_call *call, char *options, size_t si
         if (call->in[i].at.memory && call->in[i].half)
             length += (size_t)snprintf(options + length, size - length, "-DHALF_%c=1 ", 'A' + i);
     if (call->out.half) snprintf(options + length, size - length, "-DHALF_OUT=1 ");
+}
+
+psld_status psld_cl_prepare_kernel(psld_cl_device *device, const psld_device_call *call, psld_cl_step *step, int slot,
+                                   const char *files, const char *name)
+{
+    char options[128];
+    psld_cl_half_options(call, options, sizeof options);
+    return psld_cl_kernel(device, files, name, options, &step->kernel[slot]);
+}
+
+psld_status psld_cl_prepare_one(psld_cl_device *device, const psld_device_call *call, psld_cl_step *step)
+{
+    return psld_cl_prepare_kernel(device, call, step, 0, step->rule->file, step->rule->kernel.name);
 }
 
 void psld_cl_make_backends(psld_cl_device *device)

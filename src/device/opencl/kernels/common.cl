@@ -78,9 +78,9 @@
 #define LOAD4_F(p, i) LOAD4_FLOAT(p, i)
 #endif
 #if HALF_OUT
-#define STORE_OUT(p, i, x) vstore_half_rte((x), 0, (__global half *)(p) + (i))
+#define STORE_OUT(p, i, x) vstore_half_rte((float)(x), 0, (__global half *)(p) + (i))
 #define STORE4_OUT(p, i, x) vstore_half4_rte((x), 0, (__global half *)(p) + (i))
 #else
-#define STORE_OUT(p, i, x) (((__global float *)(p))[i] = (x))
+#define STORE_OUT(p, i, x) (((__global float *)(p))[i] = (float)(x))
 #define STORE4_OUT(p, i, x) vstore4((x), 0, (__global float *)(p) + (i))
 #endif
