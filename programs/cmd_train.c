@@ -156,6 +156,20 @@ static psld_status train_estimate(psld_training *training, const train_request *
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
+/* What a run has when its device was lost. */
+static int report_lost(const train_request *r)
+{
+    char why[512];
+    psld_run_info info = PSLD_RUN_INFO_EMPTY;
+    snprintf(why, sizeof why, "%s", psld_error_text());
+    if (psld_rank() != 0 || psld_run_inspect(r->run, &info) != PSLD_OK || info.checkpoints == 0)
+        return cli_complain("%s", why), EXIT_FAILED;
+    cli_complain(
+        "%s; psld train -o %s goes on after step %llu, which was saved, and with --device cpu on the processor", why,
+        r->run, (unsigned long long)info.saved);
+    return EXIT_FAILED;
+}
+
 static int report_end(psld_status status, const train_request *r, psld_training *training)
 {
     if (status == PSLD_CANCELLED) {
@@ -171,6 +185,7 @@ static int report_end(psld_status status, const train_request *r, psld_training 
                      psld_error_text(), r->run);
         return EXIT_FAILED;
     }
+    if (status == PSLD_DEVICE_FAILED) return report_lost(r);
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
 

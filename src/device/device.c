@@ -56,7 +56,7 @@ static psld_status no_such_number(size_t i)
     size_t total = psld_device_total();
     if (total > 1) return psld_fail(PSLD_BAD_ARGUMENT, "device %zu: there are %zu, counted from 0", i, total);
     for (size_t f = 0; f < FAMILIES && !*why; f++) families[f]->count(why, sizeof why);
-    return psld_fail(PSLD_BAD_ARGUMENT, "there is no device %zu, only the CPU: %s", i, why);
+    return psld_fail(PSLD_BAD_ARGUMENT, "there is only the CPU: %s", why);
 }
 
 psld_status psld_device_facts_of(size_t i, psld_device_facts *facts)
@@ -251,6 +251,15 @@ psld_status psld_device_choose(const psld_device_wish *wish, psld_device **devic
     return status;
 }
 
+enum { AMOUNT = 32 };
+
+static const char *text_of(uint64_t bytes, char text[AMOUNT])
+{
+    int large = bytes >= 1000000000;
+    snprintf(text, AMOUNT, "%.1f %s", (double)bytes * (large ? 1e-9 : 1e-6), large ? "GB" : "MB");
+    return text;
+}
+
 psld_status psld_device_check_room(const psld_device *device, uint64_t fixed, uint64_t for_batch, int batch,
                                    const char *option)
 {
@@ -258,10 +267,10 @@ psld_status psld_device_check_room(const psld_device *device, uint64_t fixed, ui
     double needs = (double)fixed + (double)for_batch, has = (double)facts->memory;
     if (needs <= has) return PSLD_OK;
     int fits = has > (double)fixed ? (int)((has - (double)fixed) / ((double)for_batch / batch)) : 0;
-    char advice[96] = "a smaller network is needed";
+    char advice[96] = "a smaller network is needed", wanted[AMOUNT], there[AMOUNT];
     if (fits > 0) snprintf(advice, sizeof advice, "%s%d fits", option, fits);
-    return psld_fail(PSLD_NO_MEMORY, "needs %.1f GB, device %s has %.1f GB: %s", needs * 1e-9, facts->id, has * 1e-9,
-                     advice);
+    return psld_fail(PSLD_NO_MEMORY, "needs %s, device %s has %s: %s", text_of(fixed + for_batch, wanted), facts->id,
+                     text_of(facts->memory, there), advice);
 }
 
 /* ---- The public list --------------------------------------------------------------------------------------------- */
