@@ -237,6 +237,7 @@ static int sample_model(const cli_command *command, const char *const *words, in
     sample_job job = {.request = r};
     int exit_code = EXIT_DONE;
     psld_status status = sampling_open(words, count, &r->sampling, 0, &job.sampling);
+    if (status == PSLD_OK) status = sample_reach_timesteps(words, count, r, &job);
     size_t listed = r->sampling.labels.file ? job.sampling.labels.labels.count : 0;
     job.n = r->sampling.n ? (size_t)r->sampling.n : r->z0 ? 0 : sampling_is_image(&job.sampling) ? 64 : 1000;
     if (!r->sampling.n && !r->z0 && listed) job.n = listed;

@@ -8,6 +8,7 @@
 typedef struct sample_request {
     sampling_request sampling;
     const char *z0, *start, *trajectory_path, *timesteps;
+    char process_room[64]; /* of sample_reach_timesteps */
     int estimate;
 } sample_request;
 
@@ -29,6 +30,8 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
 psld_status sample_to_file(sample_job *job);
 psld_status sample_to_folder(sample_job *job);
 
+/* Opens the model again if timesteps are asked for that have more noise than its recipe reaches: under a vp that does. */
+psld_status sample_reach_timesteps(const char *const *words, int count, sample_request *r, sample_job *job);
 /* Makes the timesteps that are asked for the times of the walk. */
 psld_status sample_follow_timesteps(sample_job *job);
 

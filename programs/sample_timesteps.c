@@ -1,4 +1,5 @@
 /* psld sample --timesteps: exactly those timesteps of a network that has discrete ones. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,22 @@
 #include "sample.h"
 
 enum { NUMBER_ROOM = 32 };
+
+psld_status sample_reach_timesteps(const char *const *words, int count, sample_request *r, sample_job *job)
+{
+    double sigma_min, sigma_max, end;
+    if (!r->timesteps || r->sampling.model.options.process || !psld_model_timesteps(job->sampling.model))
+        return PSLD_OK;
+    psld_status status = psld_model_sigma_range(job->sampling.model, &sigma_min, &sigma_max);
+    if (status == PSLD_OK) status = psld_recipe_sigma(psld_model_recipe(job->sampling.model), 1, &end);
+    if (status != PSLD_OK || end >= sigma_max) return status;
+    /* sigma^2 = exp((beta_min + beta_max) / 2) - 1 */
+    snprintf(r->process_room, sizeof r->process_room, "vp beta=[0.1,%.17g]", 2 * log1p(sigma_max * sigma_max) - 0.0999);
+    r->sampling.model.options.process = r->process_room;
+    sampling_close(&job->sampling);
+    job->sampling = (sampling_job){0};
+    return sampling_open(words, count, &r->sampling, 0, &job->sampling);
+}
 
 /* The times at which the process has the noise of the timesteps, as the text of a grid. */
 static psld_status write_grid(const sample_job *job, const psld_array *timesteps, char *grid)

@@ -322,6 +322,8 @@ class Model:
         opened = self._open(process, weak, weak_scale)
         if not opened.source:
             raise ArgumentError(f"{self.path}: a classifier has no samples")
+        if timesteps is not None and process is None and self._settings[0] is None:
+            opened = self._open(self._reaching_process(opened), weak, weak_scale)
         if timesteps is not None:
             options = self._timestep_grid(opened, timesteps, z0, options)
         if n is None:
@@ -342,6 +344,17 @@ class Model:
             None if states is None else lend(states[:count]),
             int(state),
         )
+
+    @staticmethod
+    def _reaching_process(opened: _Opened) -> Optional[str]:
+        """A vp that reaches all noises of a network's timesteps; None if its own recipe does."""
+        least, most = ctypes.c_double(), ctypes.c_double()
+        if not lib.psld_model_timesteps(opened.pointer):
+            return None
+        lib.psld_model_sigma_range(opened.pointer, ctypes.byref(least), ctypes.byref(most))
+        if float(opened.process.sigma(1.0)) >= most.value:
+            return None
+        return f"vp beta=[0.1,{2 * math.log1p(most.value**2) - 0.0999!r}]"
 
     def _timestep_grid(self, opened: _Opened, timesteps: ArrayLike, z0: Any, options: Any) -> Any:
         if z0 is None or options.get("grid") is not None or options.get("end_sigma") is not None:

@@ -265,3 +265,10 @@ def test_pictures(tmp_path):
     assert np.array_equal(psld.to_pixels([-1, 1, 0.5], "floor"), [0, 255, 191])
     with pytest.raises(psld.ArgumentError):
         psld.show(np.zeros((3, 2, 4, 4)))
+
+
+def test_timesteps_with_more_noise_than_vp_reaches():
+    folder = os.path.join(ROOT, "tests", "golden", "foreign", "diffusers-scale-shift")
+    model, z0 = psld.Model(folder), np.load(os.path.join(folder, "x.npy"))
+    how = dict(z0=z0, timesteps=[499, 400, 10], sampler="dpm", order=1, no_denoise=True)
+    assert np.allclose(model.sample(**how), model.sample(process="vp beta=[0.1,40]", **how), rtol=1e-4)

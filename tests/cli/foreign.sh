@@ -21,6 +21,15 @@ cmp network.pkl.npy ours.safetensors.npy || fail "a converted file says somethin
 "$psld" score "$heads" --x "$heads/x.npy" --timestep "$heads/timestep.npy" -o out.npy || fail "score --timestep"
 "$psld" sample "$heads" --timesteps "$heads/ddim20_timesteps.npy" --sampler dpm --order 1 --no-denoise \
     --z0 "$heads/x.npy" -o x.npy >/dev/null || fail "--timesteps"
+# Timesteps with more noise (1e4 at the 499th) than the recipe vp reaches.
+cosine=$golden/diffusers-scale-shift
+printf '\223NUMPY\001\000\066\000%-53s\n\363\001\0\0\220\001\0\0\012\0\0\0' \
+    "{'descr':'<i4','fortran_order':False,'shape':(3,)}" >noisy.npy
+"$psld" sample "$cosine" --timesteps noisy.npy --sampler dpm --order 1 --no-denoise --z0 "$cosine/x.npy" \
+    -o walk.npy >/dev/null || fail "noisy timesteps"
+"$psld" sample "$cosine" --process "vp beta=[0.1,40]" --timesteps noisy.npy --sampler dpm --order 1 --no-denoise \
+    --z0 "$cosine/x.npy" -o wide.npy >/dev/null || fail "noisy timesteps of a given process"
+[ "$(wc -c <walk.npy)" -eq "$(wc -c <"$cosine/x.npy")" ] || fail "noisy timesteps: size"
 "$psld" sample "$classes" --labels "$classes/label.npy" --nfe 4 -o x.npy >/dev/null || fail "labels of diffusers"
 rm -f ./*.npy ours.safetensors
 
