@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _c
+from . import _arrays, _c
 from ._errors import BY_STATUS, ArgumentError, Error
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -158,7 +158,7 @@ def receive(place: Any) -> NDArray[Any]:
 def numbers(value: ArrayLike, name: str, dtype: Any = np.float64) -> NDArray[Any]:
     """Numbers that somebody gave, as an array in C order."""
     try:
-        array = np.asarray(value)
+        array = _arrays.to_numpy(value, name) if _arrays.is_other(value) else np.asarray(value)
         if array.dtype.kind not in "biuf":
             raise TypeError
         return np.asarray(array, dtype, order="C")

@@ -310,15 +310,15 @@ class Recipe:
         parts = [eps[:, v * channels : (v + 1) * channels] for v in self.predicted]
         return parts[0] if len(parts) == 1 else _arrays.join(parts)
 
-    def likelihood_weight(self, t: ArrayLike) -> Floats:
+    def likelihood_weight(self, t: Any) -> Any:
         """Weights of the bound on the likelihood: matrices M(t), one row and column per predicted variable, such that
-        d' M d = 2 beta s' D s for an error d of eps and s = -L^-T d of the score."""
+        d' M d = 2 beta s' D s for an error d of eps and s = -L^-T d of the score. Of a tensor t they are a tensor."""
         times = numbers(t, "t")
         inverse = self.factor(times).inverse
         beta = self.beta[0] + (self.beta[1] - self.beta[0]) * times
         whole = 2 * beta[..., None, None] * (inverse @ self.D @ np.swapaxes(inverse, -1, -2))
         block: Floats = whole[..., self.predicted, :][..., self.predicted]
-        return block
+        return _arrays.like(block, t) if _arrays.is_other(t) else block
 
     def loss(self, prediction: Any, target: Any, t: Any, weighting: str = "fid") -> Any:
         """Mean square of the error of eps: as it is ("fid"), or weighted by the bound on the likelihood ("nll")."""

@@ -43,6 +43,8 @@ class _Score:
         self._out = (variables * shape[0], *shape[1:])
         self._width = math.prod(self._in)
         self._predicts = predicts
+        some = predicts != "data" and len(recipe.predicted) < recipe.k
+        self._which = f" (of the variables recipe.predicted, {recipe.predicted})" if some else ""
         self._own: Optional[NDArray[np.float64]] = None
         self._begin = self._end = 0
 
@@ -71,7 +73,9 @@ class _Score:
             result = _arrays.to_numpy(result, "score")
         expected = (n, *self._out)
         if result.shape != expected:
-            raise ArgumentError(f"score: expected {self._predicts} of the shape {expected}, found {result.shape}")
+            raise ArgumentError(
+                f"score: expected {self._predicts} of the shape {expected}{self._which}, found {result.shape}"
+            )
         numbers = _view(out, result.size)
         numbers.reshape(expected)[...] = result
         is_finite = np.isfinite(numbers)

@@ -36,6 +36,8 @@ def test_perturbing_tensors_is_perturbing_arrays(torch, recipe):
         z = recipe.perturb(start(recipe, x, lambda a: torch.tensor(a, dtype=dtype)), torch.tensor(t, dtype=dtype), e)
         assert z.dtype == dtype and np.abs(z.numpy() - expected).max() < bound * np.abs(expected).max() * 10
     assert np.allclose(recipe.target(torch.tensor(eps)).numpy(), recipe.target(eps))
+    weight = recipe.likelihood_weight(torch.tensor(t, requires_grad=True))
+    assert isinstance(weight, torch.Tensor) and np.array_equal(weight.numpy(), recipe.likelihood_weight(t))
 
 
 def test_gradients_flow_through_perturb(torch, recipe):
