@@ -53,6 +53,11 @@ void psld_cl_arg_local(psld_cl_launch *launch, size_t bytes)
     add(launch, bytes, NULL);
 }
 
+void psld_cl_arg_bytes(psld_cl_launch *launch, const void *bytes, size_t size)
+{
+    add(launch, size, bytes);
+}
+
 psld_status psld_cl_run(psld_cl_launch *launch, unsigned dimensions, const size_t *global, const size_t *group)
 {
     psld_cl_device *device = launch->device;

@@ -146,6 +146,7 @@ void psld_cl_arg_int(psld_cl_launch *launch, int value);
 void psld_cl_arg_long(psld_cl_launch *launch, uint64_t value); /* ulong */
 void psld_cl_arg_float(psld_cl_launch *launch, double value);
 void psld_cl_arg_local(psld_cl_launch *launch, size_t bytes);
+void psld_cl_arg_bytes(psld_cl_launch *launch, const void *bytes, size_t size); /* a struct */
 /* Begins the kernel on `dimensions` axes of global[] work items in groups of group[]; global is rounded up to whole
  * groups, so kernels look whether an item is inside. */
 psld_status psld_cl_run(psld_cl_launch *launch, unsigned dimensions, const size_t *global, const size_t *group);

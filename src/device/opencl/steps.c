@@ -6,13 +6,13 @@
 #include "device/opencl/rules.h"
 
 static const psld_cl_rule *const rules[PSLD_OPS] = {
-    [PSLD_OP_CONV] = &psld_cl_plain_conv,
-    [PSLD_OP_CONV_DX] = &psld_cl_plain_conv_dx,
-    [PSLD_OP_CONV_DW] = &psld_cl_plain_conv_dw,
-    [PSLD_OP_PRODUCT] = &psld_cl_plain_product,
-    [PSLD_OP_SCORES] = &psld_cl_plain_scores,
-    [PSLD_OP_APPLY] = &psld_cl_plain_apply,
-    [PSLD_OP_APPLY_T] = &psld_cl_plain_apply_t,
+    [PSLD_OP_CONV] = &psld_cl_rule_conv,
+    [PSLD_OP_CONV_DX] = &psld_cl_rule_conv_dx,
+    [PSLD_OP_CONV_DW] = &psld_cl_rule_conv_dw,
+    [PSLD_OP_PRODUCT] = &psld_cl_rule_product,
+    [PSLD_OP_SCORES] = &psld_cl_rule_scores,
+    [PSLD_OP_APPLY] = &psld_cl_rule_apply,
+    [PSLD_OP_APPLY_T] = &psld_cl_rule_apply_t,
     [PSLD_OP_FILL] = &psld_cl_rule_fill,
     [PSLD_OP_BIAS] = &psld_cl_rule_bias,
     [PSLD_OP_CHANNEL_SUM] = &psld_cl_rule_channel_sum,

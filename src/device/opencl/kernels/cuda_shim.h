@@ -9,26 +9,29 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef unsigned char uchar;
 
-#define __kernel   extern "C" __global__
+#define __kernel extern "C" __global__
 #define __global
 #define __local    __shared__
 #define __constant __constant__
-#define restrict   __restrict__
-#define inline     static __device__ __forceinline__
+#define restrict __restrict__
+#define inline static __device__ __forceinline__
 
-#define ALIGNED                 __align__(16)
-#define CLK_LOCAL_MEM_FENCE     1
-#define CLK_GLOBAL_MEM_FENCE    2
-#define barrier(fence)          __syncthreads()
+#define ALIGNED              __align__(16)
+#define CLK_LOCAL_MEM_FENCE  1
+#define CLK_GLOBAL_MEM_FENCE 2
+#define barrier(fence)       __syncthreads()
 /* Two groups at least on each multiprocessor, where they are large. */
-#define GROUP_OF(x, y)          __launch_bounds__((x) * (y), (x) * (y) >= 256 ? 2 : 512 / ((x) * (y)))
+#define GROUP_OF(x, y) __launch_bounds__((x) * (y), (x) * (y) >= 256 ? 2 : 512 / ((x) * (y)))
 
-inline uint dimension(int i, uint3 v) { return i == 0 ? v.x : i == 1 ? v.y : v.z; }
-#define get_local_id(i)   dimension((i), threadIdx)
-#define get_group_id(i)   dimension((i), blockIdx)
-#define get_local_size(i) dimension((i), make_uint3(blockDim.x, blockDim.y, blockDim.z))
-#define get_num_groups(i) dimension((i), make_uint3(gridDim.x, gridDim.y, gridDim.z))
-#define get_global_id(i)  (get_group_id(i) * get_local_size(i) + get_local_id(i))
+inline uint dimension(int i, uint3 v)
+{
+    return i == 0 ? v.x : i == 1 ? v.y : v.z;
+}
+#define get_local_id(i)    dimension((i), threadIdx)
+#define get_group_id(i)    dimension((i), blockIdx)
+#define get_local_size(i)  dimension((i), make_uint3(blockDim.x, blockDim.y, blockDim.z))
+#define get_num_groups(i)  dimension((i), make_uint3(gridDim.x, gridDim.y, gridDim.z))
+#define get_global_id(i)   (get_group_id(i) * get_local_size(i) + get_local_id(i))
 #define get_global_size(i) (get_num_groups(i) * get_local_size(i))
 
 #define MAKE4(a, b, c, d) make_float4((a), (b), (c), (d))
@@ -47,9 +50,18 @@ inline float4 MAX4(float4 a, float4 b)
     return make_float4(fmaxf(a.x, b.x), fmaxf(a.y, b.y), fmaxf(a.z, b.z), fmaxf(a.w, b.w));
 }
 
-inline float4 operator+(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
-inline float4 operator-(float4 a, float4 b) { return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w); }
-inline float4 operator*(float4 a, float4 b) { return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w); }
+inline float4 operator+(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+inline float4 operator-(float4 a, float4 b)
+{
+    return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+inline float4 operator*(float4 a, float4 b)
+{
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
 
 inline float4 load_half4(const __half *p, long i)
 {

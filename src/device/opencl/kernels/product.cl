@@ -35,29 +35,29 @@
 #define A_WHOLE (TILE_M * SLICE / 4 % ITEMS == 0)
 #define B_WHOLE (TILE_N * SLICE / 4 % ITEMS == 0)
 
-#define FINISH_BIAS     1
-#define FINISH_VECTOR   2
-#define FINISH_RESIDUAL 4
-#define FINISH_SCALE    8
-#define FINISH_RELU     16
-#define HALF_VECTOR     32
-#define HALF_RESIDUAL   64
-#define HALF_OUT        128
+#define FINISH_BIAS          1
+#define FINISH_VECTOR        2
+#define FINISH_RESIDUAL      4
+#define FINISH_SCALE         8
+#define FINISH_RELU          16
+#define FINISH_HALF_VECTOR   32 /* these are kept in half precision */
+#define FINISH_HALF_RESIDUAL 64
+#define FINISH_HALF_OUT      128
 
-/* The same on the host: products.h. */
+/* The same on the host: product.h. Places and lines are in elements. */
 typedef struct product_shape {
-    long a, b, bias, vector, residual, out;       /* where they begin, in elements */
-    long a_batch, b_batch, out_batch;             /* from a product to the next */
-    int m, n, k;                                  /* n: a multiple of 4; k of 8 where A comes by rows or pixels */
-    int columns;                                  /* of n, those that are not zero lanes */
-    int a_rows, b_rows;                           /* numbers of the sum that are there, by columns or panel */
-    int lda, ldb, ldc, ldv, ldr;                  /* also of vector and residual */
-    int height, width;                            /* of the pixels that are read */
-    int out_height, out_width;                    /* of those that are rows of the result, or numbers of the sum */
+    long a, b, bias, vector, residual, out; /* where they begin */
+    long a_batch, b_batch, out_batch;       /* from a product to the next */
+    int m, n, k;                            /* n: a multiple of 4; k of 8 where A comes by rows or pixels */
+    int columns;                            /* of n, those that are not zero lanes */
+    int a_rows, b_rows;                     /* numbers of the sum that are there, by columns or panel */
+    int lda, ldb, ldc, ldv, ldr;            /* from a line to the next, also of vector and residual */
+    int height, width;                      /* of the pixels that are read */
+    int out_height, out_width;              /* of those that are rows of the result, or numbers of the sum */
     int taps_y, taps_x, stride_y, stride_x;
     int pad_y, pad_x, spread_y, spread_x;
-    int lanes;                                    /* of a tap */
-    int chunk;                                    /* numbers of the sum that a product of the batch takes; 0: all */
+    int lanes;                              /* of a tap */
+    int chunk;                              /* numbers of the sum that a product of the batch takes; 0: all */
     int finish;
     float by;
 } product_shape;
@@ -261,13 +261,13 @@ __kernel GROUP_OF(GROUP_N, GROUP_M) void product(__global const float *restrict 
                               n + 2 < s.columns ? bias[s.bias + n + 2] : 0.0f,
                               n + 3 < s.columns ? bias[s.bias + n + 3] : 0.0f);
             if (s.finish & FINISH_VECTOR)
-                v = v + LOAD4(s.finish & HALF_VECTOR, vector,
+                v = v + LOAD4(s.finish & FINISH_HALF_VECTOR, vector,
                               (s.vector + m / (s.out_height * s.out_width) * s.ldv + n) / 4);
             if (s.finish & FINISH_RESIDUAL)
-                v = v + LOAD4(s.finish & HALF_RESIDUAL, residual, (s.residual + (long)m * s.ldr + n) / 4);
+                v = v + LOAD4(s.finish & FINISH_HALF_RESIDUAL, residual, (s.residual + (long)m * s.ldr + n) / 4);
             if (s.finish & FINISH_SCALE) v = v * SPLAT4(s.by);
             if (s.finish & FINISH_RELU) v = MAX4(v, SPLAT4(0.0f));
-            STORE4(s.finish & HALF_OUT, v, out, (s.out + batch * s.out_batch + (long)m * s.ldc + n) / 4);
+            STORE4(s.finish & FINISH_HALF_OUT, v, out, (s.out + batch * s.out_batch + (long)m * s.ldc + n) / 4);
         }
     }
 }
