@@ -1,5 +1,6 @@
 /* The products of attention, one for each image. */
 #include "device/opencl/product.h"
+#include "device/opencl/rules.h"
 
 static int area_of(const psld_device_operand *o)
 {

@@ -4,6 +4,7 @@
  * opposite order, so that it is a convolution of dy with other margins. The gradient by weights is a sum over pixels,
  * cut into parts of so many of them as the geometry alone says, which a second kernel adds in their order. */
 #include "device/opencl/product.h"
+#include "device/opencl/rules.h"
 
 /* ---- Shapes ------------------------------------------------------------------------------------------------------ */
 

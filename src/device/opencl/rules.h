@@ -38,5 +38,9 @@ extern const psld_cl_rule psld_cl_rule_resample, psld_cl_rule_pool, psld_cl_rule
 extern const psld_cl_rule psld_cl_rule_softmax, psld_cl_rule_softmax_dx, psld_cl_rule_loss, psld_cl_rule_loss_dx,
     psld_cl_rule_root, psld_cl_rule_root_dx, psld_cl_rule_entropy, psld_cl_rule_entropy_dx, psld_cl_rule_positional,
     psld_cl_rule_fourier;
+/* products.c */
+extern const psld_cl_rule psld_cl_rule_conv, psld_cl_rule_conv_dx, psld_cl_rule_conv_dw, psld_cl_rule_product;
+/* attention.c */
+extern const psld_cl_rule psld_cl_rule_scores, psld_cl_rule_apply, psld_cl_rule_apply_t;
 
 #endif
