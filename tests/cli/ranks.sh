@@ -39,6 +39,16 @@ on_two train -o two-bf16 train.steps=42 train.reduce_precision=fp32
 [ "$(wc -l <two-bf16/log.jsonl)" -eq 42 ] || fail "did not go on"
 refuses 1 "expected fp32 or bf16" train small.yaml -o refused train.reduce_precision=fp16
 
+check "a recipe that is learned: the same but for rounding, and with one rank again it goes on"
+learn=(train.loss=elbo "process.learn=[D,Q,beta]" train.steps=12)
+"$psld" train small.yaml -o learn-one "${learn[@]}" 2>"$logs/err" || fail "$(cat "$logs/err")"
+on_two train small.yaml -o learn-two "${learn[@]}" train.steps=7 train.accumulate=3
+"$psld" train -o learn-two train.steps=12 2>"$logs/err" || fail "$(cat "$logs/err")"
+paste -d' ' <("$psld" info learn-one --recipe | tr -c '0-9.e-' '\n' | grep '[0-9]') \
+    <("$psld" info learn-two --recipe | tr -c '0-9.e-' '\n' | grep '[0-9]') |
+    awk '{ d = $1 - $2; if (d < -1e-4 || d > 1e-4) { print $1 " and " $2; bad = 1 } } END { exit bad || NR < 8 }' ||
+    fail "another recipe on two ranks"
+
 check "a run begun by one rank goes on with two"
 "$psld" train small.yaml -o mixed train.steps=17 2>"$logs/err" || fail "$(cat "$logs/err")"
 on_two train -o mixed train.steps=20

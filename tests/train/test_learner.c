@@ -342,10 +342,16 @@ static void times_by_trace(void **state)
         assert_true(fabs(ones - 1) < 0.06);
         assert_true(fabs(square - 1.0 / 3) < 0.03);
         assert_true(high / low < 1.05);
-        for (int bin = 0; bin < 10; bin++) {
-            double t = psld_perturbation_time(&how, 3, (psld_phase)(PSLD_PHASE_HELD_OUT + bin));
-            assert_true(t >= bin / 10.0 && t <= (bin + 1) / 10.0);
-        }
+        double held_out = 0; /* the same mean by bins, as on held-out data */
+        for (int bin = 0; bin < 10; bin++)
+            for (uint64_t i = 0; i < COUNT / 10; i++) {
+                double t = psld_perturbation_time(&how, i, (psld_phase)(PSLD_PHASE_HELD_OUT + bin));
+                assert_true(t >= bin / 10.0 && t <= (bin + 1) / 10.0);
+                held_out += psld_perturbation_share(&how, bin) * psld_perturbation_time_weight(&how, t) * t * t;
+            }
+        held_out /= COUNT / 10;
+        printf("%-24s of t^2 by bins %.4f\n", "", held_out);
+        assert_true(fabs(held_out - 1.0 / 3) < 0.01);
         psld_recipe_free(recipe);
     }
 }
