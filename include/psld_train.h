@@ -81,11 +81,12 @@ typedef struct psld_training_report {
     double accuracy;      /* the same for classifiers: part of labels that were right */
     double held_out_raw;  /* the loss of the raw weights on the same data; NaN also where no average is kept */
     double metric;        /* the distance of samples from the data; NaN when it was not measured */
+    double bits; /* per dimension, an upper bound: mean over the step; NaN: no loss is it (train.loss = elbo) */
 } psld_training_report;
 
-#define PSLD_TRAINING_REPORT_EMPTY                                    \
-    {                                                                 \
-        sizeof(psld_training_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define PSLD_TRAINING_REPORT_EMPTY                                       \
+    {                                                                    \
+        sizeof(psld_training_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the
@@ -128,7 +129,7 @@ typedef struct psld_run_info {
     int running;     /* a process is training in it */
     int classifier;  /* it trains a classifier, not a score network */
     double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
-    double bits;     /* per dimension, an upper bound, of runs with train.loss = elbo: held_out, or loss; NaN: none */
+    double bits;     /* per dimension, an upper bound, of runs with that loss or a recipe that is learned; NaN: none */
 } psld_run_info;
 
 #define PSLD_RUN_INFO_EMPTY                                    \

@@ -501,6 +501,7 @@ class psld_training_report(Structure):
         ("accuracy", c_double),
         ("held_out_raw", c_double),
         ("metric", c_double),
+        ("bits", c_double),
     ]
 
 

@@ -42,8 +42,7 @@ static const struct key_row {
     {"kappa", "number", "", NULL, "another name for init", AUX},
     {"stabiliser", "number", "1e-9", NULL, "added to the variances of the kernel; 0 for one variable", ALL},
     {"factor", "word", "lower", "lower|upper|natural", "of the covariance, which decides what eps means", AUX},
-    {"learn", "list of names", "", NULL, "of training runs with train.loss: elbo: what of D, Q, mass, beta is learned",
-     ALL},
+    {"learn", "list of names", "", NULL, "of training runs: what of D, Q, mass, beta is learned with the network", ALL},
     {"kernel", "word", "hsm", "hsm|dsm", "whose noise eps is: given x_0, or given all of z_0; see train.loss", AUX},
 };
 enum { ROWS = sizeof table / sizeof *table };

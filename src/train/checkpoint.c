@@ -52,6 +52,15 @@ static psld_status add_all(const psld_network *network, const char *before, cons
     return PSLD_OK;
 }
 
+static psld_status note_recipe(const psld_recipe *recipe, psld_tensors *tensors)
+{
+    char *text;
+    PSLD_TRY(psld_recipe_text(recipe, &text));
+    psld_status status = psld_tensors_set_note(tensors, PSLD_CHECKPOINT_RECIPE, text);
+    psld_release(text);
+    return status;
+}
+
 static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
 {
     char step[32], items[32];
@@ -70,6 +79,7 @@ static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
     PSLD_TRY(add_all(s->network, "adam_m.", "", s->state.m, tensors));
     PSLD_TRY(add_all(s->network, "adam_v.", "", s->state.v, tensors));
     PSLD_TRY(psld_tensors_add(tensors, SUMS, PSLD_ELEMENT_F64, 1, &s->sum_count, s->sums));
+    if (s->learned) PSLD_TRY(note_recipe(s->recipe, tensors));
     if (s->learned) PSLD_TRY(psld_tensors_add(tensors, LEARNED, PSLD_ELEMENT_F64, 1, &s->learned_count, s->learned));
     return psld_checksum_note(tensors);
 }

@@ -19,7 +19,8 @@ typedef struct psld_snapshot {
     size_t sum_count;
     double *learned; /* a recipe's parameters and their state, or NULL */
     size_t learned_count;
-    uint64_t items; /* of the data; 0: not known */
+    const psld_recipe *recipe; /* that they stand for: noted, so that a checkpoint is a model, too */
+    uint64_t items;            /* of the data; 0: not known */
 } psld_snapshot;
 
 /* Writes folder/step-<steps>.safetensors, then removes all but the newest `keep` of them. */

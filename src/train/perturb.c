@@ -129,6 +129,12 @@ static int is_uneven(const psld_perturbation *how)
     return how->by_noise > 0 || how->by_trace;
 }
 
+/* The plain loss of eps, where the plan has a metric all the same. */
+static void weigh_plain(int predicted, float *metric)
+{
+    for (int i = 0; i < predicted * predicted; i++) metric[i] = i % (predicted + 1) == 0;
+}
+
 /* Networks of clean data have but the number gain' M gain of it: their error moves eps by gain. The bound on the
  * likelihood is a mean over uniform times, so where others are drawn it has their weight; the other losses take the law of
  * the times as it is. */
@@ -139,6 +145,8 @@ static psld_status fill_metric(const psld_perturbation *how, double t, double ti
     float whole[PSLD_MATRIX_SIZE], *full = how->data_deviation > 0 ? whole : metric;
     if (how->weighting == PSLD_WEIGH_DATA)
         PSLD_TRY(weigh_data(how->recipe, t, full));
+    else if (how->weighting == PSLD_WEIGH_EPS)
+        weigh_plain(how->recipe->predicted, full);
     else
         weigh_likelihood(how->recipe, t, inverse, full);
     for (size_t i = 0; how->weighting == PSLD_WEIGH_LIKELIHOOD && is_uneven(how) && i < predicted * predicted; i++)

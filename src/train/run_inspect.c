@@ -28,7 +28,8 @@ static psld_status read_run_config(const char *path, psld_run_info *info, int *i
 
 typedef struct log_summary {
     psld_run_info *info;
-    double recent[RECENT]; /* losses of the last steps */
+    double recent[RECENT]; /* losses of the last steps, */
+    double bits[RECENT];   /* and their bits per dimension; NaN: none */
     uint64_t steps;
 } log_summary;
 
@@ -36,8 +37,9 @@ static void summarise_entry(void *user, json_t *entry)
 {
     log_summary *s = user;
     const json_t *loss = json_object_get(entry, "loss"), *held_out = json_object_get(entry, "held_out");
-    const json_t *accuracy = json_object_get(entry, "held_out_accuracy");
+    const json_t *accuracy = json_object_get(entry, "held_out_accuracy"), *bits = json_object_get(entry, "bits");
     if (json_is_number(loss)) {
+        s->bits[s->steps % RECENT] = json_is_number(bits) ? json_number_value(bits) : (double)NAN;
         s->recent[s->steps++ % RECENT] = json_number_value(loss);
         s->info->step = (uint64_t)json_integer_value(json_object_get(entry, "step"));
         s->info->seconds += json_number_value(json_object_get(entry, "seconds"));
@@ -49,11 +51,15 @@ static void summarise_entry(void *user, json_t *entry)
 static psld_status read_run_log(const char *path, psld_run_info *info)
 {
     log_summary s = {.info = info};
-    double sum = 0;
+    double sum = 0, bits = 0;
     PSLD_TRY(psld_log_read(path, summarise_entry, &s));
     uint64_t count = s.steps < RECENT ? s.steps : RECENT;
-    for (uint64_t i = 0; i < count; i++) sum += s.recent[i];
+    for (uint64_t i = 0; i < count; i++) {
+        sum += s.recent[i];
+        bits += s.bits[i];
+    }
     info->loss = sum / (double)count;
+    info->bits = bits / (double)count;
     return PSLD_OK;
 }
 
@@ -70,7 +76,7 @@ static psld_status inspect_run(const char *folder, psld_run_info *info)
     PSLD_TRY(read_run_config(path, info, &is_bound));
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
     PSLD_TRY(read_run_log(path, info));
-    if (is_bound) info->bits = isnan(info->held_out) ? info->loss : info->held_out;
+    if (is_bound && !isnan(info->held_out)) info->bits = info->held_out;
     snprintf(path, sizeof path, "%s/checkpoints", folder);
     PSLD_TRY(psld_checkpoint_count(path, &info->checkpoints, &newest));
     info->saved = (uint64_t)newest;

@@ -41,8 +41,9 @@ struct psld_training {
     psld_model *model;        /* has the weights to use: the average, or without one those that are trained */
     psld_network *network;    /* what is trained; model->network where there is no average */
     psld_trainer *trainer;
-    psld_learner *learner; /* of the recipe; NULL: it is given */
     psld_perturbation perturbation;
+    psld_learner *learner;   /* of the recipe; NULL: it is given */
+    psld_perturbation bound; /* what it learns from, where the network has another loss: psld_training_bound */
     psld_microbatch microbatch;
     double scale;                /* of losses: 1, or the numbers per sample if they are summed */
     psld_bins bins;              /* losses since the last evaluation */
@@ -78,6 +79,8 @@ psld_status psld_training_check_learn(const psld_training *training);
 psld_status psld_training_begin_learn(psld_training *training);
 psld_status psld_training_learn(psld_training *training);
 psld_status psld_training_restore_learn(psld_training *training);
+/* The perturbation whose objective is the bound. */
+const psld_perturbation *psld_training_bound(const psld_training *training);
 /* Tables of the law of times. */
 psld_status psld_training_tabulate(psld_training *training);
 /* Before the model is saved or handed out: its configuration gets the recipe that was learned. */

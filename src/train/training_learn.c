@@ -1,4 +1,5 @@
-/* Runs with the loss of the bound (train.loss: elbo): their recipe, and process.learn, what of it is learned. */
+/* Runs with the loss of the bound (train.loss: elbo), and runs whose recipe is learned by it (process.learn), from the same
+ * pass as the network with that loss, beside it with the loss of eps. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,8 +20,10 @@ static const psld_node *process_node(const psld_yaml *yaml)
     return psld_node_get(psld_yaml_root(yaml), "process");
 }
 
+/* Whether it is the loss, or something is learned by it. */
 static int has_bound(const psld_yaml *yaml)
 {
+    if (psld_node_get(process_node(yaml), "learn")) return 1;
     const psld_node *loss = psld_node_get(psld_node_get(psld_yaml_root(yaml), "train"), "loss");
     const char *text = "";
     return loss && psld_node_kind_of(loss) == PSLD_NODE_SCALAR && psld_node_text(loss, &text) == PSLD_OK &&
@@ -119,41 +122,50 @@ psld_status psld_training_expand_learned(psld_training *t)
     if (!has_bound(t->yaml) || !process || psld_process_is_full(process)) return PSLD_OK;
     if (psld_node_kind_of(process) == PSLD_NODE_SCALAR) PSLD_TRY(psld_process_spread(t->yaml));
     if (!psld_process_is_full(process_node(t->yaml))) PSLD_TRY(write_recipe(psld_training_cell(t), t->yaml));
-    return psld_settings_default(t->yaml, "train.times", "importance");
+    const psld_node *loss = psld_node_get(psld_node_get(psld_yaml_root(t->yaml), "train"), "loss");
+    const char *text = "";
+    if (loss && psld_node_kind_of(loss) == PSLD_NODE_SCALAR) PSLD_TRY(psld_node_text(loss, &text));
+    return psld_text_same(text, "elbo") ? psld_settings_default(t->yaml, "train.times", "importance") : PSLD_OK;
 }
 
 /* ---- What makes sense -------------------------------------------------------------------------------------------- */
 
-static psld_status check_bound(const psld_training *t)
+static psld_status check_kernel(const psld_recipe_spec *spec, const char *with)
+{
+    if (spec->mode == PSLD_DSM && spec->k > 1)
+        return psld_fail(PSLD_BAD_INPUT, "process.kernel: expected hsm with %s, found dsm", with);
+    if (spec->stabiliser > 0)
+        return psld_fail(PSLD_BAD_INPUT, "process.stabiliser: expected 0 with %s, whose kernel is exact, found %g",
+                         with, spec->stabiliser);
+    return PSLD_OK;
+}
+
+static psld_status check_learn(const psld_training *t)
 {
     const psld_settings *s = &t->settings;
-    const psld_recipe_spec *spec = &t->model->recipe->spec;
-    if (s->train.l1 || s->train.sum || s->train.weighting != PSLD_WEIGH_EPS)
-        return psld_fail(PSLD_BAD_INPUT,
-                         "train.norm, train.reduce, train.weighting: expected their defaults with train.loss = elbo, "
-                         "which is a bound in bits per dimension");
-    if (spec->mode == PSLD_DSM && spec->k > 1)
-        return psld_fail(PSLD_BAD_INPUT, "process.kernel: expected hsm with train.loss = elbo, found dsm");
-    if (spec->stabiliser > 0)
-        return psld_fail(PSLD_BAD_INPUT,
-                         "process.stabiliser: expected 0 with train.loss = elbo, whose kernel is exact, found %g",
-                         spec->stabiliser);
-    return PSLD_OK;
+    if (s->train.loss != PSLD_LOSS_ELBO && s->train.loss != PSLD_LOSS_HSM)
+        return psld_fail(PSLD_BAD_INPUT, LEARN_KEY ": needs train.loss = elbo or hsm");
+    if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, LEARN_KEY ": a recipe with formulas has nothing to learn");
+    if (s->train.l1 || s->train.sum)
+        return psld_fail(PSLD_BAD_INPUT, LEARN_KEY ": expected train.norm = l2 and train.reduce = mean");
+    if (psld_model_predicts_data(t->model))
+        return psld_fail(PSLD_BAD_INPUT, LEARN_KEY ": needs a network of eps, which sees the recipe's states; expected "
+                                                   "model.predicts = noise, found data");
+    return check_kernel(&t->model->recipe->spec, LEARN_KEY);
 }
 
 psld_status psld_training_check_learn(const psld_training *t)
 {
+    const psld_settings *s = &t->settings;
     unsigned what;
-    int is_bound = t->settings.train.loss == PSLD_LOSS_ELBO;
-    if (is_bound && t->model->recipe) PSLD_TRY(check_bound(t));
     PSLD_TRY(read_learn(t->yaml, &what));
-    if (!what) return PSLD_OK;
-    if (!is_bound)
-        return psld_fail(PSLD_BAD_INPUT, LEARN_KEY ": needs train.loss = elbo, the bound that it is learned by");
-    if (psld_model_predicts_data(t->model))
-        return psld_fail(PSLD_BAD_INPUT, LEARN_KEY ": needs a network of eps, which sees the recipe's states; expected "
-                                                   "model.predicts = noise, found data");
-    return PSLD_OK;
+    if (what) PSLD_TRY(check_learn(t));
+    if (s->train.loss != PSLD_LOSS_ELBO || !t->model->recipe) return PSLD_OK;
+    if (s->train.l1 || s->train.sum || s->train.weighting != PSLD_WEIGH_EPS)
+        return psld_fail(PSLD_BAD_INPUT,
+                         "train.norm, train.reduce, train.weighting: expected their defaults with train.loss = elbo, "
+                         "which is a bound in bits per dimension");
+    return check_kernel(&t->model->recipe->spec, "train.loss = elbo");
 }
 
 /* ---- The run ----------------------------------------------------------------------------------------------------- */
@@ -166,9 +178,15 @@ psld_status psld_training_begin_learn(psld_training *t)
     return psld_learner_create(t->model->recipe, what, (uint64_t)t->settings.train.batch, &t->learner);
 }
 
+const psld_perturbation *psld_training_bound(const psld_training *t)
+{
+    return t->objective == &psld_objective_elbo ? &t->perturbation : &t->bound;
+}
+
 psld_status psld_training_tabulate(psld_training *t)
 {
     psld_perturbation *p = &t->perturbation;
+    if (t->learner && t->objective != &psld_objective_elbo) PSLD_TRY(psld_perturbation_tabulate_trace(&t->bound));
     if (p->by_trace) PSLD_TRY(psld_perturbation_tabulate_trace(p));
     return p->by_noise > 0 || t->objective->aim ? psld_perturbation_tabulate(p) : PSLD_OK;
 }
@@ -185,7 +203,7 @@ psld_status psld_training_learn(psld_training *t)
                              .epsilon = s->train.adam_eps,
                              .clip = s->train.clip,
                              .step = step};
-    psld_status status = psld_learner_update(t->learner, &t->perturbation, &how, &norm);
+    psld_status status = psld_learner_update(t->learner, psld_training_bound(t), &how, &norm);
     if (status == PSLD_OK) status = psld_training_tabulate(t);
     return status == PSLD_OK ? PSLD_OK : psld_fail_in(status, "step %ld", step);
 }

@@ -61,6 +61,7 @@ static int fill_line(json_t *line, const psld_training *t, const psld_training_r
 {
     int failed = json_object_set_new(line, "step", json_integer((json_int_t)r->step));
     failed |= set_number(line, "loss", "", LOSS_DIGITS, r->loss);
+    if (!isnan(r->bits)) failed |= set_number(line, "bits", "", LOSS_DIGITS, r->bits);
     failed |= set_number(line, "norm", "", OTHER_DIGITS, r->norm);
     failed |= set_number(line, "rate", "", OTHER_DIGITS, r->rate);
     failed |= set_number(line, "seconds", "", SECONDS_DIGITS, r->seconds);
@@ -78,6 +79,7 @@ static int fill_line(json_t *line, const psld_training *t, const psld_training_r
 static psld_status log_scalars(const psld_training *t, const psld_training_report *r)
 {
     const psld_scalar scalars[] = {{"train/loss", r->loss},
+                                   {"train/bits", r->bits},
                                    {"train/gradient_norm", r->norm},
                                    {"train/learning_rate", r->rate},
                                    {"train/seconds_per_step", r->seconds},

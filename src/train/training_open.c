@@ -83,6 +83,7 @@ static psld_status create_trainer(psld_training *t)
     o.average = o.ema > 0 ? t->model->network->weights : NULL;
     o.seed = (uint64_t)s->seed;
     t->objective->set_options(s, t->model, &o);
+    if (t->learner) o.metric = (int)psld_objective_variables(t->model);
     o.by_z = t->learner != NULL;
     return psld_trainer_create(t->network, &o, &t->trainer);
 }
@@ -93,6 +94,7 @@ static psld_status create_microbatch(psld_training *t)
     size_t dim = psld_model_size(t->model), target = t->objective->target_size(t->model);
     psld_trainer_options o = {0};
     t->objective->set_options(&t->settings, t->model, &o);
+    if (t->learner) o.metric = (int)psld_objective_variables(t->model);
     psld_microbatch_sizes sizes = {
         .x = dim,
         .z = t->model->process ? (size_t)t->model->process->variables : dim * (size_t)t->model->recipe->spec.k,
@@ -101,7 +103,7 @@ static psld_status create_microbatch(psld_training *t)
         .augment = t->network->config.augment ? PSLD_AUGMENT_NUMBERS : 0,
         .one_hot = (size_t)t->network->config.classes,
         .other = t->objective->aim != NULL,
-        .base = t->objective->has_base,
+        .base = t->objective->has_base || t->learner,
         .moves = t->learner != NULL,
         .out = t->model->kind == PSLD_CLASSIFIER ? psld_model_classes(t->model) : target,
     };
@@ -164,6 +166,10 @@ static psld_status set_perturbation(psld_training *t)
                         .huber = s->train.consistency_huber,
                         .batch = (uint64_t)s->train.batch,
                         .steps = (uint64_t)s->train.steps}};
+    t->bound = t->perturbation;
+    t->bound.by_noise = 0;
+    t->bound.by_trace = 1;
+    t->bound.weighting = PSLD_WEIGH_LIKELIHOOD;
     return psld_training_tabulate(t);
 }
 

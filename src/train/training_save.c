@@ -20,6 +20,7 @@ static psld_snapshot snapshot_of(psld_training *t)
                            .sum_count = sizeof t->bins / sizeof(double),
                            .learned = t->learner ? psld_learner_state(t->learner, &learned) : NULL,
                            .learned_count = learned,
+                           .recipe = t->model->recipe,
                            .items = psld_data_count(t->data)};
 }
 

@@ -10,17 +10,18 @@
 /* Sums of a step, on this rank and then on all. */
 typedef struct step_sums {
     double loss;
+    double bits;   /* the bound, where it is a loss beside the network's */
     double failed; /* ranks that could not read their data */
     psld_bins bins;
 } step_sums;
 
 /* From sample numbers to what the network is given. */
-static psld_status fill_microbatch(psld_training *t, psld_microbatch *b)
+static psld_status fill_microbatch(psld_training *t, const psld_objective *objective, psld_microbatch *b)
 {
     const psld_loader *loader = t->loaders[PSLD_PHASE_TRAIN];
     PSLD_TRY(psld_loader_read(t->loaders[PSLD_PHASE_TRAIN], b->first, b->n, b->x, b->label));
     if (b->augment) psld_loader_augmentation(loader, b->first, b->n, b->augment);
-    PSLD_TRY(t->objective->fill(&t->perturbation, PSLD_PHASE_TRAIN, b));
+    PSLD_TRY(objective->fill(objective == t->objective ? &t->perturbation : &t->bound, PSLD_PHASE_TRAIN, b));
     if (!t->objective->aim) return PSLD_OK;
     PSLD_TRY(psld_trainer_look(t->trainer, b));
     return t->objective->aim(&t->perturbation, PSLD_PHASE_TRAIN, b);
@@ -44,23 +45,46 @@ static void sum_learner(psld_training *t)
     t->ranks->sum(gradients, count);
 }
 
-/* Gradients of this rank's share of a step, whose samples are step * batch + 0 ... batch - 1. A rank that cannot read
- * its data goes through the step all the same, with those of an earlier one, since others wait for its sums; then no rank
- * takes the step. */
-static psld_status add_gradients(psld_training *t, uint64_t step, step_sums *sums)
+/* The same of the bound, whose gradients the learner has. */
+static void count_bits(psld_training *t, psld_microbatch *b, step_sums *sums)
+{
+    psld_objective_elbo.judge(&t->settings, t->model, b);
+    for (size_t i = 0; i < b->n; i++) sums->bits += (double)b->loss[i] / (double)t->settings.train.batch;
+}
+
+/* Gradients by one objective of this rank's share of a step, whose samples are step * batch + 0 ... batch - 1. A rank that
+ * cannot read its data goes through the step all the same, with those of an earlier one, since others wait for its sums;
+ * then no rank takes the step. */
+static psld_status add_share(psld_training *t, const psld_objective *objective, uint64_t step, psld_status status,
+                             step_sums *sums)
 {
     psld_microbatch *b = &t->microbatch;
     uint64_t batch = (uint64_t)t->settings.train.batch, done, end;
-    psld_status status = PSLD_OK;
     psld_distribution_share(t->ranks, batch, &done, &end);
-    if (t->learner) psld_learner_begin(t->learner);
     while ((status == PSLD_OK || t->ranks->count > 1) && psld_microbatch_next(b, step * batch, &done, end)) {
-        if (status == PSLD_OK) status = fill_microbatch(t, b);
+        if (status == PSLD_OK) status = fill_microbatch(t, objective, b);
         psld_status added = psld_trainer_add(t->trainer, b);
         if (status == PSLD_OK) status = added;
-        if (status == PSLD_OK && t->learner) status = psld_learner_add(t->learner, &t->perturbation, b);
-        count_losses(t, b, sums);
+        if (status == PSLD_OK && t->learner && objective == &psld_objective_elbo)
+            status = psld_learner_add(t->learner, psld_training_bound(t), b);
+        if (objective == t->objective)
+            count_losses(t, b, sums);
+        else
+            count_bits(t, b, sums);
     }
+    return status;
+}
+
+/* A recipe beside a network with another loss has a pass of its own, whose gradients of the network are dropped. */
+static psld_status add_gradients(psld_training *t, uint64_t step, step_sums *sums)
+{
+    psld_status status = PSLD_OK;
+    if (t->learner) psld_learner_begin(t->learner);
+    if (t->learner && t->objective != &psld_objective_elbo) {
+        status = add_share(t, &psld_objective_elbo, step, status, sums);
+        psld_trainer_drop(t->trainer);
+    }
+    status = add_share(t, t->objective, step, status, sums);
     sums->failed = status != PSLD_OK;
     t->ranks->sum(&sums->loss, sizeof *sums / sizeof(double));
     if (t->learner) sum_learner(t);
@@ -93,6 +117,8 @@ static psld_status training_step_once(psld_training *t, psld_training_report *re
     psld_status status = add_gradients(t, (uint64_t)psld_trainer_steps(t->trainer), &sums);
     if (status != PSLD_OK) return stop_with_checkpoint(t, status, NULL);
     report->loss = sums.loss;
+    if (t->objective == &psld_objective_elbo) report->bits = sums.loss;
+    if (t->learner && t->objective != &psld_objective_elbo) report->bits = sums.bits;
     report->rate = psld_trainer_rate_now(t->trainer);
     PSLD_TRY(psld_trainer_update(t->trainer, report->loss, &report->norm));
     PSLD_TRY(psld_training_learn(t));
@@ -110,7 +136,8 @@ static psld_status step_and_report(psld_training *t, psld_training_report *repor
                                      .held_out = (double)NAN,
                                      .accuracy = (double)NAN,
                                      .held_out_raw = (double)NAN,
-                                     .metric = (double)NAN};
+                                     .metric = (double)NAN,
+                                     .bits = (double)NAN};
     PSLD_TRY(training_step_once(t, report));
     psld_bins held_out = {0};
     psld_status status = PSLD_OK, metric = PSLD_OK;

@@ -28,7 +28,8 @@ static void sum_tensors(void *context, size_t begin, size_t end)
 void psld_checksum(const psld_tensors *tensors, char text[PSLD_CHECKSUM_SIZE])
 {
     static const char *const notes[] = {PSLD_CONFIG_NOTE,      PSLD_CHECKPOINT_VERSION, PSLD_CHECKPOINT_STEP,
-                                        PSLD_CHECKPOINT_ITEMS, PSLD_WEAK_NOTE,          PSLD_WEAK_SCALE_NOTE};
+                                        PSLD_CHECKPOINT_ITEMS, PSLD_CHECKPOINT_RECIPE,  PSLD_WEAK_NOTE,
+                                        PSLD_WEAK_SCALE_NOTE};
     uLong sum = crc32(0, NULL, 0);
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
         const char *value = psld_tensors_note(tensors, notes[i]);

@@ -13,6 +13,7 @@ enum { PSLD_CHECKSUM_SIZE = 16 };
 #define PSLD_CHECKPOINT_VERSION "psld.checkpoint"
 #define PSLD_CHECKPOINT_STEP    "psld.step"
 #define PSLD_CHECKPOINT_ITEMS   "psld.items"
+#define PSLD_CHECKPOINT_RECIPE  "psld.recipe" /* as learned, instead of that of the configuration */
 
 /* Of the notes that say what a model is, and of names and elements of all tensors. */
 void psld_checksum(const psld_tensors *tensors, char text[PSLD_CHECKSUM_SIZE]);

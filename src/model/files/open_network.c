@@ -28,7 +28,8 @@ static psld_status read_config(const char *path, const psld_model_options *optio
         PSLD_TRY(psld_yaml_parse(own, strlen(own), path, yaml));
     else
         return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration of its own; give one with --config", path);
-    psld_status status = PSLD_OK;
+    const char *learned = tensors && !options->config ? psld_tensors_note(tensors, PSLD_CHECKPOINT_RECIPE) : NULL;
+    psld_status status = learned ? psld_process_set_text(*yaml, learned) : PSLD_OK;
     for (int i = 0; status == PSLD_OK && i < options->override_count; i++)
         status = psld_yaml_override(*yaml, options->overrides[i]);
     if (status == PSLD_OK && options->config) status = psld_network_config_check(psld_yaml_root(*yaml));

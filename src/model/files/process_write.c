@@ -49,16 +49,22 @@ psld_status psld_process_set(psld_yaml *yaml, const psld_recipe_spec *s)
     return psld_yaml_override(yaml, assignment);
 }
 
-/* The text of a document as the value of `process`, in lines of their own. */
-static psld_status set_process_text(psld_yaml *yaml, const psld_yaml *document)
+psld_status psld_process_set_text(psld_yaml *yaml, const char *text)
 {
-    static const char key[] = "process=\n";
-    char *text, *assignment;
-    PSLD_TRY(psld_yaml_text(document, &text));
-    assignment = psld_alloc(sizeof key + strlen(text), 1);
-    if (assignment) sprintf(assignment, "%s%s", key, text);
-    psld_status status = assignment ? psld_yaml_override(yaml, assignment) : PSLD_NO_MEMORY;
+    static const char key[] = "process=\n"; /* in lines of their own */
+    char *assignment = psld_alloc(sizeof key + strlen(text), 1);
+    if (!assignment) return PSLD_NO_MEMORY;
+    sprintf(assignment, "%s%s", key, text);
+    psld_status status = psld_yaml_override(yaml, assignment);
     psld_release(assignment);
+    return status;
+}
+
+static psld_status set_document(psld_yaml *yaml, const psld_yaml *document)
+{
+    char *text;
+    PSLD_TRY(psld_yaml_text(document, &text));
+    psld_status status = psld_process_set_text(yaml, text);
     psld_release(text);
     return status;
 }
@@ -69,7 +75,7 @@ static psld_status embed_formulas(psld_yaml *yaml, const char *line, int *is_ful
     psld_yaml *document;
     PSLD_TRY(psld_recipe_open_document(line, &document));
     *is_full = psld_process_is_full(psld_yaml_root(document));
-    psld_status status = *is_full ? set_process_text(yaml, document) : PSLD_OK;
+    psld_status status = *is_full ? set_document(yaml, document) : PSLD_OK;
     psld_yaml_free(document);
     return status;
 }
@@ -81,7 +87,7 @@ static psld_status spread_line(psld_yaml *yaml, const char *line)
     line += strspn(line, " \t");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(line, " \t"), line);
     PSLD_TRY(psld_recipe_open_document(line, &document));
-    psld_status status = set_process_text(yaml, document);
+    psld_status status = set_document(yaml, document);
     psld_yaml_free(document);
     if (status != PSLD_OK || !psld_preset_exists(name)) return status;
     snprintf(assignment, sizeof assignment, "process.preset=%s", name);
