@@ -28,7 +28,6 @@ static void describe(const psld_device_call *call, psld_cl_product *s, psld_cl_f
                            .n = psld_cl_lanes(out->shape.c),
                            .k = length,
                            .columns = out->shape.c,
-                           .a_rows = length,
                            .b_rows = area_of(b),
                            .lda = (int32_t)a->pixel,
                            .ldb = (int32_t)b->pixel,

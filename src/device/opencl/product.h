@@ -10,7 +10,7 @@ typedef struct psld_cl_product {
     int64_t a_batch, b_batch, out_batch;       /* from a product to the next */
     int32_t m, n, k;                           /* n: a multiple of 4; k of 8 where A comes by rows or pixels */
     int32_t columns;                           /* of n, those that are not zero lanes */
-    int32_t a_rows, b_rows;                    /* numbers of the sum that are there, by columns or panel */
+    int32_t b_rows;                            /* lines of a panel */
     int32_t lda, ldb, ldc, ldv, ldr;           /* from a line to the next, also of vector and residual */
     int32_t height, width;                     /* of the pixels that are read */
     int32_t out_height, out_width;             /* of those that are rows of the result, or numbers of the sum */

@@ -185,7 +185,6 @@ static void describe_conv_dw(const psld_device_call *call, psld_cl_product *s, p
                            .n = columns,
                            .k = pixels,
                            .columns = columns,
-                           .a_rows = pixels,
                            .lda = (int32_t)dy->pixel,
                            .ldb = (int32_t)x->pixel,
                            .ldc = columns,

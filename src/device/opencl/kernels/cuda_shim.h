@@ -20,8 +20,13 @@ typedef unsigned char uchar;
 #define CLK_LOCAL_MEM_FENCE  1
 #define CLK_GLOBAL_MEM_FENCE 2
 #define barrier(fence)       __syncthreads()
-/* Two groups at least on each multiprocessor, where they are large. */
-#define GROUP_OF(x, y) __launch_bounds__((x) * (y), (x) * (y) >= 256 ? 2 : 512 / ((x) * (y)))
+/* As many groups on a multiprocessor as make a quarter of its threads. */
+#if defined(__CUDA_ARCH__) && ((__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1200)
+#define THREADS_WANTED 384
+#else
+#define THREADS_WANTED 512
+#endif
+#define GROUP_OF(x, y) __launch_bounds__((x) * (y), (THREADS_WANTED + (x) * (y) - 1) / ((x) * (y)))
 
 inline uint dimension(int i, uint3 v)
 {
@@ -38,6 +43,7 @@ inline uint dimension(int i, uint3 v)
 #define SPLAT4(a)         make_float4((a), (a), (a), (a))
 #define FMA(a, b, c)      fmaf((a), (b), (c))
 #define LOCAL_POINTER     float
+#define reqd_work_group_size(x, y, z) launch_bounds((x) * (y) * (z))
 #define LOCAL_VECTOR(p)   (*(float4 *)(p))
 
 inline float4 FMA4(float a, float4 b, float4 c)

@@ -16,6 +16,8 @@
  *           PIXELS    column n is a tap and a channel, number k of the sum is a pixel: the gradient of weights
  *   A_HALF, B_HALF    they are kept in half precision
  *   SPREAD            rows of A lie `spread` apart with zeros between: the gradient of a convolution with strides
+ * Where a tile reaches over the edge of a factor, what lies at the edge is read again: these results are not written,
+ * and in a sum the other factor is zero there.
  * Vectors are at multiples of four elements, and counted from the beginning of their factor in 32 bits. */
 #define ROWS    1
 #define COLUMNS 2
@@ -50,7 +52,7 @@ typedef struct product_shape {
     long a_batch, b_batch, out_batch;       /* from a product to the next */
     int m, n, k;                            /* n: a multiple of 4; k of 8 where A comes by rows or pixels */
     int columns;                            /* of n, those that are not zero lanes */
-    int a_rows, b_rows;                     /* numbers of the sum that are there, by columns or panel */
+    int b_rows;                             /* lines of a panel */
     int lda, ldb, ldc, ldv, ldr;            /* from a line to the next, also of vector and residual */
     int height, width;                      /* of the pixels that are read */
     int out_height, out_width;              /* of those that are rows of the result, or numbers of the sum */
@@ -95,13 +97,15 @@ __kernel GROUP_OF(GROUP_N, GROUP_M) void product(__global const float *restrict 
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
         const int m = first_m + (item + i * ITEMS) / 2;
-        a_at[i] = m < s.m ? m * (s.lda / 4) + (item + i * ITEMS) % 2 : -1;
+        a_at[i] = min(m, s.m - 1) * (s.lda / 4) + (item + i * ITEMS) % 2;
     }
 #else
 #endif
 
     /* ---- and of B ---- */
 #if B_FROM == PIXELS
+    const int step_x = SLICE % s.out_width, step_y = SLICE / s.out_width % s.out_height;
+    const int step_image = SLICE / s.out_width / s.out_height;
     int b_y[B_LOADS], b_x[B_LOADS], b_image[B_LOADS], b_tap_y[B_LOADS], b_tap_x[B_LOADS], b_channel[B_LOADS];
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
@@ -147,10 +151,14 @@ __kernel GROUP_OF(GROUP_N, GROUP_M) void product(__global const float *restrict 
                 if ((uint)y < (uint)s.height && (uint)x < (uint)s.width)
                     a_next[i] = LOAD4(A_HALF, a, a_at[i] + (y * s.width + x) * (s.lda / 4) + channel / 4);
 #elif A_FROM == ROWS
-                if (a_at[i] >= 0) a_next[i] = LOAD4(A_HALF, a, a_at[i] + k / 4);
+                a_next[i] = LOAD4(A_HALF, a, a_at[i] + k / 4);
 #else
-                const int row = k + unit / (TILE_M / 4), m = first_m + unit % (TILE_M / 4) * 4;
-                if (row < end && row < s.a_rows && m < s.m) a_next[i] = LOAD4(A_HALF, a, row * (s.lda / 4) + m / 4);
+                const int row = k + unit / (TILE_M / 4), m = min(first_m + unit % (TILE_M / 4) * 4, (s.m - 1) / 4 * 4);
+#if B_FROM == PIXELS
+                a_next[i] = LOAD4(A_HALF, a, min(row, end - 1) * (s.lda / 4) + m / 4);
+#else
+                if (row < end) a_next[i] = LOAD4(A_HALF, a, row * (s.lda / 4) + m / 4);
+#endif
 #endif
             }
 #pragma unroll
@@ -162,19 +170,17 @@ __kernel GROUP_OF(GROUP_N, GROUP_M) void product(__global const float *restrict 
                 const int y = b_y[i] * s.stride_y + b_tap_y[i], x = b_x[i] * s.stride_x + b_tap_x[i];
                 if (k + unit / (TILE_N / 4) < end && (uint)y < (uint)s.height && (uint)x < (uint)s.width)
                     b_next[i] = LOAD4(B_HALF, b, ((b_image[i] * s.height + y) * s.width + x) * (s.ldb / 4) + b_channel[i] / 4);
-                b_x[i] += SLICE;
-                while (b_x[i] >= s.out_width) {
-                    b_x[i] -= s.out_width;
-                    if (++b_y[i] == s.out_height) {
-                        b_y[i] = 0;
-                        b_image[i]++;
-                    }
-                }
+                b_x[i] += step_x;
+                b_y[i] += step_y + (b_x[i] >= s.out_width);
+                b_x[i] -= b_x[i] >= s.out_width ? s.out_width : 0;
+                b_image[i] += step_image + (b_y[i] >= s.out_height);
+                b_y[i] -= b_y[i] >= s.out_height ? s.out_height : 0;
 #elif B_FROM == ROWS
                 if (b_at[i] >= 0) b_next[i] = LOAD4(B_HALF, b, b_at[i] + k / 4);
 #else
-                const int row = k + unit / (TILE_N / 4), n = first_n + unit % (TILE_N / 4) * 4;
-                if (row < s.b_rows && n < s.n) b_next[i] = LOAD4(B_HALF, b, row * (s.ldb / 4) + n / 4);
+                const int row = min(k + unit / (TILE_N / 4), s.b_rows - 1);
+                const int n = min(first_n + unit % (TILE_N / 4) * 4, s.n - 4);
+                b_next[i] = LOAD4(B_HALF, b, row * (s.ldb / 4) + n / 4);
 #endif
             }
 #if A_FROM == PIXELS
