@@ -1,38 +1,48 @@
 /* Activations and their slopes; the numbers are those of psld_activation. */
 
-#define SILU 1
-#define RELU 2
-#define ELU 3
+#define SILU       1
+#define RELU       2
+#define ELU        3
 #define LEAKY_RELU 4
 
-float4 activate(int kind, float4 x)
+FUNCTION float activate_one(int kind, float x)
 {
     switch (kind) {
     case SILU:
         return x / (1 + exp(-x));
     case RELU:
-        return select((float4)0, x, x > 0);
+        return x > 0 ? x : 0;
     case ELU:
-        return select(expm1(x), x, x > 0);
+        return x > 0 ? x : expm1(x);
     case LEAKY_RELU:
-        return select(0.2f * x, x, x > 0);
+        return x > 0 ? x : 0.2f * x;
     }
     return x;
 }
 
-float4 activate_slope(int kind, float4 x)
+FUNCTION float slope_of_one(int kind, float x)
 {
-    float4 s;
+    float s;
     switch (kind) {
     case SILU:
         s = 1 / (1 + exp(-x));
         return s * (1 + x * (1 - s));
     case RELU:
-        return select((float4)0, (float4)1, x > 0);
+        return x > 0 ? 1 : 0;
     case ELU:
-        return select(exp(x), (float4)1, x > 0);
+        return x > 0 ? 1 : exp(x);
     case LEAKY_RELU:
-        return select((float4)0.2f, (float4)1, x > 0);
+        return x > 0 ? 1 : 0.2f;
     }
     return 1;
+}
+
+FUNCTION float4 activate(int kind, float4 x)
+{
+    return MAKE4(activate_one(kind, x.x), activate_one(kind, x.y), activate_one(kind, x.z), activate_one(kind, x.w));
+}
+
+FUNCTION float4 activate_slope(int kind, float4 x)
+{
+    return MAKE4(slope_of_one(kind, x.x), slope_of_one(kind, x.y), slope_of_one(kind, x.z), slope_of_one(kind, x.w));
 }

@@ -7,6 +7,22 @@
 
 #define LANES 8
 
+/* Words that CUDA has others for: cuda_common.h. */
+#define FUNCTION
+#define GROUP_OF(x, y)    __attribute__((reqd_work_group_size(x, y, 1)))
+#define LOCAL_OF(type)    __local type
+#define MAKE2(a, b)       ((float2)((a), (b)))
+#define MAKE4(a, b, c, d) ((float4)((a), (b), (c), (d)))
+#define SPLAT4(a)         ((float4)(a))
+
+typedef const __global void *input_data;
+typedef __global void *output_data;
+typedef const __global float *input_floats;
+typedef __global float *output_floats;
+
+/* An operand of a kernel: its block, where it begins there, elements from a pixel to the next. */
+#define OPERAND(type, name) type name, ulong name##_at, int name##_pixel
+
 #ifndef HALF_A
 #define HALF_A 0
 #endif

@@ -1,9 +1,7 @@
 /* Operations that look at several pixels of an image: a work item has four channels of an output pixel. */
 
 #define IMAGE_GROUP 128
-#define IMAGE_KERNEL __attribute__((reqd_work_group_size(IMAGE_GROUP, 1, 1))) __kernel void
-
-#define OPERAND(type, name) type name, ulong name##_at, int name##_pixel
+#define IMAGE_KERNEL __kernel GROUP_OF(IMAGE_GROUP, 1) void
 
 /* Samples, channels, lanes; then height and width of the input and of the result. */
 #define IMAGE_SIZES int samples, int channels, int lanes, int ih, int iw, int oh, int ow
@@ -14,17 +12,14 @@
 #define IN(y, x) LOAD4_A(a, a_at + (((ulong)n * ih + (y)) * iw + (x)) * a_pixel + c)
 #define OUT_AT (out_at + (ulong)place * out_pixel + c)
 
-typedef const __global void *input_data;
-typedef __global void *output_data;
-
-float4 of_channels(float4 x, int left)
+FUNCTION float4 of_channels(float4 x, int left)
 {
     if (left >= 4) return x;
-    return (float4)(left > 0 ? x.x : 0, left > 1 ? x.y : 0, left > 2 ? x.z : 0, 0);
+    return MAKE4(left > 0 ? x.x : 0, left > 1 ? x.y : 0, left > 2 ? x.z : 0, 0);
 }
 
 /* The input row that tap k of output row j looks at; -1: a zero. */
-int resample_source(int j, int k, int up, int down, int pad, int size)
+FUNCTION int resample_source(int j, int k, int up, int down, int pad, int size)
 {
     int at = j * down + k - pad;
     if (at < 0 || at % up != 0) return -1;
@@ -35,16 +30,16 @@ IMAGE_KERNEL resample(OPERAND(input_data, a), OPERAND(output_data, out), IMAGE_S
                       int taps, int up, int down, int pad)
 {
     BEGIN_IMAGE;
-    float4 sum = 0;
+    float4 sum = SPLAT4(0);
     for (int ky = 0; ky < taps; ky++) {
         int iy = resample_source(oy, ky, up, down, pad, ih);
         if (iy < 0) continue;
-        float4 line = 0;
+        float4 line = SPLAT4(0);
         for (int kx = 0; kx < taps; kx++) {
             int ix = resample_source(ox, kx, up, down, pad, iw);
-            if (ix >= 0) line = fma((float4)tap[kx], IN(iy, ix), line);
+            if (ix >= 0) line += tap[kx] * IN(iy, ix);
         }
-        sum = fma((float4)tap[ky], line, sum);
+        sum += tap[ky] * line;
     }
     STORE4_OUT(out, OUT_AT, of_channels(sum, channels - c));
 }
@@ -53,7 +48,7 @@ IMAGE_KERNEL pool(OPERAND(input_data, a), OPERAND(output_data, out), IMAGE_SIZES
                   int top, int left, int mean)
 {
     BEGIN_IMAGE;
-    float4 sum = 0, largest = -INFINITY;
+    float4 sum = SPLAT4(0), largest = SPLAT4(-INFINITY);
     int count = 0;
     for (int ky = 0; ky < kh; ky++)
         for (int kx = 0; kx < kw; kx++) {
@@ -61,7 +56,7 @@ IMAGE_KERNEL pool(OPERAND(input_data, a), OPERAND(output_data, out), IMAGE_SIZES
             if (iy < 0 || iy >= ih || ix < 0 || ix >= iw) continue;
             float4 x = IN(iy, ix);
             sum += x;
-            largest = select(largest, x, x > largest);
+            largest = fmax(largest, x);
             count++;
         }
     STORE4_OUT(out, OUT_AT, of_channels(mean ? sum / (float)count : largest, channels - c));

@@ -4,7 +4,7 @@
  * `lanes`. A work item has four neighbours of a row. */
 
 #define ROWS_GROUP 128
-#define ROWS_KERNEL __attribute__((reqd_work_group_size(ROWS_GROUP, 1, 1))) __kernel void
+#define ROWS_KERNEL __kernel GROUP_OF(ROWS_GROUP, 1) void
 
 /* Sets `row` and `c`, the first of the four elements. */
 #define BEGIN_ROWS                                                       \
@@ -12,7 +12,6 @@
     uint c = item % groups * 4;                                          \
     if (row >= rows) return
 #define AT(name) (name##_at + (ulong)row * (uint)name##_pixel + c)
-#define OPERAND(type, name) type name, ulong name##_at, int name##_pixel
 #define SIZES uint rows, uint width, uint lanes
 
 /* The result of a function of float4: whole, or element by element at the end of a dense tensor. */
@@ -22,33 +21,23 @@
     else                                                                                   \
         for (; c < lanes; c++) STORE_OUT(out, AT(out), (single).x)
 
-typedef const __global void *input_data;
-typedef __global void *output_data;
-
-float4 behind_zero(float4 x, uint c, uint width)
+FUNCTION float4 behind_zero(float4 x, uint c, uint width)
 {
     if (c + 4 <= width) return x;
-    return (float4)(c < width ? x.x : 0, c + 1 < width ? x.y : 0, c + 2 < width ? x.z : 0, 0);
+    return MAKE4(c < width ? x.x : 0, c + 1 < width ? x.y : 0, c + 2 < width ? x.z : 0, 0);
 }
 
 /* Four numbers of which the first `left` are there. */
-float4 load_some(const __global float *p, uint left)
+FUNCTION float4 load_some(const __global float *p, int left)
 {
     if (left >= 4) return vload4(0, p);
-    return (float4)(left > 0 ? p[0] : 0, left > 1 ? p[1] : 0, left > 2 ? p[2] : 0, 0);
+    return MAKE4(left > 0 ? p[0] : 0, left > 1 ? p[1] : 0, left > 2 ? p[2] : 0, 0);
 }
-
-uint count_left(uint c, uint width)
-{
-    return c < width ? width - c : 0;
-}
-
-/* ---- Activations ------------------------------------------------------------------------------------------------- */
 
 ROWS_KERNEL activate_rows(SIZES, OPERAND(input_data, a), OPERAND(output_data, out), int kind)
 {
     BEGIN_ROWS;
-    WRITE_ROWS(activate(kind, LOAD4_A(a, AT(a))), activate(kind, (float4)LOAD_A(a, AT(a))));
+    WRITE_ROWS(activate(kind, LOAD4_A(a, AT(a))), SPLAT4(activate_one(kind, LOAD_A(a, AT(a)))));
 }
 
 ROWS_KERNEL activate_dx_rows(SIZES, OPERAND(input_data, a), OPERAND(input_data, b), OPERAND(output_data, out),
@@ -56,7 +45,7 @@ ROWS_KERNEL activate_dx_rows(SIZES, OPERAND(input_data, a), OPERAND(input_data, 
 {
     BEGIN_ROWS;
     WRITE_ROWS(LOAD4_B(b, AT(b)) * activate_slope(kind, LOAD4_A(a, AT(a))),
-               LOAD_B(b, AT(b)) * activate_slope(kind, (float4)LOAD_A(a, AT(a))));
+               SPLAT4(LOAD_B(b, AT(b)) * slope_of_one(kind, LOAD_A(a, AT(a)))));
 }
 
 /* ---- Sums -------------------------------------------------------------------------------------------------------- */
@@ -64,19 +53,19 @@ ROWS_KERNEL activate_dx_rows(SIZES, OPERAND(input_data, a), OPERAND(input_data, 
 ROWS_KERNEL sum_rows(SIZES, OPERAND(input_data, a), OPERAND(input_data, b), OPERAND(output_data, out), float by)
 {
     BEGIN_ROWS;
-    WRITE_ROWS((LOAD4_A(a, AT(a)) + LOAD4_B(b, AT(b))) * by, (float4)((LOAD_A(a, AT(a)) + LOAD_B(b, AT(b))) * by));
+    WRITE_ROWS((LOAD4_A(a, AT(a)) + LOAD4_B(b, AT(b))) * by, SPLAT4((LOAD_A(a, AT(a)) + LOAD_B(b, AT(b))) * by));
 }
 
 ROWS_KERNEL scale_rows(SIZES, OPERAND(input_data, a), OPERAND(output_data, out), float by)
 {
     BEGIN_ROWS;
-    WRITE_ROWS(LOAD4_A(a, AT(a)) * by, (float4)(LOAD_A(a, AT(a)) * by));
+    WRITE_ROWS(LOAD4_A(a, AT(a)) * by, SPLAT4(LOAD_A(a, AT(a)) * by));
 }
 
 ROWS_KERNEL fill_rows(SIZES, OPERAND(output_data, out), float value)
 {
     BEGIN_ROWS;
-    WRITE_ROWS((float4)value, (float4)value);
+    WRITE_ROWS(SPLAT4(value), SPLAT4(value));
 }
 
 /* ---- Numbers of channels ------------------------------------------------------------------------------------------ */
@@ -86,7 +75,7 @@ ROWS_KERNEL bias_rows(SIZES, OPERAND(input_data, a), const __global float *b, ul
                       OPERAND(output_data, out), int pixels)
 {
     BEGIN_ROWS;
-    float4 bias = load_some(b + b_at + (ulong)(row / pixels) * b_sample + c, count_left(c, width));
+    float4 bias = load_some(b + b_at + (ulong)(row / pixels) * b_sample + c, (int)width - (int)c);
     WRITE_ROWS(LOAD4_A(a, AT(a)) + bias, bias);
 }
 
@@ -94,7 +83,7 @@ ROWS_KERNEL broadcast_rows(SIZES, const __global float *b, ulong b_at, int b_sam
                            int pixels)
 {
     BEGIN_ROWS;
-    float4 bias = load_some(b + b_at + (ulong)(row / pixels) * b_sample + c, count_left(c, width));
+    float4 bias = load_some(b + b_at + (ulong)(row / pixels) * b_sample + c, (int)width - (int)c);
     WRITE_ROWS(bias, bias);
 }
 
@@ -104,7 +93,7 @@ ROWS_KERNEL modulate_rows(SIZES, OPERAND(input_data, a), const __global float *b
 {
     BEGIN_ROWS;
     const __global float *by = b + b_at + (ulong)(row / pixels) * b_sample + c;
-    float4 scale = load_some(by, count_left(c, width)), shift = load_some(by + width, count_left(c, width));
+    float4 scale = load_some(by, (int)width - (int)c), shift = load_some(by + width, (int)width - (int)c);
     WRITE_ROWS(LOAD4_A(a, AT(a)) * (1 + scale) + shift, scale);
 }
 
@@ -112,7 +101,7 @@ ROWS_KERNEL modulate_dx_rows(SIZES, OPERAND(input_data, a), const __global float
                              OPERAND(output_data, out), int pixels)
 {
     BEGIN_ROWS;
-    float4 scale = load_some(b + b_at + (ulong)(row / pixels) * b_sample + c, count_left(c, width));
+    float4 scale = load_some(b + b_at + (ulong)(row / pixels) * b_sample + c, (int)width - (int)c);
     WRITE_ROWS(LOAD4_A(a, AT(a)) * (1 + scale), scale);
 }
 
@@ -172,18 +161,20 @@ ROWS_KERNEL pick_dx(const __global float *a, ulong a_at, __global float *out, ul
 
 /* ---- Dropout ------------------------------------------------------------------------------------------------------ */
 
-/* Philox 4x64 with ten rounds, as base/random.c has it. */
-ulong4 philox(ulong4 counter, ulong key)
+/* Philox 4x64 with ten rounds, as base/random.c has it: changes the counter into four random words. */
+FUNCTION void philox(ulong counter[4], ulong key)
 {
     ulong second = 0;
     for (int round = 0; round < 10; round++) {
-        ulong low0 = 0xD2E7470EE14C6C93UL * counter.x, high0 = mul_hi(0xD2E7470EE14C6C93UL, counter.x);
-        ulong low1 = 0xCA5A826395121157UL * counter.z, high1 = mul_hi(0xCA5A826395121157UL, counter.z);
-        counter = (ulong4)(high1 ^ counter.y ^ key, low1, high0 ^ counter.w ^ second, low0);
+        ulong low0 = 0xD2E7470EE14C6C93UL * counter[0], high0 = mul_hi(0xD2E7470EE14C6C93UL, counter[0]);
+        ulong low1 = 0xCA5A826395121157UL * counter[2], high1 = mul_hi(0xCA5A826395121157UL, counter[2]);
+        counter[0] = high1 ^ counter[1] ^ key;
+        counter[1] = low1;
+        counter[2] = high0 ^ counter[3] ^ second;
+        counter[3] = low0;
         key += 0x9E3779B97F4A7C15UL;
         second += 0xBB67AE8584CAA73BUL;
     }
-    return counter;
 }
 
 /* An item has the sixteen elements of a sample whose random numbers one block of the generator gives: element number
@@ -193,8 +184,8 @@ ROWS_KERNEL dropout_rows(SIZES, OPERAND(input_data, a), OPERAND(output_data, out
 {
     uint item = get_global_id(0), sample = item / blocks, block = item % blocks;
     if (sample * pixels >= rows) return;
-    ulong4 drawn = philox((ulong4)(block, address, first + sample, purpose), seed);
-    ulong words[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
+    ulong words[4] = {block, address, first + sample, purpose};
+    philox(words, seed);
     for (uint i = 0; i < 16; i++) {
         uint element = block * 16 + i, pixel = element / width, c = element % width;
         if (pixel >= pixels) return;

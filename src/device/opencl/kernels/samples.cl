@@ -1,17 +1,10 @@
 /* Operations that make one row, or one number, of many: softmax, losses, embeddings of times. */
 
 #define SAMPLES_GROUP 64
-#define SAMPLES_KERNEL __attribute__((reqd_work_group_size(SAMPLES_GROUP, 1, 1))) __kernel void
-
-#define OPERAND(type, name) type name, ulong name##_at, int name##_pixel
-
-typedef const __global void *input_data;
-typedef __global void *output_data;
-typedef const __global float *input_floats;
-typedef __global float *output_floats;
+#define SAMPLES_KERNEL __kernel GROUP_OF(SAMPLES_GROUP, 1) void
 
 /* Of the numbers that the items of a group have, for each of them. */
-float add_items(float mine, __local float *part)
+FUNCTION float add_items(float mine, LOCAL_OF(float) *part)
 {
     uint item = get_local_id(0);
     part[item] = mine;
@@ -25,7 +18,7 @@ float add_items(float mine, __local float *part)
     return sum;
 }
 
-float largest_item(float mine, __local float *part)
+FUNCTION float largest_item(float mine, LOCAL_OF(float) *part)
 {
     uint item = get_local_id(0);
     part[item] = mine;
@@ -74,14 +67,14 @@ SAMPLES_KERNEL softmax_dx(OPERAND(input_data, a), OPERAND(input_data, b), OPERAN
 #define MOST_VARIABLES 24
 
 /* A number and the zeros behind it. */
-void put_number(output_floats p, float value)
+FUNCTION void put_number(output_floats p, float value)
 {
     p[0] = value;
     for (int i = 1; i < LANES; i++) p[i] = 0;
 }
 
 /* Half the derivative of the square by the error of variable v; without a metric there is one variable. */
-float weigh_error(input_floats metric, int measured, int variables, const float *error, int v)
+FUNCTION float weigh_error(input_floats metric, int measured, int variables, const float *error, int v)
 {
     float sum = 0;
     if (!measured) return error[v];
@@ -157,7 +150,7 @@ SAMPLES_KERNEL root_dx(OPERAND(input_floats, x), OPERAND(input_floats, a), OPERA
 }
 
 /* Logarithm of the sum of exp(x), the largest taken out. */
-float log_sum(input_floats x, int count)
+FUNCTION float log_sum(input_floats x, int count)
 {
     float most = x[0], sum = 0;
     for (int i = 1; i < count; i++) most = fmax(most, x[i]);
@@ -166,7 +159,7 @@ float log_sum(input_floats x, int count)
 }
 
 /* A label that is none would be read from elsewhere: the nearest class stands for it. */
-int label_of(input_floats label, int classes)
+FUNCTION int label_of(input_floats label, int classes)
 {
     return clamp((int)label[0], 0, classes - 1);
 }
@@ -212,7 +205,7 @@ SAMPLES_KERNEL positional(OPERAND(input_floats, t), OPERAND(output_floats, out),
 
 /* log(x) to half a unit in the last place, for x > 0: it is multiplied by large numbers. x = m 2^e, s = (m - 1) / (m + 1),
  * log m = 2 (s + s^3 / 3 + ...); what is large is kept in two floats. */
-float exact_log(float x)
+FUNCTION float exact_log(float x)
 {
     int e;
     float m = frexp(x, &e);

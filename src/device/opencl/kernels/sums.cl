@@ -6,20 +6,15 @@
 
 #define SLOTS 32
 #define SUMS_GROUP (4 * SLOTS)
-#define SUMS_KERNEL __attribute__((reqd_work_group_size(SUMS_GROUP, 1, 1))) __kernel void
-
-#define OPERAND(type, name) type name, ulong name##_at, int name##_pixel
-
-typedef const __global void *input_data;
-typedef __global void *output_data;
-typedef const __global float *input_floats;
-typedef __global float *output_floats;
+#define SUMS_KERNEL __kernel GROUP_OF(SUMS_GROUP, 1) void
 
 typedef struct kept_sum {
     float4 sum, lost;
 } kept_sum;
 
-void add_kept(kept_sum *s, float4 x)
+#define NO_SUM {SPLAT4(0), SPLAT4(0)}
+
+FUNCTION void add_kept(kept_sum *s, float4 x)
 {
     float4 sum = s->sum + x, back = sum - s->sum;
     s->lost += (s->sum - (sum - back)) + (x - back);
@@ -27,7 +22,7 @@ void add_kept(kept_sum *s, float4 x)
 }
 
 /* The sum of all slots, for every item of a column. */
-float4 add_slots(kept_sum mine, __local float4 *part)
+FUNCTION float4 add_slots(kept_sum mine, LOCAL_OF(float4) *part)
 {
     uint item = get_local_id(0);
     part[item] = mine.sum + mine.lost;
@@ -42,7 +37,7 @@ float4 add_slots(kept_sum mine, __local float4 *part)
 }
 
 /* The first `left` of four numbers. */
-void store_some(output_floats p, float4 x, int left)
+FUNCTION void store_some(output_floats p, float4 x, int left)
 {
     if (left > 0) p[0] = x.x;
     if (left > 1) p[1] = x.y;
@@ -50,9 +45,9 @@ void store_some(output_floats p, float4 x, int left)
     if (left > 3) p[3] = x.w;
 }
 
-float4 load_some(input_floats p, int left)
+FUNCTION float4 load_some(input_floats p, int left)
 {
-    return (float4)(left > 0 ? p[0] : 0, left > 1 ? p[1] : 0, left > 2 ? p[2] : 0, left > 3 ? p[3] : 0);
+    return MAKE4(left > 0 ? p[0] : 0, left > 1 ? p[1] : 0, left > 2 ? p[2] : 0, left > 3 ? p[3] : 0);
 }
 
 /* Sets the sample, the first of the item's channels, its first pixel. Items may have no channels at all. */
@@ -68,14 +63,14 @@ float4 load_some(input_floats p, int left)
 SUMS_KERNEL channel_sum(OPERAND(input_data, a), OPERAND(output_floats, out), uint pixels, int lanes)
 {
     BEGIN_SUMS;
-    kept_sum sum = {0, 0};
+    kept_sum sum = NO_SUM;
     for (uint i = slot; i < pixels && c < lanes; i += SLOTS) add_kept(&sum, LOAD4_A(a, AT(a, i)));
     float4 all = add_slots(sum, part);
     if (slot == 0 && c < lanes) vstore4(all, 0, out + out_at + (ulong)sample * out_pixel + c);
 }
 
 /* In the order of samples. */
-__attribute__((reqd_work_group_size(64, 1, 1))) __kernel void
+__kernel GROUP_OF(64, 1) void
 sample_sum(OPERAND(input_floats, a), output_floats out, ulong out_at, int samples, int channels)
 {
     int c = get_global_id(0);
@@ -90,7 +85,7 @@ sample_sum(OPERAND(input_floats, a), output_floats out, ulong out_at, int sample
 }
 
 /* Zeros behind the 2c numbers of a sample. */
-void clear_behind(output_floats p, int count)
+FUNCTION void clear_behind(output_floats p, int count)
 {
     if (get_group_id(0) != 0 || get_local_id(0) != 0) return;
     for (int i = count; i % LANES; i++) p[i] = 0;
@@ -101,7 +96,7 @@ SUMS_KERNEL modulate_sums(OPERAND(input_data, a), OPERAND(input_data, b), OPERAN
                           int channels)
 {
     BEGIN_SUMS;
-    kept_sum by_scale = {0, 0}, by_shift = {0, 0};
+    kept_sum by_scale = NO_SUM, by_shift = NO_SUM;
     for (uint i = slot; i < pixels && c < channels; i += SLOTS) {
         float4 dy = LOAD4_B(b, AT(b, i));
         add_kept(&by_scale, dy * LOAD4_A(a, AT(a, i)));
@@ -122,7 +117,7 @@ SUMS_KERNEL modulate_sums(OPERAND(input_data, a), OPERAND(input_data, b), OPERAN
 SUMS_KERNEL moments(OPERAND(input_data, a), OPERAND(output_floats, out), uint pixels, int channels)
 {
     BEGIN_SUMS;
-    kept_sum sum = {0, 0}, squares = {0, 0};
+    kept_sum sum = NO_SUM, squares = NO_SUM;
     for (uint i = slot; i < pixels && c < channels; i += SLOTS) add_kept(&sum, LOAD4_A(a, AT(a, i)));
     float4 mean = add_slots(sum, part) / (float)pixels;
     for (uint i = slot; i < pixels && c < channels; i += SLOTS) {
@@ -141,18 +136,18 @@ SUMS_KERNEL moments(OPERAND(input_data, a), OPERAND(output_floats, out), uint pi
 /* ---- Group normalisation ------------------------------------------------------------------------------------------- */
 
 /* Mean and 1 / sqrt(variance + eps) of a group of `count` channels, from those of its channels. */
-float2 group_moments(input_floats means, int channels, int first, int count, float eps)
+FUNCTION float2 group_moments(input_floats means, int channels, int first, int count, float eps)
 {
     input_floats variances = means + channels;
     float m = 0, v = 0;
     for (int i = first; i < first + count; i++) m += means[i];
     m /= count;
     for (int i = first; i < first + count; i++) v += variances[i] + (means[i] - m) * (means[i] - m);
-    return (float2)(m, 1 / sqrt(v / count + eps));
+    return MAKE2(m, 1 / sqrt(v / count + eps));
 }
 
 /* Of the groups that the 16 channels of a work group belong to, channel by channel. */
-void find_moments(input_floats means, int channels, int count, float eps, __local float *mean, __local float *r)
+FUNCTION void find_moments(input_floats means, int channels, int count, float eps, LOCAL_OF(float) *mean, LOCAL_OF(float) *r)
 {
     int item = get_local_id(0), c = get_group_id(0) * 16 + item;
     if (item < 16 && c < channels) {
@@ -180,10 +175,10 @@ void find_moments(input_floats means, int channels, int count, float eps, __loca
 #define FIRST_PIXEL (get_global_id(2) * NORM_PIXELS + slot)
 #define LAST_PIXEL min((uint)pixels, (uint)(get_global_id(2) + 1) * NORM_PIXELS)
 
-float4 of_channels(float4 x, int left)
+FUNCTION float4 of_channels(float4 x, int left)
 {
     if (left >= 4) return x;
-    return (float4)(left > 0 ? x.x : 0, left > 1 ? x.y : 0, left > 2 ? x.z : 0, 0);
+    return MAKE4(left > 0 ? x.x : 0, left > 1 ? x.y : 0, left > 2 ? x.z : 0, 0);
 }
 
 SUMS_KERNEL normalise(NORM_INPUTS, OPERAND(output_data, out), NORM_SIZES)
@@ -202,7 +197,7 @@ SUMS_KERNEL normalise_sums(NORM_INPUTS, OPERAND(input_data, e), OPERAND(output_f
 {
     BEGIN_SUMS;
     BEGIN_NORM;
-    kept_sum by_weight = {0, 0}, by_bias = {0, 0};
+    kept_sum by_weight = NO_SUM, by_bias = NO_SUM;
     for (uint i = slot; i < pixels && c < lanes; i += SLOTS) {
         float4 h = (LOAD4_A(a, AT(a, i)) - mean) * r;
         float4 slope = LOAD4_E(e, AT(e, i)) * activate_slope(kind, h * w + add);
@@ -219,8 +214,8 @@ SUMS_KERNEL normalise_sums(NORM_INPUTS, OPERAND(input_data, e), OPERAND(output_f
 }
 
 /* Means of the gradient by h, and of that times h, over the groups of the 16 channels: from the sums of the pixels. */
-void find_means(input_floats sums, input_floats weight, int channels, int count, uint pixels, __local float *mean,
-                __local float *mean_h)
+FUNCTION void find_means(input_floats sums, input_floats weight, int channels, int count, uint pixels, LOCAL_OF(float) *mean,
+                LOCAL_OF(float) *mean_h)
 {
     int item = get_local_id(0), c = get_group_id(0) * 16 + item;
     if (item < 16) mean[item] = mean_h[item] = 0;

@@ -3,14 +3,14 @@
 #define UPDATE_GROUP 128
 #define SQUARES_EACH 64 /* numbers of a work item; a group makes one sum of UPDATE_GROUP times as many */
 
-__attribute__((reqd_work_group_size(UPDATE_GROUP, 1, 1))) __kernel void
+__kernel GROUP_OF(UPDATE_GROUP, 1) void
 add_floats(__global float *to, ulong to_at, const __global float *by, ulong by_at, ulong count)
 {
     ulong i = get_global_id(0);
     if (i < count) to[to_at + i] += by[by_at + i];
 }
 
-__attribute__((reqd_work_group_size(UPDATE_GROUP, 1, 1))) __kernel void
+__kernel GROUP_OF(UPDATE_GROUP, 1) void
 average_floats(__global float *to, ulong to_at, const __global float *by, ulong by_at, ulong count, float decay)
 {
     ulong i = get_global_id(0);
@@ -18,7 +18,7 @@ average_floats(__global float *to, ulong to_at, const __global float *by, ulong 
 }
 
 /* kernels/adam.h; step and root have the corrections of the first steps in them. */
-__attribute__((reqd_work_group_size(UPDATE_GROUP, 1, 1))) __kernel void
+__kernel GROUP_OF(UPDATE_GROUP, 1) void
 adam(const __global float *gradient, ulong gradient_at, __global float *weights, ulong weights_at, __global float *m,
      ulong m_at, __global float *v, ulong v_at, __global float *average, ulong average_at, ulong count, int averaged,
      float clip, float decay, float beta1, float beta2, float step, float root, float epsilon, float ema, float shrink)
@@ -35,25 +35,25 @@ adam(const __global float *gradient, ulong gradient_at, __global float *weights,
 }
 
 /* A sum is two floats, the second what the first has lost. */
-float2 add_exactly(float2 a, float2 b)
+FUNCTION float2 add_exactly(float2 a, float2 b)
 {
     float sum = a.x + b.x, back = sum - a.x;
     float lost = (a.x - (sum - back)) + (b.x - back) + a.y + b.y;
     float whole = sum + lost;
-    return (float2)(whole, lost - (whole - sum));
+    return MAKE2(whole, lost - (whole - sum));
 }
 
-__attribute__((reqd_work_group_size(UPDATE_GROUP, 1, 1))) __kernel void
+__kernel GROUP_OF(UPDATE_GROUP, 1) void
 square_floats(const __global float *x, ulong x_at, ulong count, __global float2 *sums)
 {
     __local float2 part[UPDATE_GROUP];
     uint item = get_local_id(0);
     ulong first = (ulong)get_group_id(0) * (UPDATE_GROUP * SQUARES_EACH) + item;
-    float2 sum = (float2)(0, 0);
+    float2 sum = MAKE2(0, 0);
     for (int i = 0; i < SQUARES_EACH; i++) {
         ulong at = first + (ulong)i * UPDATE_GROUP;
         float value = at < count ? x[x_at + at] : 0, square = value * value;
-        sum = add_exactly(sum, (float2)(square, fma(value, value, -square)));
+        sum = add_exactly(sum, MAKE2(square, fma(value, value, -square)));
     }
     part[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
