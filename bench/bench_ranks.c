@@ -31,7 +31,7 @@ static void *must_have(void *block)
     return block;
 }
 
-/* ---- A distribution that can be switched off, and says how long a step waits --------------------------------------- */
+/* ---- A distribution that can be switched off, and says how long a step waits ------------------------------------- */
 
 static struct {
     const psld_distribution *ranks; /* that do the work */
@@ -56,7 +56,7 @@ static void finish_watched(psld_sums *sums)
     watched.waited = psld_seconds() - began;
 }
 
-/* ---- What is measured ---------------------------------------------------------------------------------------------- */
+/* ---- What is measured -------------------------------------------------------------------------------------------- */
 
 typedef struct bench {
     const psld_distribution *ranks;
@@ -160,7 +160,7 @@ static bench_round measure(bench *b)
     return m;
 }
 
-/* ---- What is printed ----------------------------------------------------------------------------------------------- */
+/* ---- What is printed --------------------------------------------------------------------------------------------- */
 
 static int compare_numbers(const void *a, const void *b)
 {

@@ -136,7 +136,7 @@ PSLD_API uint64_t psld_array_fingerprint(const psld_array *array);
  * with `floor`; what lies outside becomes 0 or 255. */
 PSLD_API psld_status psld_images_from_data(const psld_array *x, int floor, psld_array **images);
 
-/* ---- Files and folders that a program writes ---------------------------------------------------------------------- */
+/* ---- Files and folders that a program writes --------------------------------------------------------------------- */
 
 /* A text as a file, whole or not at all. What has its name is replaced; a symbolic link is not followed. */
 PSLD_API psld_status psld_text_save(const char *text, const char *path);
@@ -287,7 +287,7 @@ PSLD_API psld_status psld_recipe_time(const psld_recipe *recipe, double sigma, d
  * `first` the terms of first order in the step that it leaves out. k numbers each. t in (0, 1]. */
 PSLD_API psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, double *first, double *second);
 
-/* ---- Processes: the recipe in full -------------------------------------------------------------------------------- */
+/* ---- Processes: the recipe in full ------------------------------------------------------------------------------- */
 
 /* dz = beta f dt + sqrt(2 beta D) dw, with formulas of the state for H, D and Q and
  *     f = -(D + Q) grad H + tau,   tau_i = sum_j d_j (D + Q)_ij,

@@ -342,7 +342,7 @@ PSLD_API psld_status psld_sweep_run(psld_sweep *sweep, size_t index, psld_progre
 /* Seconds that a cell would take, from a few evaluations of its model; an adaptive sampler is taken to need 100. */
 PSLD_API psld_status psld_sweep_estimate(psld_sweep *sweep, size_t index, double *seconds);
 
-/* ---- Design: recipes found by search, without any network --------------------------------------------------------- */
+/* ---- Design: recipes found by search, without any network -------------------------------------------------------- */
 
 /* What a recipe is judged by; less is better. */
 typedef struct psld_design_criterion_info {

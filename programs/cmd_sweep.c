@@ -14,7 +14,7 @@ typedef struct request {
     int json, estimate;
 } request;
 
-/* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key ---------------------------- */
+/* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key --------------------------- */
 
 static int is_whole(const json_t *row)
 {

@@ -41,7 +41,7 @@ void eval_print_comparison(const eval_request *r, const eval_sides *s, const psl
 /* Prints a likelihood as text or as JSON. Returns what to exit with. */
 int eval_print_nll(const eval_request *r, const eval_sides *s, const psld_nll *nll, double seconds);
 
-/* ---- One comparison per class ------------------------------------------------------------------------------------- */
+/* ---- One comparison per class ------------------------------------------------------------------------------------ */
 
 /* Compares the items of each class of the first side with those of the same class of the second, by name, or by number
  * where the names differ: an array of objects. */

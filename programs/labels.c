@@ -18,7 +18,7 @@ int labels_check(const cli_command *command, const label_request *r)
     return EXIT_DONE;
 }
 
-/* ---- --label ------------------------------------------------------------------------------------------------------ */
+/* ---- --label ----------------------------------------------------------------------------------------------------- */
 
 static psld_status add_label(label_choice *c, int32_t number)
 {
@@ -39,7 +39,7 @@ static psld_status read_list(const psld_model *model, const char *text, label_ch
     return status;
 }
 
-/* ---- --labels ----------------------------------------------------------------------------------------------------- */
+/* ---- --labels ---------------------------------------------------------------------------------------------------- */
 
 static psld_status read_label_file(const psld_model *model, const char *path, label_choice *c)
 {
@@ -62,7 +62,7 @@ static psld_status read_label_file(const psld_model *model, const char *path, la
     return status;
 }
 
-/* ---- All of it ---------------------------------------------------------------------------------------------------- */
+/* ---- All of it --------------------------------------------------------------------------------------------------- */
 
 static psld_status check_model(const label_request *r, const psld_model *model, const char *origin)
 {

@@ -115,7 +115,7 @@ psld_status latent_decode(latent_job *job, const psld_array *z, psld_array **x)
     return status;
 }
 
-/* ---- Comparing, and between ------------------------------------------------------------------------------------- */
+/* ---- Comparing, and between -------------------------------------------------------------------------------------- */
 
 void latent_compare(const psld_array *x, const psld_array *again, double *rms, double *absolute)
 {

@@ -47,7 +47,7 @@ extern serve_server serve;
 /* Serves until a signal asks to end. Returns what to exit with. */
 int serve_until_signal(const serve_options *options);
 
-/* ---- A request ----------------------------------------------------------------------------------------------------- */
+/* ---- A request --------------------------------------------------------------------------------------------------- */
 
 typedef struct serve_request {
     struct MHD_Connection *connection;
@@ -77,7 +77,7 @@ unsigned serve_access_check(const serve_request *request, const char **why);
 int serve_access_has_token(const serve_request *request);
 void serve_access_make_token(char token[SERVE_TOKEN]);
 
-/* ---- Answers ------------------------------------------------------------------------------------------------------- */
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
 /* Each takes over what it is given, and returns what a handler returns. */
 enum MHD_Result serve_answer_json(serve_request *request, unsigned status, json_t *json);
@@ -102,7 +102,7 @@ const char *serve_json_unknown(const json_t *object, const char *const *known);
 /* A whole number between two limits: a parameter of the address, or the default. Returns 0 when it is something else. */
 int serve_number(const serve_request *request, const char *name, long least, long most, long *number);
 
-/* ---- What is served ------------------------------------------------------------------------------------------------ */
+/* ---- What is served ---------------------------------------------------------------------------------------------- */
 
 enum MHD_Result serve_page(serve_request *request);
 enum MHD_Result serve_about(serve_request *request);
@@ -131,7 +131,7 @@ enum MHD_Result serve_run_stop(serve_request *request);
 enum MHD_Result serve_sweeps_list(serve_request *request);
 enum MHD_Result serve_sweep_get(serve_request *request);
 
-/* ---- Recipes ------------------------------------------------------------------------------------------------------- */
+/* ---- Recipes ----------------------------------------------------------------------------------------------------- */
 
 /* A recipe as a request has it: a text or an object. Files that it needs are added to `files`. */
 psld_status serve_recipe_open(const json_t *given, serve_files *files, psld_recipe **recipe);

@@ -10,7 +10,7 @@
 
 enum { DEPTH = 6, MOST = 10000, HEAD = 1 << 16, MANY_PICTURES = 24 };
 
-/* ---- What a file is ---------------------------------------------------------------------------------------------------- */
+/* ---- What a file is ---------------------------------------------------------------------------------------------- */
 
 /* Whether a text has a line that begins with the key. */
 static int has_key(const char *text, const char *key)
@@ -73,7 +73,7 @@ static const char *kind_of_folder(int fd)
     return has_file(fd, "results.jsonl") ? "sweep" : NULL;
 }
 
-/* ---- The list ------------------------------------------------------------------------------------------------------------ */
+/* ---- The list ---------------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     json_t *files;
@@ -204,7 +204,7 @@ enum MHD_Result serve_files_list(serve_request *request)
     return serve_answer_json(request, 200, json_pack("{s:o, s:b}", "files", list.files, "cut", list.cut));
 }
 
-/* ---- The bytes ------------------------------------------------------------------------------------------------------------- */
+/* ---- The bytes --------------------------------------------------------------------------------------------------- */
 
 /* Nothing that a browser would run. */
 static const char *type_of_file(const char *path)

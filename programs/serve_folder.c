@@ -66,7 +66,7 @@ const char *serve_folder_name(const serve_folder *folder)
     return slash && slash[1] ? slash + 1 : folder->path;
 }
 
-/* ---- Finding ------------------------------------------------------------------------------------------------------- */
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 /* Without openat2 no link is followed at all: part after part. */
 static int open_by_parts(int folder, const char *path, int flags)
@@ -162,7 +162,7 @@ void serve_folder_user_path(const char *path, char *text, size_t size)
              found ? shipped : path);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------------- */
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const char *bytes, size_t size)
 {
@@ -213,7 +213,7 @@ serve_found serve_folder_write(const serve_folder *folder, const char *path, con
     return found;
 }
 
-/* ---- Descriptors for the library ------------------------------------------------------------------------------------- */
+/* ---- Descriptors for the library --------------------------------------------------------------------------------- */
 
 int serve_files_add_fd(serve_files *files, const char *name, int fd, const char **path)
 {

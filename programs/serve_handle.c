@@ -31,7 +31,7 @@ void serve_request_end(void *user, struct MHD_Connection *connection, void **con
     *context = NULL;
 }
 
-/* ---- The body ------------------------------------------------------------------------------------------------------ */
+/* ---- The body ---------------------------------------------------------------------------------------------------- */
 
 static void take_body(serve_request *request, const char *data, size_t size)
 {
@@ -77,7 +77,7 @@ static enum MHD_Result parse_body(serve_request *request)
     return request->route->handle(request);
 }
 
-/* ---- The request ------------------------------------------------------------------------------------------------------ */
+/* ---- The request ------------------------------------------------------------------------------------------------- */
 
 /* Everything that the first lines decide, before a byte of a body is taken. 0: it goes on. */
 static unsigned check_request(serve_request *request, const char **why)

@@ -26,7 +26,7 @@ typedef struct animation {
     psld_array *forward, *reverse;
 } animation;
 
-/* ---- The options ----------------------------------------------------------------------------------------------------------- */
+/* ---- The options ------------------------------------------------------------------------------------------------- */
 
 static const serve_key keys[] = {{"mixture", NULL, SERVE_ELSE},   {"points", NULL, SERVE_ELSE},
                                  {"scale", NULL, SERVE_ELSE},     {"frames", NULL, SERVE_ELSE},
@@ -99,7 +99,7 @@ static psld_status animate_prepare(serve_job *job, const json_t *body)
     return status;
 }
 
-/* ---- Forward ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Forward ----------------------------------------------------------------------------------------------------- */
 
 static void keep_frame(psld_array *frames, size_t frame, size_t count, const double *z)
 {
@@ -122,7 +122,7 @@ static psld_status go_forward(animation *a, double *z)
     return status;
 }
 
-/* ---- Back -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Back -------------------------------------------------------------------------------------------------------- */
 
 /* All samples are at the same time: every so many evaluations make a frame. */
 static void keep_step(animation *a, const psld_states *states)
@@ -201,7 +201,7 @@ static psld_status go_back(serve_job *job, animation *a, double *z)
     return PSLD_OK;
 }
 
-/* ---- How far from the truth ------------------------------------------------------------------------------------------------- */
+/* ---- How far from the truth -------------------------------------------------------------------------------------- */
 
 /* The positions of states, packed. */
 static void positions_of(const animation *a, double *z)
@@ -240,7 +240,7 @@ static psld_status compare(serve_job *job, animation *a, double *z)
     return PSLD_OK;
 }
 
-/* ---- The work ---------------------------------------------------------------------------------------------------------------- */
+/* ---- The work ---------------------------------------------------------------------------------------------------- */
 
 static psld_status open_data(serve_job *job, animation *a)
 {

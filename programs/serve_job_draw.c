@@ -15,7 +15,7 @@ typedef struct draw {
     psld_array *samples;
 } draw;
 
-/* ---- The options ----------------------------------------------------------------------------------------------------------- */
+/* ---- The options ------------------------------------------------------------------------------------------------- */
 
 static const serve_key keys[] = {{"n", "--number", SERVE_OPTION},
                                  {"first", NULL, SERVE_ELSE},
@@ -83,7 +83,7 @@ static psld_status draw_prepare(serve_job *job, const json_t *body)
     return status;
 }
 
-/* ---- The work --------------------------------------------------------------------------------------------------------------- */
+/* ---- The work ---------------------------------------------------------------------------------------------------- */
 
 static psld_status take_samples(void *user, uint64_t first, const psld_array *x)
 {

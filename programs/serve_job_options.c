@@ -11,7 +11,7 @@
 
 enum { WORD = 4096 };
 
-/* ---- Words ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
 
 int serve_words_add(serve_words *words, const char *word)
 {
@@ -28,7 +28,7 @@ void serve_words_free(serve_words *words)
     words->count = 0;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 /* A text or number of a body as a word. */
 static psld_status value_text(const serve_key *key, const json_t *value, char text[WORD])
@@ -140,7 +140,7 @@ psld_status serve_take_keys(serve_job *job, const json_t *body, const serve_key 
     return status;
 }
 
-/* ---- The command line -------------------------------------------------------------------------------------------------------- */
+/* ---- The command line -------------------------------------------------------------------------------------------- */
 
 /* As a shell takes it. */
 static void put_word(FILE *to, const char *word)
@@ -201,7 +201,7 @@ char *serve_command_line(const serve_job *job, const char *command, const serve_
     return text;
 }
 
-/* ---- Things and models --------------------------------------------------------------------------------------------------------- */
+/* ---- Things and models ------------------------------------------------------------------------------------------- */
 
 /* "job:12/samples/3" as a .npy file in memory. */
 static psld_status open_item(serve_files *files, const char *thing, const char **path)

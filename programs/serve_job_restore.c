@@ -75,7 +75,7 @@ static void preview_mending(serve_job *job, mending *m, sampling_job *s)
     serve_preview_watch(&m->preview, job, psld_model_source(s->model), psld_model_recipe(s->model), &s->options);
 }
 
-/* ---- Inpainting -------------------------------------------------------------------------------------------------------------- */
+/* ---- Inpainting -------------------------------------------------------------------------------------------------- */
 
 static psld_status parse_inpaint(mending *m)
 {
@@ -129,7 +129,7 @@ static void inpaint_done(serve_job *job)
 
 const serve_kind serve_kind_inpaint = {"inpaint", inpaint_prepare, inpaint_work, inpaint_done};
 
-/* ---- Restoration ------------------------------------------------------------------------------------------------------------- */
+/* ---- Restoration ------------------------------------------------------------------------------------------------- */
 
 static psld_status parse_restore(mending *m)
 {

@@ -19,7 +19,7 @@ static pthread_t threads[WORKERS];
 static const serve_kind *const kinds[] = {&serve_kind_draw,   &serve_kind_inpaint,     &serve_kind_restore,
                                           &serve_kind_encode, &serve_kind_interpolate, &serve_kind_animate};
 
-/* ---- A job --------------------------------------------------------------------------------------------------------------- */
+/* ---- A job ------------------------------------------------------------------------------------------------------- */
 
 int serve_job_is_finished(const serve_job *job)
 {
@@ -113,7 +113,7 @@ int serve_job_progress(void *user, uint64_t done, uint64_t total)
     return atomic_load(&job->cancels);
 }
 
-/* ---- As JSON --------------------------------------------------------------------------------------------------------------- */
+/* ---- As JSON ----------------------------------------------------------------------------------------------------- */
 
 static json_t *sizes_as_json(int rank, const size_t *shape)
 {
@@ -164,7 +164,7 @@ json_t *serve_job_json(serve_job *job)
     return object;
 }
 
-/* ---- Workers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Workers ----------------------------------------------------------------------------------------------------- */
 
 static void finish_job(serve_job *job, psld_status status)
 {
@@ -295,7 +295,7 @@ void serve_jobs_free(void)
     }
 }
 
-/* ---- Requests ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
 serve_job *serve_job_find(const char *number)
 {

@@ -93,7 +93,7 @@ psld_array *serve_job_part(serve_job *job, const char *name, size_t first, size_
  * bytes with psld_bytes_free. */
 psld_status serve_sheet_encode(psld_array *part, size_t columns, size_t zoom, void **bytes, size_t *size);
 
-/* ---- Options (serve_job_options.c) ----------------------------------------------------------------------------------------- */
+/* ---- Options (serve_job_options.c) ------------------------------------------------------------------------------- */
 
 /* The words of a command line, from the keys of a body. */
 typedef struct serve_words {
@@ -131,7 +131,7 @@ psld_status serve_thing_open(serve_files *files, const char *thing, const char *
 psld_status serve_model_open(serve_files *files, const char *name, const psld_model_options *options,
                              psld_model **model);
 
-/* ---- Previews (serve_preview.c) ---------------------------------------------------------------------------------------------- */
+/* ---- Previews (serve_preview.c) ---------------------------------------------------------------------------------- */
 
 /* Makes itself the watcher of options: tells the streams of a job what the model predicts. The source and the recipe must
  * live as long as the options are used. */

@@ -10,7 +10,7 @@
 
 enum { MOST_TIMES = 1024, MOST_CURVES = 512, MOST_RECIPES = 8 };
 
-/* ---- A recipe as it is given ----------------------------------------------------------------------------------------- */
+/* ---- A recipe as it is given ------------------------------------------------------------------------------------- */
 
 /* Its first word is a preset, or a file that is opened here. */
 static char *text_of_words(const char *words, serve_files *files)
@@ -89,7 +89,7 @@ psld_status serve_recipe_open(const json_t *given, serve_files *files, psld_reci
     return status;
 }
 
-/* ---- As a file --------------------------------------------------------------------------------------------------------- */
+/* ---- As a file --------------------------------------------------------------------------------------------------- */
 
 static void put_numbers(FILE *to, const double *numbers, int count)
 {
@@ -141,7 +141,7 @@ char *serve_recipe_yaml(const psld_recipe *recipe)
     return text;
 }
 
-/* ---- Curves ------------------------------------------------------------------------------------------------------------ */
+/* ---- Curves ------------------------------------------------------------------------------------------------------ */
 
 /* Half of the times even in log t, half in t: both kinds of axes show all of it. */
 static double curve_time(int i, int count)
@@ -216,7 +216,7 @@ static psld_status add_curves(const psld_recipe *recipe, int count, psld_mode mo
     return status;
 }
 
-/* ---- The answer ---------------------------------------------------------------------------------------------------------- */
+/* ---- The answer -------------------------------------------------------------------------------------------------- */
 
 typedef struct wanted {
     double at[MOST_TIMES];

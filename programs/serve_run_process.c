@@ -36,7 +36,7 @@ static process *find_process(const char *path)
     return NULL;
 }
 
-/* ---- What they write ---------------------------------------------------------------------------------------------------------- */
+/* ---- What they write --------------------------------------------------------------------------------------------- */
 
 /* The last bytes stay. */
 static void keep_output(process *p, const char *text, size_t size)
@@ -116,7 +116,7 @@ void serve_run_each_process(void (*each)(void *user, const char *path), void *us
         if (*paths[i]) each(user, paths[i]);
 }
 
-/* ---- Starting ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
 void serve_spawn_begin(posix_spawnattr_t *attributes)
 {
@@ -202,7 +202,7 @@ unsigned serve_run_start(const char *path, const char *const *words, const char 
     return status;
 }
 
-/* ---- Stopping ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Stopping ---------------------------------------------------------------------------------------------------- */
 
 void serve_run_signal(const char *path)
 {

@@ -14,7 +14,7 @@
 
 enum { MOST_POINTS = 20000, CONFIG = 1 << 20, CACHED = 64 };
 
-/* ---- What a folder says --------------------------------------------------------------------------------------------------------- */
+/* ---- What a folder says ------------------------------------------------------------------------------------------ */
 
 /* A long log takes a while to read: what was found stays for a time. */
 typedef struct cached {
@@ -212,7 +212,7 @@ static json_t *settings_of(const char *text)
     return settings;
 }
 
-/* ---- Looking ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
 static void add_process(void *user, const char *path)
 {
@@ -303,7 +303,7 @@ enum MHD_Result serve_run_log(serve_request *request)
     return serve_answer_json(request, 200, curves);
 }
 
-/* ---- Watching --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Watching ---------------------------------------------------------------------------------------------------- */
 
 typedef struct run_watch {
     char *path, *told; /* told: the run as it was said last */

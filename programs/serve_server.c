@@ -20,7 +20,7 @@ enum { TICK_NANOSECONDS = 100000000 };
 
 serve_server serve;
 
-/* ---- The socket ------------------------------------------------------------------------------------------------------ */
+/* ---- The socket -------------------------------------------------------------------------------------------------- */
 
 /* The first address of a name that a socket can listen on; -1: there is none, and *why says so. */
 static int listen_on(const char *host, int port, const char **why)
@@ -69,7 +69,7 @@ static struct MHD_Daemon *start_daemon(int fd)
     /* clang-format on */
 }
 
-/* ---- The end --------------------------------------------------------------------------------------------------------- */
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
 
 static void ignore_signal(int number)
 {
@@ -130,7 +130,7 @@ static void end_all(void)
     serve_uploads_free();
 }
 
-/* ---- The beginning --------------------------------------------------------------------------------------------------- */
+/* ---- The beginning ----------------------------------------------------------------------------------------------- */
 
 static void open_browser(const char *url)
 {

@@ -59,7 +59,7 @@ void serve_uploads_free(void)
     for (size_t i = 0; i < SERVE_UPLOADS; i++) drop_upload(&all[i]);
 }
 
-/* ---- What it is -------------------------------------------------------------------------------------------------------------- */
+/* ---- What it is -------------------------------------------------------------------------------------------------- */
 
 static json_t *shape_as_json(int rank, const size_t *shape)
 {
@@ -90,7 +90,7 @@ static json_t *describe(const char *path, size_t size, const char *name, char *w
                      "name", name);
 }
 
-/* ---- Requests ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
 static int store(const serve_request *request)
 {

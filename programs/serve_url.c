@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- Text ---------------------------------------------------------------------------------------------------------- */
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
 
 /* The bytes of the UTF-8 character at `text`; 0 if there is none, or a control character. */
 static size_t character_length(const unsigned char *text, size_t left)
@@ -60,7 +60,7 @@ static int decode(char *text, int plus_is_space)
     return serve_text_is_clean(text, (size_t)(to - text));
 }
 
-/* ---- The target ---------------------------------------------------------------------------------------------------- */
+/* ---- The target -------------------------------------------------------------------------------------------------- */
 
 static const char *parse_segments(char *path, serve_url *url)
 {
@@ -133,7 +133,7 @@ int serve_path_is_plain(const char *path)
     }
 }
 
-/* ---- Who we are ---------------------------------------------------------------------------------------------------- */
+/* ---- Who we are -------------------------------------------------------------------------------------------------- */
 
 enum { HOST = 256 };
 

@@ -138,7 +138,7 @@ export class Diffusion {
         this.changed();
     }
 
-    /* ---- Computing ---- */
+    /* ---- Computing ----------------------------------------------------------------------------------------------- */
 
     /* A little later, when hands rest, and only while it can be seen. */
     changed() {
@@ -210,7 +210,7 @@ export class Diffusion {
         return {...recipe, ...state.result, seconds: state.seconds, command: state.command, truth, forward, reverse};
     }
 
-    /* ---- Showing ---- */
+    /* ---- Showing ------------------------------------------------------------------------------------------------- */
 
     makeClouds() {
         if (this.clouds.childElementCount !== this.runs.length) {

@@ -64,7 +64,7 @@ double psld_word_uniform(uint64_t word)
     return ((double)(word >> 12) + 0.5) * 0x1p-52;
 }
 
-/* ---- Side by side: up to LANES - 1 numbers after the last are computed and not used -------------------------------- */
+/* ---- Side by side: up to LANES - 1 numbers after the last are computed and not used ------------------------------ */
 
 /* The 52 bits become the fraction of a double in [2^52, 2^53): no instruction for integers of 64 bits is needed. */
 EACH void fill_uniform(size_t count, const uint64_t *words, double *u)
@@ -103,7 +103,7 @@ EACH void fill_flanks(size_t count, const double *r, double *out)
     }
 }
 
-/* ---- All of them -------------------------------------------------------------------------------------------------- */
+/* ---- All of them ------------------------------------------------------------------------------------------------- */
 
 /* Numbers of u that are outside of the centre. */
 EACH size_t find_outer(size_t count, const double *u, unsigned short *outer)
@@ -145,7 +145,7 @@ static void fill_plain(size_t count, const uint64_t *words, double *out)
     fill_normals(count, words, out);
 }
 
-/* ---- One form per instruction set --------------------------------------------------------------------------------- */
+/* ---- One form per instruction set -------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 

@@ -1,6 +1,6 @@
-/* .npy and .npz: u8 images [n, h, w], [n, h, w, c] or [n, c, h, w], or float numbers [n, ...], each item of the shape
- * behind n. Of a .npy file items are read when they are asked for, so that it may be larger than memory; what is in a .npz
- * is in memory. Labels of a .npz are the array that is called so. */
+/* .npy and .npz: u8 images [n, h, w], [n, h, w, c] or [n, c, h, w], or float numbers [n, ...], where the shape of an
+ * item follows n. Items of a .npy file are read when they are needed, so the file may be larger than memory; a .npz is
+ * kept in memory. Its labels are in an array of that name. */
 #include <math.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@
 
 enum { MAX_CLASSES = 1 << 20 };
 
-/* The elements, and what owns them. */
+/* The elements of an array and their owner. */
 typedef struct owner {
-    psld_map map;      /* of the file, or of what is in the array */
+    psld_map map;      /* of the file, or of the array's elements */
     psld_array *array; /* or NULL */
 } owner;
 
@@ -34,7 +34,7 @@ static void free_owner(owner *o)
     o->array = NULL;
 }
 
-/* Where the elements of an array begin in what owns them. */
+/* The offset of an array's elements in their owner. */
 static size_t array_offset(const psld_array *a, const owner *o)
 {
     return (size_t)((const unsigned char *)a->data - o->map.bytes);
@@ -42,7 +42,7 @@ static size_t array_offset(const psld_array *a, const owner *o)
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
-/* float64 as it is read, some at a time. */
+/* Converts float64 in pieces. */
 static psld_status read_wide(const psld_map *map, size_t offset, size_t count, float *x)
 {
     enum { PIECE = 256 };
@@ -170,8 +170,8 @@ static psld_status add_labels(psld_items *items, const psld_array *a, const char
     return psld_items_number_classes(items, classes);
 }
 
-/* `class_names`, as psld data writes it: u8 [classes, longest], a name a row with 0 behind it. Names of numbers where it
- * is something else, or has fewer than there are labels. */
+/* `class_names`, as psld data writes it: u8 [classes, longest], one name per row, ended by 0. If the array has another
+ * form or fewer names than there are labels, classes are named by their numbers. */
 static psld_status add_class_names(psld_items *items, const psld_array *a)
 {
     if (a->type != PSLD_U8 || a->rank != 2 || a->shape[0] < items->class_count || a->shape[0] > MAX_CLASSES)
@@ -187,16 +187,16 @@ static psld_status add_class_names(psld_items *items, const psld_array *a)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* Takes over what owns the elements, on success. */
+/* Owns the array or file from then on, on success. */
 static psld_status open_array(const psld_array *a, const char *path, owner *o, psld_items **items)
 {
     if (o->array) o->map = (psld_map){.bytes = a->data, .size = a->count * psld_type_size(a->type)};
-    if (a->rank == 0 || a->count == 0) return psld_fail(PSLD_BAD_INPUT, "%s: an array without items", path);
+    if (a->rank == 0 || a->count == 0) return psld_fail(PSLD_BAD_INPUT, "%s: the array has no items", path);
     psld_status status =
         a->type == PSLD_U8 ? open_images(a, path, o, items)
         : a->type == PSLD_F32 || a->type == PSLD_F64
             ? open_numbers(a, o, items)
-            : psld_fail(PSLD_BAD_INPUT, "%s: whole numbers, expected u8 images or float numbers", path);
+            : psld_fail(PSLD_BAD_INPUT, "%s: has whole numbers, expected u8 images or float numbers", path);
     if (status == PSLD_OK) return PSLD_OK;
     psld_items_free(*items);
     *items = NULL;
@@ -212,7 +212,7 @@ psld_status psld_npy_set_open(const char *path, const psld_data_options *options
     *items = NULL;
     PSLD_TRY(psld_map_open_file(path, &o.map));
     psld_status status = psld_npy_view(o.map.bytes, o.map.size, path, &view, &fortran);
-    if (status == PSLD_OK && fortran) { /* to be turned round, which takes a copy */
+    if (status == PSLD_OK && fortran) { /* stored by columns: they need a copy in rows */
         psld_map_close(&o.map);
         status = psld_array_load(path, &o.array);
         if (status == PSLD_OK) view = *o.array;
@@ -222,7 +222,7 @@ psld_status psld_npy_set_open(const char *path, const psld_data_options *options
     return status;
 }
 
-/* The first of some names that the file has, or NULL. */
+/* The first of these names that the file has, or NULL. */
 static const char *find_name(const psld_npz *npz, const char *const *names)
 {
     for (; *names; names++)

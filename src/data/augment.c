@@ -1,6 +1,6 @@
-/* Positions are changed by one map for all of them, and the image is read at the places that it came from by cubic
- * interpolation (Catmull and Rom), which keeps edges sharp and gives whole shifts exactly. Beyond its border an image
- * goes on as its mirror image. Colours turn and stretch about the axis of greys. */
+/* All changes of position are one affine map. The image is interpolated by cubics (Catmull and Rom), which keep edges
+ * sharp and are exact for whole shifts. Beyond its border an image continues as its mirror image. Colours are rotated
+ * and stretched about the axis of greys. */
 #include "data/augment.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@ int psld_augmentation_any(const psld_augmentation *how)
     return how->crop_padding > 0 || (sometimes && how->probability > 0);
 }
 
-/* ---- What is done ------------------------------------------------------------------------------------------------ */
+/* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
-/* From -most to most, each as likely. */
+/* Uniform from -most to most. */
 static double whole_shift(double u, int64_t most)
 {
     return floor(u * (double)(2 * most + 1)) - (double)most;
@@ -62,7 +62,7 @@ static size_t mirrored(long at, size_t size)
     return (size_t)(at < (long)size ? at : period - at);
 }
 
-/* Pixels about a place on a line, and what each counts. */
+/* The pixels around a place on a line, and their weights. */
 typedef struct taps {
     size_t at[4];
     double weight[4];
@@ -91,7 +91,7 @@ static float read_at(const float *plane, size_t width, const taps *x, const taps
     return (float)sum;
 }
 
-/* Where a pixel of the new image came from: out = shift + scale turn (in), about the middle. */
+/* The place in the old image of a pixel of the new one: out = shift + scale turn (in), about the centre. */
 static void move(const double *numbers, const size_t shape[3], const float *from, float *to)
 {
     size_t height = shape[1], width = shape[2];
@@ -109,7 +109,8 @@ static void move(const double *numbers, const size_t shape[3], const float *from
 
 /* ---- Colours ----------------------------------------------------------------------------------------------------- */
 
-/* Turns and stretches what is not grey in a colour: v + cos d + sin (axis x d), d being what differs from grey. */
+/* Rotates and stretches the part of a colour that is not grey: v + cos d + sin (axis x d), where d is the difference
+ * from grey v. */
 static void turn_colour(const double *numbers, float *red, float *green, float *blue)
 {
     double r = (double)*red, g = (double)*green, b = (double)*blue, grey = (r + g + b) / 3;

@@ -1,7 +1,7 @@
 /* Random changes of training images: shifts, magnification, rotation, colour.
  *
- * What is done to a sample is ten numbers, a function of (seed, sample number), all 0 where nothing is done. A network
- * that is told them (model.augment) learns to draw images that were not changed. */
+ * The changes of a sample are ten numbers, a function of (seed, sample number); all are 0 for an unchanged image. A
+ * network that gets them as an input (model.augment) learns to draw unchanged images. */
 #ifndef PSLD_DATA_AUGMENT_H
 #define PSLD_DATA_AUGMENT_H
 
@@ -11,15 +11,15 @@
 #include "base/status.h"
 
 typedef struct psld_augmentation {
-    double probability;   /* of each of translate, rotate, scale and colour; the crop is always made */
+    double probability;   /* probability of each of translate, rotate, scale and colour; the crop is always made */
     double translate;     /* deviation of shifts, in widths and heights of the image */
     double rotate;        /* largest angle, in degrees */
     double scale;         /* deviation of log2 of the magnification */
     double colour;        /* deviation of log2 of contrast and saturation, of hue in radians, of brightness by half */
-    int64_t crop_padding; /* pixels that an image is padded by on each side before one of its size is cut out */
+    int64_t crop_padding; /* padding in pixels on each side, before an image of the old size is cut out */
 } psld_augmentation;
 
-/* Their order. */
+/* The order of the numbers. */
 enum psld_augment_number {
     PSLD_AUGMENT_X,          /* shifts, in widths ... */
     PSLD_AUGMENT_Y,          /* ... and heights */
@@ -36,10 +36,10 @@ enum psld_augment_number {
 
 int psld_augmentation_any(const psld_augmentation *how);
 
-/* What is done to a sample of images [channels][height][width]. */
+/* The changes of a sample of images [channels][height][width]. */
 void psld_augment_draw(const psld_augmentation *how, uint64_t seed, uint64_t sample, const size_t shape[3],
                        double numbers[PSLD_AUGMENT_NUMBERS]);
-/* Does it to an image x of values in [-1, 1], in which they stay; `room` has space for another. */
+/* Changes an image x. Its values are in [-1, 1] before and after; `room` is memory for one more image. */
 void psld_augment_apply(const double numbers[PSLD_AUGMENT_NUMBERS], const size_t shape[3], float *x, float *room);
 
 #endif

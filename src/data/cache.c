@@ -1,6 +1,6 @@
 /* Invariants
- *   1. An item's state goes from ABSENT to MAKING under the lock, so that one thread makes it; it leaves MAKING when that
- *      thread says so, after its bytes are in their place.
+ *   1. An item's state goes from ABSENT to MAKING under the lock, so that one thread makes it; it leaves MAKING when
+ *   that thread calls psld_cache_end, after its bytes are stored.
  *   2. KEPT and BROKEN are final: their bytes may be read without the lock.
  *   3. When the file cannot be written (a full disk), items beyond memory stay ABSENT and are made again each time. */
 #include "data/cache.h"
@@ -85,7 +85,7 @@ static uint64_t place_of(const psld_cache *cache, uint64_t index)
     return (index - cache->in_memory) * cache->size;
 }
 
-/* Opens the file when it is first needed; what goes wrong is said once. */
+/* Opens the file when it is first needed; a failure is logged once. */
 static int scratch_of(psld_cache *cache)
 {
     pthread_mutex_lock(&cache->lock);

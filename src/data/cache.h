@@ -1,4 +1,5 @@
-/* Decoded images by number, each made once: the first ones in memory, the rest in a file without a name. */
+/* Decoded images by number. Each is decoded once; the first ones are kept in memory, the rest in a file without a
+ * name. */
 #ifndef PSLD_DATA_CACHE_H
 #define PSLD_DATA_CACHE_H
 
@@ -9,7 +10,7 @@
 
 typedef struct psld_cache psld_cache;
 
-/* Room for `count` items of `size` bytes, of which at most `memory` bytes in memory. */
+/* For `count` items of `size` bytes, with at most `memory` bytes in memory. */
 psld_status psld_cache_create(uint64_t count, size_t size, size_t memory, const char *folder, psld_cache **cache);
 void psld_cache_free(psld_cache *cache);
 
@@ -23,9 +24,9 @@ typedef enum psld_cache_state {
 /* KEPT, BROKEN, or ABSENT: then the caller makes the item and must call psld_cache_end. Waits while another thread makes
  * it. */
 psld_cache_state psld_cache_begin(psld_cache *cache, uint64_t index);
-/* What came of it: KEPT with its bytes, BROKEN, or ABSENT when it is to be tried again. */
+/* Reports the result: KEPT with its bytes, BROKEN, or ABSENT if it is to be tried again. */
 void psld_cache_end(psld_cache *cache, uint64_t index, psld_cache_state state, const void *bytes);
-/* What is known of an item now. Does not wait. */
+/* The present state of an item. Does not wait. */
 psld_cache_state psld_cache_state_of(const psld_cache *cache, uint64_t index);
 /* The bytes of an item that is KEPT. */
 psld_status psld_cache_get(psld_cache *cache, uint64_t index, void *bytes);

@@ -1,6 +1,6 @@
-/* CIFAR-10 and CIFAR-100, binary or as the Python archives have them. Images are 32 x 32, planar; a binary record is one
- * or two bytes of label (the last is the one of interest: coarse, then fine) and the 3072 pixels. A folder or archive of
- * such files is the training set, or the test set if that is asked for. */
+/* CIFAR-10 and CIFAR-100, binary or pickled, as in the Python archives. Images are 32 x 32, planar; a binary record is
+ * one or two bytes of label (CIFAR-100: coarse, then fine; the last is used) and the 3072 pixels. A folder or archive
+ * of such files is the training set, or the test set if the options ask for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { SIDE = 32, CHANNELS = 3, PIXELS = SIDE * SIDE * CHANNELS, ORIGIN_SIZE = 1
 
 typedef struct variant variant;
 
-/* Adds the images and labels of one file, whose bytes it takes over on success. */
+/* Adds the images and labels of one file. Owns its bytes on success. */
 typedef psld_status (*part_fn)(const variant *v, psld_raw *raw, psld_map *bytes, const char *origin);
 /* Adds the names of classes. */
 typedef psld_status (*meta_fn)(const variant *v, psld_raw *raw, const psld_map *bytes, const char *origin);
@@ -22,7 +22,7 @@ typedef psld_status (*meta_fn)(const variant *v, psld_raw *raw, const psld_map *
 struct variant {
     const char *kind;
     const char *train[2], *test; /* how names of files begin and end; the test set's name */
-    const char *needs;           /* a file that must be there too, as names like "train" say little; or NULL */
+    const char *needs;           /* another file that must be there, since names like "train" are ambiguous; or NULL */
     const char *meta;            /* the file of names */
     size_t classes;
     size_t label_bytes;               /* binary */
@@ -103,7 +103,7 @@ static psld_status add_pickled_labels(const variant *v, psld_raw *raw, const psl
     return PSLD_OK;
 }
 
-/* The pixels stay where they are, in the bytes of the file. */
+/* The pixels are not copied: they stay in the bytes of the file. */
 static psld_status add_dict(const variant *v, psld_raw *raw, psld_map *bytes, const psld_value *dict,
                             const char *origin)
 {
@@ -188,7 +188,7 @@ enum { VARIANT_COUNT = sizeof variants / sizeof *variants };
 static const char *const names_of_10[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                           "dog",      "frog",       "horse", "ship", "truck"};
 
-/* Where no file says what the classes are called, or not all of them. */
+/* Names for classes that no file names. */
 static psld_status name_classes(psld_raw *raw, const variant *v)
 {
     psld_items *items = &raw->items;
@@ -221,7 +221,7 @@ static psld_status open_file(const variant *v, const char *path, psld_items **it
     return PSLD_OK;
 }
 
-/* Of a file alone the variants are tried: of a binary one by its length, of a pickled one by its keys. */
+/* A single file is recognised by its length if it is binary, and by its keys if it is pickled. */
 psld_status psld_cifar_open(const char *path, const psld_data_options *options, psld_items **items)
 {
     size_t length = strlen(path);
@@ -249,7 +249,7 @@ static int is_part(const variant *v, const char *name, int test)
     if (test) return strcmp(name, v->test) == 0;
     if (length < begin + end || strncmp(name, v->train[0], begin) != 0) return 0;
     if (strcmp(name + length - end, v->train[1]) != 0) return 0;
-    /* "data_batch_1": a number stands between beginning and end, or nothing ("train"). */
+    /* "data_batch_1": between beginning and end is a number, or nothing ("train"). */
     return strspn(name + begin, "0123456789") == length - begin - end;
 }
 

@@ -1,8 +1,8 @@
 /* Opening a data set: its items, its shape, its cache. data_decode.c makes images, data_read.c reads many items,
- * data_classes.c knows the classes.
+ * data_classes.c has the classes.
  *
- * Each image is decoded once and kept as planes [channels][height][width] of the set's shape, unless it costs nothing to
- * make (no decoding, no fitting). */
+ * Each image is decoded once and kept as planes [channels][height][width] of the set's shape, unless it needs neither
+ * decoding nor fitting. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "data/data_private.h"
 
 enum {
-    SIZES_SEEN = 32, /* at most so many images decide size and colour of a set */
+    SIZES_SEEN = 32, /* at most so many images are examined to choose size and colour of a set */
     ERROR_SIZE = 1024,
 };
 
-/* The caller's options, with what is unset filled in. */
+/* Completes the caller's options by the defaults. */
 static psld_status read_data_options(const psld_data_options *options, psld_data_options *own)
 {
     PSLD_TRY(PSLD_SIZED_READ(psld_data_options, options, own, PSLD_DATA_DEFAULTS));
@@ -56,13 +56,14 @@ static psld_status sample_sizes(const psld_data *data, psld_image seen[SIZES_SEE
         if (status != PSLD_OK && !psld_data_status_is_broken(status)) return status;
         if (status != PSLD_OK && !*why) snprintf(why, sizeof why, "%s", psld_error_text());
         *count += status == PSLD_OK;
-        step = *count ? stride : 1; /* any image will do to begin with */
+        step = *count ? stride : 1; /* start with any image */
     }
     if (*count) return PSLD_OK;
     return psld_fail(PSLD_BAD_INPUT, "%s: no image can be read; the first: %s", data->path, why);
 }
 
-/* The shape of a set of images: the median size of some, so that no odd one decides it; in colour if any of them is. */
+/* The shape of a set of images: the median size of some of them, so that an unusual one does not decide it; in colour
+ * if any of them is. */
 static psld_status find_shape(psld_data *data)
 {
     const psld_items *items = data->items;
@@ -110,7 +111,7 @@ static psld_status data_open(psld_data *data, const char *path)
     PSLD_TRY(check_data_options(path, &data->options));
     PSLD_TRY(psld_items_open(path, &data->options, &data->items));
     if (data->options.strict && data->items->skipped)
-        return psld_fail(PSLD_BAD_INPUT, "%s: %" PRIu64 " names in it lead out of it", path, data->items->skipped);
+        return psld_fail(PSLD_BAD_INPUT, "%s: %" PRIu64 " names in it point outside of it", path, data->items->skipped);
     for (int v = 0; v < 256; v++) data->values[v] = (float)(v / 127.5 - 1);
     if (psld_data_is_image(data)) {
         PSLD_TRY(find_shape(data));

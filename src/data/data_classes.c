@@ -16,7 +16,7 @@ typedef struct class_name {
     size_t label;
 } class_name;
 
-/* By name, then by label: of equal names the first counts. */
+/* By name, then by label: of equal names the first is used. */
 static int compare_class_names(const void *a, const void *b)
 {
     const class_name *x = a, *y = b;

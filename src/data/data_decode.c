@@ -1,4 +1,4 @@
-/* Images of a data set: decoded once, brought to the set's shape, kept in the cache.
+/* Images of a data set: decoded once, fitted to the set's shape, kept in the cache.
  *
  * Whether an image is broken is a property of its file. Number i stands for the first good image at or after i
  * (cyclically), whichever thread reads it first. */
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "data/data_private.h"
 
-/* Reads and decodes an image and brings it to the shape of the set. */
+/* Reads and decodes an image and fits it to the shape of the set. */
 static psld_status decode_image(psld_data *data, uint64_t index, uint8_t *pixels)
 {
     psld_image image = {0};
@@ -62,8 +62,8 @@ static void finish_decoding(psld_data *data, uint64_t index, psld_status status,
     psld_cache_end(data->cache, index, state, pixels);
 }
 
-/* The image of exactly this number. On failure *broken says whether the image itself is at fault; a cache that cannot be
- * read is not, and taking the next image would hide that. */
+/* The image of exactly this number. On failure *broken tells whether the image itself is broken. If only the cache
+ * cannot be read, the next image must not be taken: that would hide the failure. */
 static psld_status image_at(psld_data *data, uint64_t index, uint8_t *pixels, int *broken)
 {
     psld_cache_state state = data->cache ? psld_cache_begin(data->cache, index) : PSLD_CACHE_ABSENT;

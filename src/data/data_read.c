@@ -39,7 +39,7 @@ static psld_status fetch_item(psld_data *data, uint64_t index, int flip, float *
     return PSLD_OK;
 }
 
-static double patience = 6; /* seconds for which data that cannot be read are tried again */
+static double patience = 6; /* seconds during which reading is tried again after a failure */
 
 void psld_data_set_patience(double seconds)
 {
@@ -51,12 +51,12 @@ typedef struct read_job {
     const uint64_t *index;
     const uint8_t *flip; /* or NULL */
     float *x;
-    uint8_t *pixels; /* instead of x; with neither, items are checked */
+    uint8_t *pixels; /* instead of x; if both are NULL, items are only checked */
     int32_t *label;
-    atomic_int warned;   /* the log says that something cannot be read and is tried again */
-    atomic_int hopeless; /* one item was tried long enough, so the others are not tried again */
+    atomic_int warned;   /* a failure was logged and is being tried again */
+    atomic_int hopeless; /* the time for trying again was used up by one item */
     pthread_mutex_t lock;
-    psld_status status; /* of the first item that failed, and its text */
+    psld_status status; /* status and text of the first item that failed */
     size_t failed;
     char text[ERROR_SIZE];
 } read_job;

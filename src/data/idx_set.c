@@ -1,5 +1,6 @@
-/* MNIST and its kin: an IDX file of images, and one of labels whose name has "labels" and "idx1" where the other has
- * "images" and "idx3". A folder or archive of such files is the training set, or the test set if that is asked for. */
+/* MNIST and similar sets: an IDX file of images, and one of labels. Their names differ in "images" and "idx3" against
+ * "labels" and "idx1". A folder or archive of such files is the training set, or the test set if the options ask for
+ * it. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,7 +43,7 @@ static psld_status add_labels(psld_raw *raw, psld_map *bytes, const char *origin
     return psld_items_number_classes(&raw->items, classes);
 }
 
-/* Takes the bytes of the images over, on success; those of the labels stay the caller's. */
+/* Owns the bytes of the images on success. Those of the labels stay with the caller. */
 static psld_status build(psld_map *bytes, const char *origin, psld_map *labels, const char *labels_origin,
                          psld_items **items)
 {
@@ -67,7 +68,7 @@ static psld_status build(psld_map *bytes, const char *origin, psld_map *labels, 
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
-/* The last occurrence of `text` in a name is replaced by another of the same length; 0 when there is none. */
+/* Replaces the last occurrence of `text` in a name by a text of the same length; returns 0 if there is none. */
 static int replace(char *name, const char *text, const char *by)
 {
     char *found = NULL;
@@ -76,8 +77,8 @@ static int replace(char *name, const char *text, const char *by)
     return found != NULL;
 }
 
-/* The name of the labels; 0 when that of the images does not tell. With `other` as .gz where the images are not, or the
- * other way round. */
+/* The name of the labels; 0 if that of the images has another form. With `other`, the labels end in .gz if the images
+ * do not, and the other way round. */
 static int name_of_labels(const char *images, int other, char name[NAME_SIZE])
 {
     size_t length = strlen(images);
@@ -142,7 +143,7 @@ int psld_idx_files_are(const psld_files *files)
     return 0;
 }
 
-/* The one file of images of the part that is wanted; a file that is the only one is that. */
+/* The file of images of the wanted part (training or test). If there is only one file, it is taken. */
 static psld_status find_images(const psld_files *files, int test, size_t *found)
 {
     size_t all = 0, fitting = 0, only = 0;

@@ -1,5 +1,5 @@
-/* Image files in a folder or an archive. Folders that all of them lie in are of no interest; the first folder below
- * those is an image's class. Items are in the order of their names. */
+/* Image files in a folder or an archive. Folders that contain all images are ignored; the first folder below them is
+ * the class of an image. Items are sorted by name. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -81,12 +81,12 @@ static int is_asked_for(const psld_data_options *options, const char *name, size
     return 0;
 }
 
-/* Length of the folders that all images lie in. A folder that is one of the classes asked for is a class, even when it
- * is the only one. */
+/* Length of the path of the folders that contain all images. A folder that the options list as a class is a class, even
+ * if it is the only one. */
 static size_t common_folders(const images *set, const psld_data_options *options)
 {
     const char *first = psld_files_name(set->files, set->file[0]);
-    /* Names are sorted: what the first and the last share, all share. */
+    /* Names are sorted: a beginning that the first and the last have in common is common to all. */
     const char *last = psld_files_name(set->files, set->file[set->items.count - 1]);
     size_t skip = 0;
     for (;;) {
@@ -103,8 +103,7 @@ static int is_last_class(const psld_items *items, const char *name, size_t lengt
     return strlen(last) == length && memcmp(last, name, length) == 0;
 }
 
-/* Names are sorted, so that the images of a class follow each other, without others in between, and classes come in
- * order. */
+/* Names are sorted, so the images of a class are adjacent and classes are in order. */
 static psld_status find_classes(images *set, const psld_data_options *options)
 {
     size_t skip = common_folders(set, options);
@@ -122,7 +121,7 @@ static psld_status find_classes(images *set, const psld_data_options *options)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* Whether it is an image by its name, but of a format that is not read. */
+/* Whether the name is that of an image in a format that psld cannot read. */
 static int is_foreign(const char *name)
 {
     static const char *const endings[] = {".gif", ".bmp", ".tif",  ".tiff", ".ppm",  ".pgm", ".pnm",
@@ -133,14 +132,14 @@ static int is_foreign(const char *name)
     return 0;
 }
 
-/* What lies beside the images is nobody's concern, unless it is images itself. */
+/* Warns about images in other formats. Other files are ignored. */
 static void warn_of_foreign(const psld_files *files)
 {
     size_t count = 0, first = 0;
     for (size_t i = psld_files_count(files); i-- > 0;)
         if (is_foreign(psld_files_name(files, i))) count++, first = i;
     if (count)
-        psld_log(PSLD_LOG_WARNING, "%s: %zu images of other formats are left out, the first is %s",
+        psld_log(PSLD_LOG_WARNING, "%s: %zu images in formats that cannot be read are left out; the first is %s",
                  psld_files_path(files), count, psld_files_name(files, first));
 }
 
@@ -150,7 +149,7 @@ static psld_status list_images(images *set, psld_files *files)
     set->file = psld_alloc(all, sizeof *set->file);
     set->label = psld_alloc(all, sizeof *set->label);
     if (!set->file || !set->label) return PSLD_NO_MEMORY;
-    int is_picture = strcmp(psld_files_kind(files), "picture") == 0; /* whatever it is called */
+    int is_picture = strcmp(psld_files_kind(files), "picture") == 0; /* with any name */
     for (size_t i = 0; i < all; i++)
         if (is_picture || psld_image_name(psld_files_name(files, i))) set->file[set->items.count++] = i;
     if (set->items.count == 0)
@@ -173,7 +172,7 @@ psld_status psld_images_open(psld_files *files, const psld_data_options *options
     if (status == PSLD_OK) status = find_classes(set, options);
     if (status == PSLD_OK) status = psld_items_set_kind(&set->items, "%s of images", psld_files_kind(files));
     if (status != PSLD_OK) {
-        set->files = NULL; /* still the caller's */
+        set->files = NULL; /* still owned by the caller */
         psld_items_free(&set->items);
         return status;
     }

@@ -1,4 +1,4 @@
-/* The tables of kinds: files are told by their first bytes, folders and archives by the names in them. */
+/* The tables of kinds: files are recognised by their first bytes, folders and archives by the names in them. */
 #include "data/kinds.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { HEAD = 4096, INSIDE = 4 };
 
-/* The beginning of a file, and of what a .gz file has in it. */
+/* The first bytes of a file, decompressed if it is a .gz file. */
 typedef struct head {
     const char *path;
     unsigned char bytes[HEAD];
@@ -71,7 +71,7 @@ static const struct {
 };
 
 static const struct {
-    int (*are)(const psld_files *files); /* NULL: whatever else */
+    int (*are)(const psld_files *files); /* NULL: any other */
     psld_status (*open)(psld_files *files, const psld_data_options *options, psld_items **items);
 } folder_kinds[] = {
     {psld_idx_files_are, psld_idx_files_open},
@@ -99,12 +99,12 @@ static psld_status read_head(head *h)
     psld_status status = psld_reader_peek(&reader, h->bytes, sizeof h->bytes, &h->size);
     psld_reader_close(&reader);
     if (status != PSLD_OK || !psld_gzip_is(h->bytes, h->size)) return status;
-    /* That the rest is missing does not matter here. */
+    /* The first bytes are enough here. */
     status = psld_gzip_read(h->bytes, h->size, h->path, h->inside, INSIDE, &h->inside_size);
     return status == PSLD_NO_MEMORY ? status : PSLD_OK;
 }
 
-/* The folder of a training run has pictures in it, but they are not data. */
+/* A run folder has pictures in it, but they are not data. */
 static int is_run(const char *path)
 {
     static const char *const files[] = {"config.yaml", "checkpoints"};

@@ -1,6 +1,6 @@
 /* The plan of what to decode ahead is a sequence: entry q is sample base + q / n * stride + q % n, that is n samples of
- * each call to come. Threads take the next entry of it until `ahead` are done; each call of psld_loader_read that comes
- * where it was expected moves the plan on by n entries, so that every sample is looked at once. */
+ * each later call. Threads take the next entry until `ahead` are done. Each call of psld_loader_read for the expected
+ * samples moves the plan on by n entries, so that every sample is prepared once. */
 #include "data/loader.h"
 
 #include <assert.h>
@@ -24,9 +24,9 @@ typedef struct plan {
 struct psld_loader {
     psld_data *data;
     psld_loader_options options;
-    int augments;    /* images are changed */
+    int augments;    /* images are augmented */
     uint64_t count;  /* samples of an epoch */
-    uint64_t *index; /* of the samples that are taken */
+    uint64_t *index; /* of the next samples */
     uint8_t *flips;
     size_t index_capacity, flips_capacity;
     uint64_t last; /* first sample of the last call, once there was one */
@@ -53,7 +53,7 @@ uint64_t psld_loader_item(const psld_loader *feed, uint64_t sample, int *flip)
 
 /* ---- Ahead ------------------------------------------------------------------------------------------------------- */
 
-/* The next sample to prepare; 0 when the feed ends. */
+/* The next sample to prepare; returns 0 when the loader ends. */
 static int next_sample(psld_loader *feed, uint64_t *sample)
 {
     plan *p = &feed->plan;
@@ -74,13 +74,13 @@ static void *decode_ahead(void *context)
     uint64_t sample = 0;
     int flip = 0;
     uint8_t *pixels = psld_alloc(psld_data_dim(feed->data), 1);
-    if (!pixels) return NULL; /* whoever takes the samples decodes them */
+    if (!pixels) return NULL; /* psld_loader_read decodes them */
     while (next_sample(feed, &sample)) psld_data_prepare(feed->data, psld_loader_item(feed, sample, &flip), pixels);
     psld_release(pixels);
     return NULL;
 }
 
-/* What to do while the samples first ... first + n - 1 are used. */
+/* Plans what to decode while the samples first ... first + n - 1 are used. */
 static void plan_batch(psld_loader *feed, uint64_t first, size_t n)
 {
     plan *p = &feed->plan;
@@ -113,7 +113,7 @@ psld_status psld_loader_create(psld_data *data, const psld_loader_options *optio
     pthread_cond_init(&f->wake, NULL);
     int threads = options->threads ? options->threads : psld_threads_get();
     if (!psld_data_is_costly(data) || options->ahead == 0) threads = 0;
-    /* A thread that cannot be made is done without. */
+    /* If a thread cannot be created, the loader works without it. */
     while (f->thread_count < threads && f->thread_count < MAX_FEED_THREADS &&
            pthread_create(&f->threads[f->thread_count], NULL, decode_ahead, f) == 0)
         f->thread_count++;

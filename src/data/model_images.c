@@ -1,4 +1,4 @@
-/* How images become what a model takes. */
+/* How images are fitted to a model. */
 #include <string.h>
 
 #include "base/sized.h"
@@ -6,7 +6,7 @@
 #include "model/model.h"
 #include "psld_data.h"
 
-/* What the configuration says of images of another size; published ones say nothing. */
+/* How images of another size are fitted, by the configuration; published configurations have no such key. */
 static psld_status read_fit(const psld_node *data, psld_data_options *options)
 {
     const psld_node *fit = psld_node_get(data, "fit"), *resample = psld_node_get(data, "resample");

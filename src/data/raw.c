@@ -28,7 +28,7 @@ static psld_status get_image(const psld_items *items, uint64_t index, psld_image
     raw_image_size(items, index, image);
     uint8_t *to = image->pixels = psld_alloc(size, apart ? 2 : 1);
     if (!to) return PSLD_NO_MEMORY;
-    uint8_t *from = apart ? to + size : to; /* planes lie behind the pixels that are made of them */
+    uint8_t *from = apart ? to + size : to; /* planes are stored after the pixels that are computed from them */
     psld_status status = read_pixels(raw, index, size, from);
     if (status != PSLD_OK) psld_image_release(image);
     for (size_t i = 0; status == PSLD_OK && apart && i < plane; i++)

@@ -1,4 +1,4 @@
-/* Toy sets in the plane: item i is drawn afresh from its own random numbers, so they never end. Each set is moved and
+/* Toy sets in the plane. Item i is drawn from its own random numbers, so the sets are endless. Each set is moved and
  * scaled to mean 0 and variance 1 (the mean of both coordinates); the constants are the exact moments of the draws. */
 #include <inttypes.h>
 #include <math.h>
@@ -69,7 +69,7 @@ static int eight_gaussians(const double *u, const double *n, double *x)
     return mode;
 }
 
-/* Long Gaussians, turned the more the farther out they are. */
+/* Long Gaussians, rotated more at larger distance from the centre. */
 static int pinwheel(const double *u, const double *n, double *x)
 {
     int arm = choose(u[0], 5);
@@ -101,7 +101,7 @@ static const struct toy {
      eight_gaussians,
      {0, 0},
      0.714142842854285},
-    {{.name = "pinwheel", .summary = "five bent arms", .classes = 5}, pinwheel, {0, 0}, 0.7416198487095663},
+    {{.name = "pinwheel", .summary = "five curved arms", .classes = 5}, pinwheel, {0, 0}, 0.7416198487095663},
 };
 
 enum { SET_COUNT = sizeof toys / sizeof *toys };

@@ -16,7 +16,7 @@
 static psld_blas blas;
 static char problem[256]; /* "": it is loaded */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_int roomy; /* the number of threads that had room: OpenBLAS keeps what it has */
+static atomic_int roomy; /* the largest number of threads that fitted: OpenBLAS keeps its threads */
 
 static void load_blas(void)
 {
@@ -42,7 +42,7 @@ static void load_blas(void)
     snprintf(problem, sizeof problem, "%.*s", (int)sizeof problem - 1, why ? why : "");
 }
 
-/* Whether this many threads, including the calling one, would find enough address space. */
+/* Whether there is enough address space for this many threads, including the calling one. */
 static int has_address_space(int threads)
 {
     if (threads <= atomic_load(&roomy)) return 1;
@@ -53,7 +53,7 @@ static int has_address_space(int threads)
     return 1;
 }
 
-/* The number of threads there will be: ours, and those that loading starts unless the environment sets their number. */
+/* The number of threads after loading: ours, and those that loading starts unless the environment sets their number. */
 static int blas_thread_count(void)
 {
     long processors = getenv("OPENBLAS_NUM_THREADS") || atomic_load(&roomy) ? 1 : sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,8 +1,8 @@
 /* OpenBLAS, loaded when evaluation first needs it.
  *
- * Debian's build starts one thread per processor when it is loaded, and each of them asks for 128 MB of address
- * space until it gets them. If the address space is limited they spin for ever, and so would every command, even if
- * it needs no matrices. So the program is not linked with it. OpenBLAS includes LAPACK. */
+ * Debian's build starts one thread per processor when it is loaded, and each of them asks for 128 MB of address space
+ * until it gets them. If the address space is limited they wait for ever, and every command would hang, even without
+ * matrices. So the program is not linked with OpenBLAS. OpenBLAS includes LAPACK. */
 #ifndef PSLD_EVAL_BLAS_H
 #define PSLD_EVAL_BLAS_H
 
@@ -26,7 +26,7 @@ typedef struct psld_blas {
     void (*set_threads)(int count);
 } psld_blas;
 
-/* Loads it, and checks that psld_threads_get() threads find enough address space; fails if not. */
+/* Loads OpenBLAS. Fails if there is not enough address space for psld_threads_get() threads. */
 psld_status psld_blas_open(const psld_blas **blas);
 
 #endif

@@ -37,7 +37,7 @@ static psld_status read_compare_options(const psld_compare_options *options, psl
 
 /* ---- Reading a set ----------------------------------------------------------------------------------------------- */
 
-/* What is collected of a set; NULL: not needed. */
+/* What is collected from a set; NULL: not needed. */
 typedef struct summary {
     psld_statistics *statistics;
     psld_array *rows;                     /* float32 [count, dim] */
@@ -128,7 +128,7 @@ static psld_status prepare_reading(reading *w)
     return images ? psld_array_create(PSLD_U8, 4, shape, &w->images) : PSLD_OK;
 }
 
-/* Numbers of a feature of the set. */
+/* Length of a feature vector of the set. */
 static size_t feature_width(const psld_set *set, const psld_features *features)
 {
     return set->kind == PSLD_SET_IMAGES ? psld_features_dim(features) : set->size;
@@ -141,7 +141,7 @@ static psld_status create_scores(reading *w, size_t splits)
     return psld_logit_sums_create((size_t)w->set->count, classes, splits, 0, &w->summary->in_order);
 }
 
-/* Collects what `metrics` need of a set. The caller handles sets that are statistics alone (files). */
+/* Collects what `metrics` need of a set. The caller handles sets that are only statistics (files). */
 static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *track,
                              summary *s)
 {
@@ -170,7 +170,9 @@ static psld_status check_set(const psld_set *set, const psld_features *features,
 {
     if (set->kind == PSLD_SET_IMAGES && !features) return psld_fail(PSLD_BAD_INPUT, "%s: " NETWORK_WANTED, set->name);
     if (set->kind == PSLD_SET_STATISTICS && (metrics & ~(unsigned)PSLD_FRECHET))
-        return psld_fail(PSLD_BAD_INPUT, "%s: mean and covariance are enough for fid alone", set->name);
+        return psld_fail(PSLD_BAD_INPUT,
+                         "%s: has only mean and covariance, which are enough for fid and for no other metric",
+                         set->name);
     return PSLD_OK;
 }
 
@@ -211,7 +213,7 @@ static psld_status check_comparison(const psld_set *a, const psld_set *b, const 
 {
     unsigned pairs = o->metrics & psld_metrics_that(psld_metric_needs_pair);
     if (!o->metrics) return psld_fail(PSLD_BAD_ARGUMENT, "metric: expected at least one");
-    if (!b && pairs) return psld_fail(PSLD_BAD_ARGUMENT, "a second set is needed: only is looks at one set alone");
+    if (!b && pairs) return psld_fail(PSLD_BAD_ARGUMENT, "a second set is needed: only the metric is works on one set");
     PSLD_TRY(check_set(a, features, o->metrics));
     PSLD_TRY(check_counts(a, o, 1));
     if ((o->metrics & PSLD_INCEPTION_SCORE) && a->kind == PSLD_SET_ROWS && b)
@@ -292,7 +294,7 @@ psld_status psld_compare(psld_set *generated, psld_set *real, psld_features *fea
 
 /* ---- Features and statistics of one set -------------------------------------------------------------------------- */
 
-/* What one metric needs, of one set. On failure nothing is left allocated. */
+/* Collects from one set what one metric needs. On failure nothing stays allocated. */
 static psld_status summarise_one_set(psld_set *set, psld_features *features, unsigned metric, psld_progress_fn progress,
                                      void *user, summary *s)
 {

@@ -1,6 +1,6 @@
-/* The order of trials: all starts; then searches one after the other, each from another of the best starts; then the best
- * recipe and the starts again, with more samples and other random numbers. Everything follows from the options and from the
- * costs that were told, so a design that was interrupted goes on by telling it what it was told before. */
+/* The order of trials: first all starts; then searches one after the other, each from another of the best starts; then
+ * the best recipe and the starts again, with more samples and other random numbers. Everything follows from the options
+ * and the reported costs, so an interrupted design is continued by reporting the same costs again. */
 #include "eval/design.h"
 
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static uint64_t search_end(const psld_design *design)
     return design->start_count + (uint64_t)design->options.trials;
 }
 
-/* The final stage compares errors; there is none without that criterion. */
+/* The final stage compares errors. Without that criterion there is no final stage. */
 static uint64_t trial_total(const psld_design *design)
 {
     return search_end(design) + (design->weight[0] > 0 ? 1 + design->start_count : 0);
@@ -93,7 +93,7 @@ static int compare_starts(const void *x, const void *y)
     return (a->cost > b->cost) - (a->cost < b->cost);
 }
 
-/* The number of the search that a trial belongs to, if it is the first of it; or -1. */
+/* The number of the search whose first trial this is; -1 if it is no first trial. */
 static int search_that_begins(const psld_design *design)
 {
     uint64_t searches = (uint64_t)design->options.searches, trials = (uint64_t)design->options.trials;
@@ -114,7 +114,7 @@ static psld_status begin_search(psld_design *design, int search)
                                  (uint64_t)search, &design->evolution);
 }
 
-/* A recipe that cannot be made, since its numbers are too large, is left out: it costs infinity. */
+/* A recipe that cannot be made because its numbers are too large costs infinity. */
 static psld_status propose(psld_design *design)
 {
     psld_recipe_spec spec;
@@ -183,7 +183,7 @@ static uint64_t recipe_hash(const psld_recipe *recipe)
     return psld_hash_words(hash, rest, sizeof rest);
 }
 
-/* Weights and limits are not part of it: they change the total alone. */
+/* Weights and limits are not part of the key: they change only the total. */
 psld_status psld_design_key(const psld_design *design, char *key, size_t size)
 {
     PSLD_TRY(check_asked(design));
@@ -228,7 +228,7 @@ psld_status psld_design_tell(psld_design *design, psld_design_costs *costs)
     psld_design_costs own;
     PSLD_TRY(check_asked(design));
     PSLD_TRY(PSLD_SIZED_READ(psld_design_costs, costs, &own, PSLD_DESIGN_COSTS_EMPTY));
-    psld_design_add_up(design, &own); /* what is known from before may have had other weights */
+    psld_design_add_up(design, &own); /* costs of an earlier run may be totals with other weights */
     PSLD_TRY(keep_best(design, own.total));
     tell_cost(design, own.total);
     design->number++;

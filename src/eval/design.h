@@ -16,19 +16,19 @@ typedef struct psld_design_start {
 } psld_design_start;
 
 struct psld_design {
-    psld_design_options options; /* complete; its texts and lists are the caller's, and not used any more */
+    psld_design_options options; /* complete; texts and lists belong to the caller and are no longer used */
     psld_sample_options sampling;
     char sampler[256];
     unsigned learn;
-    double weight[PSLD_DESIGN_CRITERIA]; /* of each criterion; 0: not asked for */
+    double weight[PSLD_DESIGN_CRITERIA]; /* per criterion; 0: not used */
     double limit[PSLD_DESIGN_CRITERIA];  /* infinite: none */
     psld_mixture *mixture;
-    uint64_t fingerprint;      /* of the mixture */
-    psld_design_start *starts; /* [start_count]; the best first once all are told */
+    uint64_t fingerprint;      /* that of the mixture */
+    psld_design_start *starts; /* [start_count]; sorted by cost once all costs are known */
     size_t start_count;
-    double *fresh[2]; /* draws of the data to compare with: for trials, for the final stage; NULL: not drawn yet */
+    double *fresh[2]; /* samples of the data for trials and for the final stage; NULL: not drawn yet */
     /* the search */
-    uint64_t number; /* of the trial that is asked for, or was last told */
+    uint64_t number; /* of the trial that is under way, or was reported last */
     int asked;
     psld_recipe *proposed, *best;
     psld_learned learned;
@@ -44,12 +44,12 @@ psld_status psld_design_open_starts(psld_design *design);
 
 /* ---- design_measure.c -------------------------------------------------------------------------------------------- */
 
-/* `final`: the larger number of samples, and other random numbers. Whatever keeps a recipe from being sampled makes its
- * costs infinite; only lack of memory and cancelling fail. */
+/* `final`: with more samples and other random numbers. If a recipe cannot be sampled, its costs are infinite; only lack
+ * of memory and cancelling are failures. */
 psld_status psld_design_measure_recipe(psld_design *design, const psld_recipe *recipe, int final,
                                        psld_progress_fn progress, void *user, psld_design_costs *costs);
 
-/* The total of the others, by the weights and limits of the design. */
+/* The total of the criteria, by the weights and limits of the design. */
 void psld_design_add_up(const psld_design *design, psld_design_costs *costs);
 
 #endif

@@ -1,7 +1,7 @@
 /* What a recipe costs.
  *
- * Trials share their random numbers, and the draws of the data that they are compared with: differences between recipes are
- * then seen with few samples. The search may fit these numbers, so the final stage has others. */
+ * All trials use the same random numbers and are compared with the same samples of the data, so that few samples show
+ * the differences between recipes. The search may fit these numbers, so the final stage uses others. */
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static size_t sample_count(const psld_design *design, int final)
     return (size_t)(final ? design->options.final_number : design->options.number);
 }
 
-/* Twice as many as samples in trials, to compare all with the same; as many in the final stage. */
+/* Twice as many as the samples of a trial; in the final stage as many. */
 static size_t fresh_count(const psld_design *design, int final)
 {
     return sample_count(design, final) * (final ? 1 : 2);
@@ -32,11 +32,11 @@ static size_t fresh_count(const psld_design *design, int final)
 
 /* ---- Error ------------------------------------------------------------------------------------------------------- */
 
-/* Draws of the data: samples first ... first + count - 1 of a seed, x [count][dim]. */
+/* Samples of the data: numbers first ... first + count - 1 of a seed, x [count][dim]. */
 static psld_status draw_data(const psld_design *design, uint64_t seed, uint64_t first, size_t count, double *x)
 {
     psld_recipe *any;
-    PSLD_TRY(psld_recipe_open("vp", &any)); /* at t = 0 all with one variable are alike */
+    PSLD_TRY(psld_recipe_open("vp", &any)); /* at t = 0 all recipes with one variable are equal */
     psld_status status = psld_mixture_draw(design->mixture, any, 0, seed, first, count, x);
     psld_recipe_free(any);
     return status;
@@ -69,7 +69,7 @@ static psld_status draw_samples(const psld_design *design, const psld_recipe *re
         size_t n = count - first < PIECE ? count - first : PIECE;
         psld_sample_cost cost = {0};
         psld_sample_set set = {.first = first, .count = n, .dim = dim, .z = z};
-        status = psld_sample_counted(recipe, source, &options, &set, &cost); /* without warnings on trials */
+        status = psld_sample_counted(recipe, source, &options, &set, &cost); /* trials give no warnings */
         for (size_t i = 0; status == PSLD_OK && i < n; i++)
             memcpy(x + (first + i) * dim, z + i * state, dim * sizeof *x);
         if (status == PSLD_OK && progress && progress(user, first + n, count))
@@ -126,9 +126,9 @@ psld_status psld_design_floor(psld_design *design, double *error)
 
 /* ---- Error factors ----------------------------------------------------------------------------------------------- */
 
-/* Two Euler steps of 1 / nfe carry an error of eps into x with at most 4 b |first| + 2 b^2 |second|, b = beta / (2 nfe)
- * (src/process/analysis.c). The largest over times and variables; in contrast to the factors alone, a part of D moved into
- * beta does not change it. */
+/* Two Euler steps of 1 / nfe multiply an error of eps, on its way into x, by at most 4 b |first| + 2 b^2 |second|, b =
+ * beta / (2 nfe) (src/process/analysis.c). This is the largest over times and variables. Unlike the factors alone, it
+ * does not change if a part of D is moved into beta. */
 static psld_status measure_factors(const psld_design *design, const psld_recipe *recipe, double *factors)
 {
     *factors = 0;

@@ -29,7 +29,7 @@ static const psld_design_criterion_info *criterion_row(const char *name)
 
 /* ---- "error,distance=0.1" ---------------------------------------------------------------------------------------- */
 
-/* One of the list: a name, and a number where `=` follows it. */
+/* One item of the list: a name, perhaps followed by `=` and a number. */
 static psld_status read_criterion(const char *what, char *word, int needs_number, double *values)
 {
     char *equals = strchr(word, '=');
@@ -80,7 +80,7 @@ static psld_status read_counts(psld_design_options *o)
     return psld_fail(PSLD_BAD_ARGUMENT, "scale: expected a number above 0, found %g", o->scale);
 }
 
-/* The sampler of the text; its budget is `nfe`, unless the text has one. */
+/* The sampler that the text names; its budget is `nfe`, unless the text gives one. */
 static psld_status read_sampling(const psld_design_options *o, psld_design *design)
 {
     const char *text = o->sampler ? o->sampler : "sscs";

@@ -11,7 +11,7 @@
 #include "eval/linear.h"
 #include "process/recipe.h"
 
-enum { LEAST_SIZE = 16384 }; /* components times dimension: below that products are not worth it */
+enum { LEAST_SIZE = 16384 }; /* components times dimension: below this, matrix products do not pay */
 
 /* ---- Mixtures of data -------------------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ psld_status psld_empirical_mixture(psld_data *data, size_t components, double sc
 
 typedef struct empirical_source {
     const psld_mixture *mixture;
-    psld_source *base; /* the callback that it is */
+    psld_source *base; /* that this callback belongs to */
     psld_recipe recipe;
     double *transposed; /* [dim][components] */
     double *constant;   /* [components]: |m_c|^2 / 2 */
@@ -102,7 +102,7 @@ static void find_posteriors(void *context, size_t begin, size_t end)
     }
 }
 
-/* States of one time; y [n][dim] and r [n][components] are scratch memory. */
+/* States of the same time; y [n][dim] and r [n][components] are scratch memory. */
 static psld_status denoise_time(const empirical_source *own, const psld_states *states, double *y, double *r,
                                 double *out)
 {

@@ -5,11 +5,12 @@
 #include "psld_data.h"
 #include "sample/sources/mixture.h"
 
-/* The first `components` items (all, if there are fewer) as equally likely Gaussians of deviation `scale`. */
+/* Makes a mixture of the first `components` items (all, if there are fewer): equally likely Gaussians of deviation
+ * `scale`. */
 psld_status psld_empirical_mixture(psld_data *data, size_t components, double scale, psld_mixture **mixture);
 
-/* As psld_source_mixture. Large mixtures of one scale are evaluated by OpenBLAS: results differ by rounding, and may
- * differ by it for other numbers of threads. Borrows the mixture. */
+/* As psld_source_mixture. Large mixtures of one scale are evaluated by OpenBLAS: results differ by rounding, also
+ * between numbers of threads. Borrows the mixture. */
 psld_status psld_empirical_source(const psld_mixture *mixture, const psld_recipe *recipe, psld_source **source);
 
 #endif

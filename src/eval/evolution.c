@@ -7,9 +7,9 @@
 #include "base/random.h"
 #include "process/matrix.h"
 
-#define TARGET    (2.0 / 11) /* successes to have: more of them mean that larger steps pay */
+#define TARGET    (2.0 / 11) /* intended rate of successes: with more of them, larger steps pay */
 #define AVERAGING (1.0 / 12)
-#define THRESHOLD 0.44 /* with more successes than that the step is too small to learn a direction from */
+#define THRESHOLD 0.44 /* with a higher rate the step is too small to learn a direction */
 
 struct psld_evolution {
     int n;
@@ -69,7 +69,7 @@ const double *psld_evolution_propose(psld_evolution *e)
     return e->trial;
 }
 
-/* A move that paid makes moves in its direction more likely. */
+/* A successful move makes moves in its direction more likely. */
 static void learn_direction(psld_evolution *e)
 {
     int n = e->n;

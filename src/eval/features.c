@@ -1,4 +1,4 @@
-/* Features of images: the FID network or a classifier, behind one face. */
+/* Features of images: the FID network or a classifier, with one interface. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,14 +14,14 @@
 enum { AT_ONCE = 32 };
 
 struct psld_features {
-    psld_device *device;       /* of the FID network */
+    psld_device *device;       /* that the FID network runs on */
     psld_inception *inception; /* or */
     psld_classifier_features *classifier;
     char name[256];
 };
 
-/* Weights with a configuration of ours are a classifier, and so is the folder of a run; all others, files that cannot be
- * read among them, are left to the FID network to judge. */
+/* Weights with a configuration of psld are a classifier, and so is a run folder. All others, also unreadable files, are
+ * passed to the FID network, which reports what is wrong. */
 static psld_status find_configuration(const char *path, int *found)
 {
     psld_tensors *tensors;
@@ -93,7 +93,7 @@ size_t psld_features_classes(const psld_features *features)
     return features->inception ? PSLD_INCEPTION_LOGITS : psld_classifier_features_classes(features->classifier);
 }
 
-/* Pixels as the network wants them: FID's of n images in three channels, or a classifier's. */
+/* Pixels in the form that the network takes: n images in three channels for FID, or those of a classifier. */
 static void scale_pixels(const psld_features *f, size_t n, const size_t shape[3], const uint8_t *pixels, float *x)
 {
     size_t plane = shape[1] * shape[2], channels = f->inception ? 3 : shape[0];

@@ -1,9 +1,10 @@
-/* Frechet distance of two Gaussians with the moments of two sets of features (Heusel et al. 2017; Dowson & Landau 1982):
+/* Frechet distance of two Gaussians with the moments of two sets of features (Heusel et al. 2017; Dowson & Landau
+ * 1982):
  *     |m1 - m2|^2 + tr S1 + tr S2 - 2 tr (S1 S2)^1/2.
- * With S = V' L V (rows of V the eigenvectors) the last trace is the sum of the singular values of S1^1/2 S2^1/2, and so
- * of L1^1/2 V1 V2' L2^1/2. No square root of a matrix that is not symmetric is taken: that is what goes wrong elsewhere
- * when there are fewer samples than dimensions. Eigenvalues below the rounding errors of the largest count as 0: their
- * roots would be eight digits too large. */
+ * With S = V' L V (rows of V the eigenvectors) the last trace is the sum of the singular values of S1^1/2 S2^1/2, and
+ * so of L1^1/2 V1 V2' L2^1/2. So no square root of a non-symmetric matrix is needed, which other programs compute
+ * wrongly when there are fewer samples than dimensions. Eigenvalues below the rounding errors of the largest count as
+ * 0: their roots would be eight digits too large. */
 #include <float.h>
 #include <math.h>
 
@@ -11,10 +12,10 @@
 #include "eval/linear.h"
 #include "eval/statistics.h"
 
-/* Half of a covariance: rows of L^1/2 V that count, [rank][dim]. */
+/* The square root of a covariance: the rows of L^1/2 V that count, [rank][dim]. */
 typedef struct half {
     size_t rank;
-    double *rows; /* where they begin */
+    double *rows; /* first of these rows */
     double *room; /* [dim][dim] and eigenvalues [dim] */
 } half;
 

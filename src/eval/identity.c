@@ -19,7 +19,7 @@ static uint64_t identity_mix_file(uint64_t hash, const struct stat *about)
     return psld_hash_bytes(hash, numbers, sizeof numbers);
 }
 
-/* Names in a folder count: they decide classes and order. */
+/* Names in a folder are part of the identity: they decide classes and order. */
 static psld_status identity_mix_folder(const char *path, uint64_t *hash)
 {
     psld_files *files;

@@ -8,12 +8,12 @@
 
 typedef struct psld_logit_sums psld_logit_sums;
 
-/* For `count` images in total. With `shuffle` the splits are of a permutation, that of NumPy's RandomState(2020), as
- * in torch-fidelity; otherwise they follow the order of arrival. */
+/* For `count` images in total. With `shuffle` the images are permuted by NumPy's RandomState(2020) before they are
+ * split, as in torch-fidelity; otherwise they are split in the order of arrival. */
 psld_status psld_logit_sums_create(size_t count, size_t classes, size_t splits, int shuffle, psld_logit_sums **score);
 void psld_logit_sums_free(psld_logit_sums *score);
 
-/* The next n images: logits [n][classes]. */
+/* Adds the next n images: logits [n][classes]. */
 psld_status psld_logit_sums_add(psld_logit_sums *score, size_t n, const float *logits);
 /* Call this after the last image. */
 void psld_logit_sums_finish(const psld_logit_sums *score, double *mean, double *deviation);

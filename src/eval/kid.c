@@ -15,7 +15,7 @@ typedef struct discrepancy {
     double *x, *y;          /* [size][dim] */
     double *products;       /* [size][size] */
     uint32_t *order;        /* [larger set] */
-    psld_mersenne mersenne; /* draws all subsets in a row */
+    psld_mersenne mersenne; /* draws all subsets one after the other */
 } discrepancy;
 
 static void choose_subset(discrepancy *d, const psld_array *from, double *rows)
@@ -24,7 +24,7 @@ static void choose_subset(discrepancy *d, const psld_array *from, double *rows)
     psld_rows_get(from, d->order, 0, d->size, rows);
 }
 
-/* Sum of the kernel over all pairs; `apart`: but those of a row with itself. */
+/* Sum of the kernel over all pairs; with `apart`, without the pairs of a row with itself. */
 static psld_status kernel_sum(discrepancy *d, const double *a, const double *b, int apart, double *result)
 {
     double sum = 0;

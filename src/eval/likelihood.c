@@ -3,17 +3,17 @@
  * The flow dz/dt = f(z, t) = -beta [(D + Q) P z + D s(z, t)] carries p_eps into p_1, so along it
  *     log p_eps(z_eps) = log p_1(z_1) + int_eps^1 div f dt,      p_1 = N(0, P^-1),
  *     div f = -beta [dim tr(D P) + div(D s)].
- * With D s = E eps (E: k x predicted) the last term is the trace of E J, J the Jacobian of eps by z. A product with J'
- * is what a source can give: sum over directions v of v' J' (E' v), v the unit vectors of the noisy variables (exact) or
- * one random vector of signs (Hutchinson; its mean over v is the trace). Quiet variables have zero rows in E and take no
- * part.
+ * With D s = E eps (E: k x predicted) the last term is the trace of E J, J the Jacobian of eps by z. A source can
+ * compute products with J', so the trace is the sum over directions v of v' J' (E' v). v are the unit vectors of the
+ * noisy variables (exact), or one random vector of signs (Hutchinson; its mean over v is the trace). Variables without
+ * noise have zero rows in E and do not count.
  *
  * Data are x alone. The auxiliary variables m are drawn from q = N(0, init mass), with which the process starts, and
  *     log p(x) >= E_q [log p(x, m) - log q(m)] = E_q [log p(x, m)] + H(q)
  * by Jensen. The first form is used: where the score is exact p(x, m) = p(x) q(m), so that it has no variance.
  *
- * State and integral are solved together, forward in time (sample/samplers/dormand_prince.h): a row of numbers y = (z, integral)
- * for each sample. Groups of samples share their steps. */
+ * State and integral are solved together, forward in time (sample/samplers/dormand_prince.h): a row of numbers y = (z,
+ * integral) for each sample. Groups of samples share their steps. */
 #include "eval/likelihood.h"
 
 #include <math.h>
@@ -34,10 +34,10 @@ typedef struct flow {
     const psld_likelihood_options *options;
     size_t k, predicted, dim;
     size_t width;  /* of y: k dim + 1 */
-    size_t probes; /* directions a sample */
+    size_t probes; /* directions per sample */
     int exact;
     uint64_t first;
-    size_t count;        /* samples of this batch */
+    size_t count;        /* samples in this batch */
     double *y;           /* [count][width] */
     double *work;        /* of the stepper */
     double *signs;       /* [count][probes][predicted dim]; NULL: exact */
@@ -55,7 +55,7 @@ typedef struct flow {
 
 /* ---- Slopes ------------------------------------------------------------------------------------------------------ */
 
-/* A row of a call: one sample in one direction. */
+/* A row of a call of the source: one sample in one direction. */
 typedef struct row {
     size_t group, packed, sample, probe;
 } row;
@@ -88,7 +88,7 @@ static void fill_row(const flow *f, const row *r, size_t at)
         }
 }
 
-/* What a row adds to the trace of E J; the first of a sample also gives the slope of its state. */
+/* What a row adds to the trace of E J. The first row of a sample also gives the slope of its state. */
 static void add_row_result(const flow *f, const row *r, size_t at, double *slope)
 {
     const double *grad = f->grad + at * f->k * f->dim, *eps = f->eps + at * f->predicted * f->dim,
@@ -110,7 +110,7 @@ static void add_row_result(const flow *f, const row *r, size_t at, double *slope
     }
 }
 
-/* Row number `index` of all, which lie sample after sample; `group`: that of the row before it, or 0. */
+/* Row `index`; rows are ordered by sample. `group` is that of the previous row, or 0. */
 static row row_of_index(const flow *f, size_t index, size_t group)
 {
     size_t packed = index / f->probes;
@@ -179,7 +179,7 @@ static psld_status solve_flow(flow *f)
     return psld_dp_solve(&problem, &f->evaluations);
 }
 
-/* ---- Where the flow starts, and what its end says ---------------------------------------------------------------- */
+/* ---- Start of the flow, and log p from its end ------------------------------------------------------------------- */
 
 static const double log_2pi = 1.8378770664093454836;
 
@@ -238,7 +238,7 @@ static psld_status run_batch(flow *f, uint64_t first, size_t count, const double
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* `rows` is what was asked for, but no more than a batch has: nothing is computed of numbers that may be of any size. */
+/* `rows` is limited to those of a batch, since the numbers of the options may be of any size. */
 static psld_status allocate_batch(flow *f, size_t batch)
 {
     size_t state = f->k * f->dim, noisy = f->predicted * f->dim, of_signs = f->exact ? 0 : f->probes * noisy;

@@ -8,7 +8,7 @@
 #include "eval/blas.h"
 #include "psld_eval.h"
 
-/* ---- The program's own, where there is no OpenBLAS ----------------------------------------------------------------- */
+/* ---- Functions of the application, where there is no OpenBLAS ---------------------------------------------------- */
 
 static psld_linear_algebra given; /* size 0: none */
 
@@ -24,7 +24,7 @@ psld_status psld_linear_algebra_use(const psld_linear_algebra *algebra)
     return PSLD_OK;
 }
 
-/* *blas is NULL where the given functions are to be used. */
+/* *blas is NULL if the given functions are to be used. */
 static psld_status find_algebra(const psld_blas **blas)
 {
     psld_status status = psld_blas_open(blas);
@@ -37,7 +37,7 @@ static psld_status find_algebra(const psld_blas **blas)
         return psld_fail_callback("linear algebra", failures, (call)); \
     } while (0)
 
-/* ---- Threads of OpenBLAS: ours while a call runs, whatever they were before and after ------------------------------ */
+/* ---- Threads of OpenBLAS: as many as ours during a call ---------------------------------------------------------- */
 
 static int set_blas_threads(const psld_blas *blas)
 {
@@ -86,7 +86,8 @@ static psld_status not_converged(const char *what, int info)
     return psld_fail(PSLD_NOT_FINITE, "%s of a matrix did not converge (%d)", what, info);
 }
 
-/* Divide and conquer. Column by column the matrix is its own transpose, and the eigenvectors come out as rows. */
+/* Divide and conquer. LAPACK stores by columns: it reads the same symmetric matrix, and returns eigenvectors as our
+ * rows. */
 psld_status psld_linear_eigen(size_t dim, double *a, double *values)
 {
     const psld_blas *blas;

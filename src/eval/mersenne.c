@@ -33,7 +33,7 @@ uint32_t psld_mersenne_next(psld_mersenne *state)
     return y ^ y >> 18;
 }
 
-/* Uniform on 0 ... largest: the lowest bits that can hold it, until they are not above it. */
+/* Uniform on 0 ... largest: draws as many bits as `largest` has, until the number is not above it. */
 static uint32_t draw_up_to(psld_mersenne *state, uint32_t largest)
 {
     uint32_t mask = largest, value;

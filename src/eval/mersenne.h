@@ -1,6 +1,6 @@
 /* NumPy's RandomState: the Mersenne Twister MT19937 (Matsumoto & Nishimura 1998) as NumPy seeds it and as its
- * `permutation` uses it. For published definitions that depend on such a permutation, and for nothing else: our own
- * random numbers have addresses (base/random.h). */
+ * `permutation` uses it. It serves only published definitions that depend on such a permutation: our own random numbers
+ * have addresses (base/random.h). */
 #ifndef PSLD_EVAL_MERSENNE_H
 #define PSLD_EVAL_MERSENNE_H
 
@@ -11,7 +11,7 @@ enum { PSLD_MERSENNE_WORDS = 624 };
 
 typedef struct psld_mersenne {
     uint32_t word[PSLD_MERSENNE_WORDS];
-    int next; /* the word to use next */
+    int next; /* the next word to use */
 } psld_mersenne;
 
 /* RandomState(seed) */

@@ -38,7 +38,7 @@ static psld_status read_points(psld_set *set, uint64_t first, size_t n, uint64_t
     return PSLD_OK;
 }
 
-/* The callback's progress within all samples. */
+/* Progress of one part as progress of all samples. */
 typedef struct share {
     const psld_likelihood_options *options;
     uint64_t first, n, total;

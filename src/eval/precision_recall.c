@@ -1,9 +1,9 @@
-/* Improved precision and recall (Kynkaanniemi et al. 2019). The manifold of a set is the union of balls, one around each
- * of its points, that reach to the point's k-th nearest neighbour in the set. Precision is the share of generated points
- * on the manifold of the real ones, recall the share of real points on that of the generated ones.
+/* Improved precision and recall (Kynkaanniemi et al. 2019). The manifold of a set is the union of balls, one around
+ * each of its points, that reach to the point's k-th nearest neighbour in the set. Precision is the share of generated
+ * points on the manifold of the real ones, recall the share of real points on that of the generated ones.
  *
- * Distances come from products, |x|^2 + |y|^2 - 2 x'y, in blocks; where so little is left that rounding counts, the
- * difference itself is summed, so that equal points have distance 0. */
+ * Distances come from products, |x|^2 + |y|^2 - 2 x'y, in blocks. Where so little remains that rounding errors matter,
+ * the squared differences are summed instead, so that equal points have distance 0. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { BLOCK_ROWS = 512, MAX_NEIGHBOURS = 16 };
 
-#define TOO_CLOSE 1e-6 /* of the squared norms: below it the difference is summed */
+#define TOO_CLOSE 1e-6 /* of the squared norms: below this share the differences are summed */
 
 typedef struct set {
     const psld_array *rows;
@@ -42,7 +42,7 @@ static double squared_norm(size_t dim, const double *x, const double *y)
     return sum;
 }
 
-/* Fills b->distance for a block of points of `from`, in b->x already, and one of `to`. */
+/* Fills b->distance for a block of points of `from`, which b->x holds already, and a block of `to`. */
 static psld_status measure_distances(blocks *b, const set *from, size_t first, size_t n, const set *to, size_t second,
                                      size_t m)
 {

@@ -33,7 +33,7 @@ static psld_status open_data_set(const char *path, uint64_t limit, psld_set *set
     set->count = psld_data_count(set->data);
     set->rank = psld_data_shape(set->data, set->shape);
     set->size = shape_product(set->shape, set->rank);
-    if (set->kind == PSLD_SET_ROWS) { /* whatever an item's shape is */
+    if (set->kind == PSLD_SET_ROWS) { /* for any shape of items */
         set->rank = 1;
         set->shape[0] = set->size;
     }
@@ -41,7 +41,7 @@ static psld_status open_data_set(const char *path, uint64_t limit, psld_set *set
     return PSLD_OK;
 }
 
-/* Rows, whatever follows the first dimension. */
+/* Opens an array as rows: all dimensions after the first are one. */
 static psld_status use_rows(psld_array *loaded, psld_set *set)
 {
     psld_status status = loaded->rank >= 2 ? psld_array_convert(loaded, PSLD_F32, &set->rows)
@@ -57,7 +57,7 @@ static psld_status use_rows(psld_array *loaded, psld_set *set)
     return status;
 }
 
-/* Whether the file has `mu` or `sigma`, as files of statistics do and sets of images do not. */
+/* Whether the file has `mu` or `sigma`, as only files of statistics do. */
 static psld_status is_statistics(const char *path, int *found)
 {
     psld_npz *npz;
@@ -154,7 +154,7 @@ psld_status psld_set_open_as(const char *path, uint64_t limit, const psld_data_o
     return status;
 }
 
-/* The set keeps the labels that the options point to. */
+/* The set keeps a copy of the labels that the options point to. */
 static psld_status keep_labels(psld_set *set)
 {
     if (!set->sampling.labels) return PSLD_OK;
@@ -256,7 +256,7 @@ size_t psld_set_batch(const psld_set *set)
     return psld_batch_size((size_t)set->count, about, (size_t)set->sampling.ode_group);
 }
 
-/* Draws what is missing up to `end`. */
+/* Draws the samples up to `end` that are not drawn yet. */
 static psld_status draw_until(psld_set *set, uint64_t end)
 {
     size_t piece = psld_set_batch(set);
@@ -301,7 +301,7 @@ static psld_status read_items(psld_set *set, const uint64_t *item, uint64_t firs
     return PSLD_OK;
 }
 
-/* Items of a class: of data together, of samples one by one. */
+/* Items of a class: in one call for data, one by one for samples. */
 static psld_status read_part(psld_set *part, uint64_t first, size_t n, uint8_t *pixels, float *rows)
 {
     psld_set *whole = part->whole;

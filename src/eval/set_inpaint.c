@@ -32,7 +32,8 @@ static psld_status hide_part(psld_set *set, const char *hide)
 
 /* ---- Masks ------------------------------------------------------------------------------------------------------- */
 
-/* For digits every stroke hides, however faint, as in the paper's experiment; for pictures, pixels nearer to white. */
+/* For digits every pixel of a stroke hides, however faint, as in the paper's experiment. For pictures, pixels nearer to
+ * white than to black hide. */
 static psld_status use_masks(psld_set *set, psld_set *masks)
 {
     if (masks->kind != PSLD_SET_IMAGES || !masks->data)
@@ -45,7 +46,7 @@ static psld_status use_masks(psld_set *set, psld_set *masks)
     return PSLD_OK;
 }
 
-/* One mask, brought to the size of the images by the nearest pixel. */
+/* One mask, resized to the images by nearest pixels. */
 static void fit_mask(const psld_set *set, const uint8_t *mask, unsigned char *visible)
 {
     size_t height = set->shape[1], width = set->shape[2], rows = set->masks->shape[1], columns = set->masks->shape[2];
@@ -100,7 +101,7 @@ psld_status psld_set_inpainted_as(psld_model *model, const psld_sample_options *
     PSLD_TRY(PSLD_SIZED_READ(psld_hiding, hiding, &own, PSLD_HIDING_DEFAULTS));
     PSLD_FILL_UNSET(own.lagging, 0);
     if (!own.part && !own.masks)
-        return psld_fail(PSLD_BAD_ARGUMENT, "what is hidden: expected a part or masks, found neither");
+        return psld_fail(PSLD_BAD_ARGUMENT, "inpainting: expected hide or masks, found neither");
     PSLD_TRY(psld_set_model(model, options, count, floor, set));
     psld_status status = make_inpainted(*set, images, &own);
     if (status == PSLD_OK) return PSLD_OK;
@@ -126,7 +127,7 @@ psld_status psld_set_next_inpainting(psld_set *set, size_t n, psld_inpainting *i
     if (status == PSLD_OK && set->masks) status = show_masks(set, n);
     *inpainting = (psld_inpainting)PSLD_INPAINTING_DEFAULTS;
     inpainting->images =
-        (int)psld_set_batch(set); /* sample s continues image s modulo this: pieces begin at multiples */
+        (int)psld_set_batch(set); /* sample s completes image s modulo this; pieces begin at multiples of it */
     inpainting->x = set->x;
     inpainting->known = set->visible;
     inpainting->lagging = set->lagging;

@@ -1,6 +1,6 @@
-/* Sliced Wasserstein distance: the mean, over random directions, of the Wasserstein-1 distance between the
- * projections of two point sets. In one dimension that distance is the area between the quantile functions, so it
- * needs sorting and nothing else. */
+/* Sliced Wasserstein distance: the mean, over random directions, of the Wasserstein-1 distance between the projections
+ * of two point sets. In one dimension that distance is the area between the quantile functions, so sorting is all that
+ * it needs. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* Mean and covariance of features that arrive a few at a time, and their files.
  *
- * Rows are collected in blocks of a fixed number, so that the result does not depend on how they came. A block is
- * centred on its own mean, and its scatter joined with that of the rows before (Chan, Golub & LeVeque 1979):
+ * Rows are collected in blocks of a fixed size, so that the result does not depend on how many arrive at a time. A
+ * block is centred on its own mean, and its scatter joined with that of the rows before (Chan, Golub & LeVeque 1979):
  *     S = S_a + S_b + (m_a - m_b)(m_a - m_b)' n_a n_b / (n_a + n_b),
- * which loses nothing however far the mean lies from 0. */
+ * which loses no digits, however far the mean is from 0. */
 #include "eval/statistics.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 
 enum { BLOCK = 512 };
 
-/* Dimensions whose matrices are still reasonable: 2 GB each. */
+/* The largest dimension: its matrices take 2 GB each. */
 #define MAX_DIM ((size_t)16384)
 
 struct psld_statistics {
@@ -83,13 +83,13 @@ const double *psld_statistics_cov(const psld_statistics *statistics)
 psld_status psld_statistics_check(const psld_statistics *statistics)
 {
     if (is_statistics_finished(statistics)) return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT, "statistics: expected finished ones, found %llu rows that more may follow",
+    return psld_fail(PSLD_BAD_ARGUMENT, "statistics: not finished after %llu rows; finish them first",
                      (unsigned long long)psld_statistics_count(statistics));
 }
 
 /* ---- Adding up --------------------------------------------------------------------------------------------------- */
 
-/* The block becomes its rows minus their mean, which comes out in `mean`. */
+/* Subtracts the mean of the block's rows from each of them, and returns it in `mean`. */
 static void centre_block(psld_statistics *s, double *mean)
 {
     memset(mean, 0, s->dim * sizeof *mean);
@@ -126,7 +126,7 @@ psld_status psld_statistics_add(psld_statistics *statistics, size_t n, const flo
 {
     size_t dim = statistics->dim;
     if (is_statistics_finished(statistics))
-        return psld_fail(PSLD_BAD_ARGUMENT, "statistics: finished, and cannot take %zu more rows", n);
+        return psld_fail(PSLD_BAD_ARGUMENT, "statistics: finished already; %zu more rows cannot be added", n);
     for (size_t i = 0; i < n; i++) {
         double *row = statistics->block + statistics->waiting * dim;
         for (size_t j = 0; j < dim; j++) {

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "psld_eval.h"
 
-/* Fails if the statistics are not finished: the scatter of some of the rows is not a covariance. */
+/* Fails if the statistics are not finished: before that, the matrix is a scatter and not a covariance. */
 psld_status psld_statistics_check(const psld_statistics *statistics);
 
 #endif

@@ -66,13 +66,13 @@ struct psld_sweep {
     psld_comparison comparison; /* of the last cell that was run */
     size_t *model_of;           /* [cell_count] */
     size_t cell_count;
-    /* what the names lead to; 0: none is given */
-    uint64_t *fingerprint; /* [cell_count] of the model with its recipe */
+    /* identities of what the names stand for; 0: not given */
+    uint64_t *fingerprint; /* [cell_count]: model with its recipe */
     uint64_t data_identity, weights_identity, known_identity, masks_identity;
     /* made when the first cell runs */
     psld_features *features;
     psld_set *real, *known, *masks;
-    /* the model of the last cell, which the next commonly is, too */
+    /* the model of the last cell: the next cell often has the same */
     psld_model *model;
     size_t model_index;
     const char *model_process;
@@ -81,7 +81,7 @@ struct psld_sweep {
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* Duplicates would look like two seeds that agree. */
+/* Duplicates would look like two seeds with equal results. */
 static psld_status check_different(const psld_node *node, const texts *list)
 {
     for (size_t i = 1; i < list->count; i++)
@@ -288,7 +288,7 @@ static psld_status add_cells(psld_sweep *s, psld_sweep_cell *cells)
     return PSLD_OK;
 }
 
-/* The exact samples of an exact model belong to the model: a cell's reference must not depend on earlier cells. */
+/* Each exact model has its own exact samples: the reference of a cell must not depend on earlier cells. */
 static psld_status open_model(psld_sweep *s, size_t index)
 {
     const psld_sweep_cell *cell = &s->cells[index];
@@ -309,7 +309,7 @@ static psld_status open_model(psld_sweep *s, size_t index)
 static psld_status sampling_of(const psld_sweep_cell *cell, psld_sample_options *sampling)
 {
     *sampling = (psld_sample_options)PSLD_SAMPLE_DEFAULTS;
-    sampling->eps = 1e-3; /* the same for all samplers, so that their results compare */
+    sampling->eps = 1e-3; /* the same for all samplers, so that their results can be compared */
     PSLD_TRY(psld_sample_options_parse(cell->sampler, sampling));
     if (cell->grid) sampling->grid = cell->grid;
     if (cell->nfe) sampling->nfe = cell->nfe;
@@ -324,7 +324,7 @@ static psld_status labels_of(const psld_sweep *s, const psld_sweep_cell *cell, p
     *labels = (psld_labels)PSLD_LABELS_DEFAULTS;
     *list = NULL;
     labels->cfg = cell->cfg;
-    if (cell->has_cfg && cell->cfg == PSLD_UNSET) labels->cfg = nextafter(PSLD_UNSET, 0); /* -1 itself means unset */
+    if (cell->has_cfg && cell->cfg == PSLD_UNSET) labels->cfg = nextafter(PSLD_UNSET, 0); /* -1 would mean unset */
     if (s->cfg_range.count) {
         labels->sigma_min = s->cfg_range.value[0];
         labels->sigma_max = s->cfg_range.value[1];
@@ -361,7 +361,7 @@ static psld_status check_cell_labels(const psld_sweep *s, const psld_sweep_cell 
                                                                    : status;
 }
 
-/* Whether a cell can be computed, as far as this is known without the data. */
+/* Checks a cell as far as is possible without the data. */
 static psld_status check_cell(const psld_sweep *s, size_t index)
 {
     const psld_sweep_cell *cell = &s->cells[index];
@@ -369,7 +369,7 @@ static psld_status check_cell(const psld_sweep *s, size_t index)
     if (!psld_model_source(s->model))
         return psld_fail(PSLD_BAD_INPUT, "%s: %s: a classifier has no samples", s->path, cell->model);
     if (!s->data && !psld_model_mixture(s->model))
-        return psld_fail(PSLD_BAD_INPUT, "%s: data is missing: only exact models know their own", s->path);
+        return psld_fail(PSLD_BAD_INPUT, "%s: data is missing; only exact models can be compared without it", s->path);
     PSLD_TRY(sampling_of(cell, &sampling));
     PSLD_TRY(check_cell_labels(s, cell));
     psld_status status = psld_sample_check(psld_model_recipe(s->model), psld_model_source(s->model), &sampling);
@@ -490,8 +490,8 @@ psld_status psld_sweep_cell_at(const psld_sweep *sweep, size_t index, psld_sweep
     return check_index(sweep, index);
 }
 
-/* The key part about images: in the form of older versions, so that their results are found, followed by newer
- * options that differ from their defaults. */
+/* The part of the key about images. It has the form of older versions, so that their results are found, followed by
+ * newer options that differ from their defaults. */
 static void image_key(const psld_sweep *s, char *key, size_t size)
 {
     int authors = s->inpaint_images && strcmp(s->method, "authors") == 0, resampled = s->size && s->resample;
@@ -502,7 +502,7 @@ static void image_key(const psld_sweep *s, char *key, size_t size)
     if (authors) psld_text_print(key + strlen(key), size - strlen(key), "|authors");
 }
 
-/* The part about labels; nothing for sweeps without. */
+/* The part of the key about labels; empty for sweeps without labels. */
 static void label_key(const psld_sweep *s, const psld_sweep_cell *cell, char *key, size_t size)
 {
     *key = 0;

@@ -1,5 +1,5 @@
-/* The metric that psld_training computes of its samples: the Frechet distance of features of images, or without a
- * feature network the sliced Wasserstein distance of the numbers themselves. */
+/* The metric that psld_training computes of its samples: the Frechet distance of image features, or, without a feature
+ * network, the sliced Wasserstein distance of the data themselves. */
 #include "base/alloc.h"
 #include "base/status.h"
 #include "psld_eval.h"
@@ -25,7 +25,8 @@ static void close_distance(void *state)
 static psld_status open_distance(const char *weights, int rank, void **state)
 {
     *state = NULL;
-    if (*weights && rank != 3) return psld_fail(PSLD_BAD_INPUT, "%s: features are those of images", weights);
+    if (*weights && rank != 3)
+        return psld_fail(PSLD_BAD_INPUT, "%s: features need images; this model's data are vectors", weights);
     distance *d = psld_alloc(1, sizeof *d);
     if (!d) return PSLD_NO_MEMORY;
     psld_status status = *weights ? psld_features_open(weights, &d->features) : PSLD_OK;

@@ -59,7 +59,7 @@ psld_status psld_model_need_recipe(const psld_model *model, const char *path)
 {
     if (!model->process) return PSLD_OK;
     return psld_fail(PSLD_BAD_INPUT,
-                     "%s: a model of recipe %s, which depends on the state: only psld sample and psld info open it",
+                     "%s: the model's recipe %s has formulas; such models work with psld sample and psld info only",
                      path, model->process->name);
 }
 

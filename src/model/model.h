@@ -11,9 +11,9 @@
 #include "sample/sources/classifier.h"
 #include "sample/sources/source.h"
 
-/* One batch of the score source in the network's precision. */
+/* Buffers of one batch of a score network, in the network's precision. */
 typedef struct psld_eval_buffers {
-    size_t capacity, weight_capacity; /* states that there is room for; the latter for the last two */
+    size_t capacity, weight_capacity; /* capacity in states; the second is that of weight and grad_z */
     float *z, *t, *eps;
     float *one_hot; /* networks with labels */
     float *weight, *grad_z;
@@ -23,11 +23,11 @@ typedef struct psld_eval_buffers {
 struct psld_model {
     psld_model_kind kind;
     psld_recipe *recipe;         /* NULL: a classifier without a process, or a model of `process` */
-    psld_process *process;       /* with formulas; NULL: there is none. Such a model has no source */
-    psld_process_scales *scales; /* what its eps is measured in */
-    psld_recipe *learned;        /* a network's own: the same, unless another was asked for; */
-    psld_source *native;         /* then the source for `learned`, which `source` translates */
-    psld_source *alone;          /* what `source` guides by the weak model, if there is one */
+    psld_process *process;       /* recipe with formulas, or NULL; such a model has no source */
+    psld_process_scales *scales; /* deviations that are the unit of its eps */
+    psld_recipe *learned;        /* that the network was trained for; `recipe`, unless another was asked for, */
+    psld_source *native;         /* then `native` is the source for `learned`, and `source` translates it */
+    psld_source *alone;          /* the source without guidance by the weak model, if there is one */
     psld_source *source;         /* NULL: a classifier */
     psld_model *weak;            /* or NULL */
     double weak_scale;
@@ -36,15 +36,15 @@ struct psld_model {
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of the data */
     char *config;                /* YAML, overrides included */
-    double *class_counts;        /* [psld_model_classes]: items of the data in each class, or NULL: not known */
+    double *class_counts;        /* [psld_model_classes]: items per class in the data; NULL: unknown */
     double cfg;                  /* classifier-free guidance by default */
     double tuned;                /* the deviation of the data that it was tuned with for consistency; 0: it was not */
     /* networks */
-    uint64_t steps; /* of training; 0: not known */
+    uint64_t steps; /* of training; 0: unknown */
     psld_network *network;
-    psld_conditioning conditioning; /* of a network of clean data, or of what is posed as one */
-    psld_tensors *file;             /* that its weights came from, and lie in as far as they can; NULL: from none */
-    psld_device *device;            /* opened for the model; NULL: none is */
+    psld_conditioning conditioning; /* of networks of clean data, and of exact models that stand for one */
+    psld_tensors *file;             /* the file of the weights, which may still be mapped; NULL: none */
+    psld_device *device;            /* opened for the model, or NULL */
     const psld_backend *backend;
     psld_runner *runners[2]; /* without and with gradients; made when first used, */
     size_t runner_batch[2];  /* for batches up to this */
@@ -53,36 +53,37 @@ struct psld_model {
 };
 
 enum { PSLD_LARGEST_BATCH = 4096 };
-#define PSLD_CONFIG_NOTE     "psld.config"       /* where model files carry their configuration, */
-#define PSLD_STEP_NOTE       "psld.step"         /* the steps of training, */
-#define PSLD_COUNTS_NOTE     "psld.class_counts" /* how many items of its data each class has, */
-#define PSLD_CFG_NOTE        "psld.cfg"          /* classifier-free guidance by default, */
-#define PSLD_WEAK_NOTE       "psld.weak"         /* the configuration of a weak model, */
+#define PSLD_CONFIG_NOTE     "psld.config"       /* the configuration */
+#define PSLD_STEP_NOTE       "psld.step"         /* steps of training */
+#define PSLD_COUNTS_NOTE     "psld.class_counts" /* items of the data per class */
+#define PSLD_CFG_NOTE        "psld.cfg"          /* classifier-free guidance by default */
+#define PSLD_WEAK_NOTE       "psld.weak"         /* the configuration of the weak model */
 #define PSLD_WEAK_SCALE_NOTE "psld.weak_scale"
-#define PSLD_WEAK_PREFIX     "weak."         /* whose tensors are named so, */
-#define PSLD_STRONG_PREFIX   "ema_score_fn." /* and then those of the model so */
+#define PSLD_WEAK_PREFIX     "weak."         /* prefix of the tensors of the weak model */
+#define PSLD_STRONG_PREFIX   "ema_score_fn." /* and of the model, if there is a weak one */
 
-/* The steps of training that a file says; 0: it does not. */
+/* The steps of training that a file notes; 0: unknown. */
 uint64_t psld_model_read_steps(const psld_tensors *file);
 
 /* The device and the backend that options ask for. */
 psld_status psld_model_choose_backend(const psld_model_options *options, psld_device **device,
                                       const psld_backend **backend);
-/* Makes model->runners[gradient] for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
+/* Makes model->runners[gradient] for `batch` samples, or for the largest batch of the network: runners divide larger
+ * calls. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
 /* The caller asks for so many samples at a time. A device that is not the CPU then takes as many or fails, even where
  * psld_model_batch is less. */
 void psld_model_ask_batch(psld_model *model, int batch);
 
-/* The network as callback of a score source, `user` being the model: eps, with the gradient of sum(weight eps) by z if
- * that is wanted, and as callback of a classifier. */
+/* The network as callback of a score source (eps, and the gradient of sum(weight eps) by z if wanted), and as callback
+ * of a classifier. `user` is the model. */
 psld_status psld_model_predict(void *user, const psld_states *states, double *eps);
 psld_status psld_model_differentiate(void *user, const psld_states *states, const double *weight, double *eps,
                                      double *grad_z);
 psld_status psld_model_classify(void *user, const psld_states *states, const int32_t *label, double *log_p,
                                 double *grad_z);
 
-/* Classes of its labels or of its classifier, which exact models without labels have too: one for each component. */
+/* Number of classes of labels or of a classifier. Exact models without labels have a class for each component. */
 size_t psld_model_all_classes(const psld_model *model);
 /* one_hot [n][classes] from labels [n]: zeros for -1, and for NULL. */
 void psld_labels_one_hot(size_t n, const int32_t *label, size_t classes, float *one_hot);
@@ -93,7 +94,7 @@ psld_status psld_model_read_given(const psld_model *model, const psld_array *lab
 
 /* The score of the noisy variables, [n][noisy], of a model with formulas: a psld_score_fn, `user` being the model. */
 psld_status psld_model_score(void *user, const psld_states *states, double *score);
-/* Its process and scales, from a map with formulas and the channels of its network. */
+/* Sets the process and its scales from a map with formulas and the channels of the network. */
 psld_status psld_model_read_process(const psld_node *node, const psld_network_config *config, psld_model *model);
 /* Samples of such a model in batches of states. */
 psld_status psld_model_draw_process(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
@@ -102,18 +103,18 @@ psld_status psld_model_draw_process(psld_model *model, const psld_sample_options
 psld_status psld_model_need_recipe(const psld_model *model, const char *path);
 /* Numbers in one sample of the data. */
 size_t psld_model_size(const psld_model *model);
-/* Whether it is an exact model posed as a network: posed.h. */
+/* Whether the model is an exact model that stands for a network: posed.h. */
 int psld_model_is_posed(const psld_model *model);
-/* Whether the network, or what is posed as one, says what it does of clean data: precondition.h. */
+/* Whether the model's network, or the one it stands for, predicts clean data: precondition.h. */
 int psld_model_predicts_data(const psld_model *model);
 
-/* Fills a model that is all zero from an exact model's YAML. */
+/* Fills a zeroed model from the YAML of an exact model. */
 psld_status psld_model_read_exact(const psld_node *root, const char *process, psld_model *model);
 /* The same from weights, or (path NULL) with initial weights of `seed`. */
 psld_status psld_model_read_network(const char *path, const psld_model_options *options, uint64_t seed,
                                     psld_model *model);
 
-/* The weak network that a file of weights brings along; NULL: none. It lives in the file, which must outlive it. */
+/* The weak network in a file of weights; NULL: none. Its weights stay in the file, which must outlive it. */
 psld_status psld_model_read_weak(const char *path, const psld_tensors *file, const psld_model_options *options,
                                  psld_model **weak, double *scale);
 /* The source without guidance by a weak model. */
@@ -121,15 +122,15 @@ psld_source *psld_model_unguided_source(psld_model *model);
 
 /* The network of a configuration with initial weights of `seed`. */
 psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_model **model);
-/* The network of a model on n samples, its own input and time: what it says, or logits, into `out`. one_hot [n][classes]
- * are the labels of a network that takes them; NULL for others. */
+/* Evaluates the network on n samples, with its own input and time: its output, or logits, into `out`. one_hot
+ * [n][classes] are the labels of a network that takes them; NULL for others. */
 psld_status psld_model_run(psld_model *model, size_t n, const float *z, const float *t, const float *one_hot,
                            float *out);
-/* Class counts and guidance that a file of weights notes. */
+/* Reads class counts and guidance from the notes of a file of weights. */
 psld_status psld_model_read_labels(const char *path, const psld_tensors *file, psld_model *model);
-/* Makes the weights the model's own, to be changed, and lets go of the file that they came from. */
+/* Copies the weights into memory of the model, so that they can be changed, and closes their file. */
 psld_status psld_model_own(psld_model *model);
-/* To be told when somebody has changed the weights of model->network. */
+/* Call this after changing the weights of model->network. */
 void psld_model_changed(psld_model *model);
 
 #endif

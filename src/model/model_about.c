@@ -1,4 +1,4 @@
-/* What a model says of itself beyond its numbers: what it predicts, how long it was trained, names of its classes. */
+/* Facts about a model: what it predicts, how long it was trained, names of its classes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ uint64_t psld_model_read_steps(const psld_tensors *file)
     return 0;
 }
 
-/* The part of a model's configuration under two keys, as `use` wants it; nothing when there is none. The configuration
- * was read when the model was made, so that only memory can be lacking now. */
+/* Calls `use` with the value of two nested keys of a model's configuration, if it is there. The configuration was read
+ * before, when the model was made, so the only possible failure is lack of memory. */
 static psld_status with_config(const psld_model *model, const char *part, const char *key,
                                void (*use)(const psld_node *node, void *user), void *user)
 {

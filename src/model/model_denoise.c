@@ -1,7 +1,7 @@
-/* Models as denoisers: the clean data in x_0 + sigma n, and networks of discrete timesteps as they are.
+/* Models as denoisers: the clean data in x_0 + sigma n, and the raw output of networks with discrete timesteps.
  *
- * A network of clean data is asked directly. Other models answer as score sources of a vp process, to which they are
- * translated if they have other variables: with k = 1 a state is y = x_0 + sigma n times a number. */
+ * A network of clean data is evaluated directly. Other models are evaluated as score sources of a vp process, to which
+ * they are translated if they have other variables: with k = 1 a state is a multiple of y = x_0 + sigma n. */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 #include "sample/samplers/multistep.h"
 #include "sample/sources/mixture.h"
 
-/* What a call is about; arrays are copies in double. */
+/* The arguments of a call; arrays are copies in double. */
 typedef struct denoising {
     psld_model *model;
     size_t n, dim;
@@ -22,7 +22,7 @@ typedef struct denoising {
 
 static psld_status read_numbers(const char *name, const psld_array *array, size_t n, size_t width, psld_array **numbers)
 {
-    if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: is needed here", name);
+    if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected an array, found NULL", name);
     if (array->count != n * width)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu samples of %zu numbers, found %zu numbers in all", name,
                          n, width, array->count);
@@ -39,14 +39,14 @@ static psld_status check_needed_labels(const denoising *d)
     if (!psld_source_needs_label(d->model->source)) return PSLD_OK;
     for (size_t i = 0; i < d->n; i++)
         if (!label || label[i] < 0)
-            return psld_fail(PSLD_BAD_ARGUMENT, "label: this model needs one for every sample, sample %zu has none", i);
+            return psld_fail(PSLD_BAD_ARGUMENT, "label: this model needs one for every sample; sample %zu has none", i);
     return PSLD_OK;
 }
 
 static psld_status read_arguments(const psld_array *x, const char *name, const psld_array *level,
                                   const psld_array *label, denoising *d)
 {
-    if (!d->model->source) return psld_fail(PSLD_BAD_ARGUMENT, "denoise: a classifier has no clean data");
+    if (!d->model->source) return psld_fail(PSLD_BAD_ARGUMENT, "denoise: a classifier does not predict clean data");
     d->n = x->rank ? x->shape[0] : 0;
     d->dim = psld_model_size(d->model);
     if (d->n == 0) return psld_fail(PSLD_BAD_ARGUMENT, "x: expected at least one sample");
@@ -71,7 +71,7 @@ static psld_status finish(denoising *d, psld_status status, psld_array **result)
 
 /* ---- Networks of clean data -------------------------------------------------------------------------------------- */
 
-/* The network on inputs x / divide, at times of its own. `how` NULL: x and times as they are. */
+/* Evaluates the network on x / divide, at its own times. `how` NULL: on x and times unchanged. */
 static psld_status run_network(denoising *d, const psld_scaling *how, float *u, float *time, float *told)
 {
     const double *x = d->x->data, *level = d->level->data;
@@ -100,7 +100,7 @@ static psld_status run_in_memory(denoising *d, const psld_scaling *how)
     return status;
 }
 
-/* A little beyond the ends is as good as the ends. They are often computed in float, where sqrt((1 - abar) / abar) loses
+/* Values slightly beyond the ends are accepted. They are often computed in float, where sqrt((1 - abar) / abar) loses
  * digits. */
 #define END_ROUNDING 5e-3
 
@@ -117,7 +117,7 @@ static psld_status check_sigma(const denoising *d, double least, double most)
     return PSLD_OK;
 }
 
-/* Tables end; formulas of noise go on, and are asked for what they give. */
+/* Only tables have an end. Formulas of the noise are evaluated for any value. */
 static psld_status check_network_sigma(const denoising *d)
 {
     const psld_conditioning *c = &d->model->conditioning;
@@ -150,7 +150,7 @@ static psld_status open_vp(double sigma, psld_recipe **recipe)
     return psld_recipe_open(text, recipe);
 }
 
-/* One sample after another: each has its own constants. */
+/* Samples are evaluated one by one: each has its own constants. */
 static psld_status denoise_samples(denoising *d, psld_source *source, const psld_recipe *recipe, double *z, double *t,
                                    double *eps)
 {
@@ -166,7 +166,7 @@ static psld_status denoise_samples(denoising *d, psld_source *source, const psld
     if (d->label) states.label = d->label->data;
     PSLD_TRY(psld_source_predict(source, &states, eps));
     for (size_t i = 0; i < d->n; i++) {
-        double *row = z + i * d->dim; /* the state makes room for the clean data */
+        double *row = z + i * d->dim; /* the memory of the state is reused for the clean data */
         PSLD_TRY(psld_denoiser_plan(recipe, source->exact, t[i], &denoiser));
         for (size_t j = 0; j < d->dim; j++)
             ((float *)d->out->data)[i * d->dim + j] =
@@ -186,7 +186,7 @@ static psld_status denoise_in_memory(denoising *d, psld_source *source, const ps
     return status;
 }
 
-/* An exact model knows all noise. */
+/* An exact model can be evaluated at any noise. */
 static psld_status denoise_exactly(denoising *d)
 {
     const double *x = d->x->data, *sigma = d->level->data;
@@ -270,19 +270,18 @@ psld_status psld_model_timestep_time(const psld_model *model, double timestep, d
         PSLD_TRY(psld_collapsed_frame_plan(model->recipe, 0, *t, &frame));
         if (fabs(frame.sigma * frame.inverse[0] * kept - 1) < 1e-6) return PSLD_OK;
     }
-    return psld_fail(PSLD_BAD_ARGUMENT,
-                     "timesteps: their states are those of the process vp, the model's process is %s",
+    return psld_fail(PSLD_BAD_ARGUMENT, "timesteps: need the process vp, the model's process is %s",
                      model->recipe->spec.name);
 }
 
-/* ---- What a network says of itself ------------------------------------------------------------------------------- */
+/* ---- What is known about a network ------------------------------------------------------------------------------- */
 
 psld_status psld_model_sigma_range(const psld_model *model, double *sigma_min, double *sigma_max)
 {
     *sigma_min = model->conditioning.sigma_min;
     *sigma_max = model->conditioning.sigma_max;
     if (model->conditioning.kind != PSLD_CONDITION_OURS) return PSLD_OK;
-    return psld_fail(PSLD_BAD_ARGUMENT, "the model does not say the noise that it was trained for");
+    return psld_fail(PSLD_BAD_ARGUMENT, "the model file does not say with which noise it was trained");
 }
 
 const char *psld_model_family(const psld_model *model)

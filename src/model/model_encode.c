@@ -1,4 +1,4 @@
-/* Data of a model to states at t = 1: arrays in, arrays out. */
+/* Encodes data of a model to states at t = 1, as arrays. */
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "model/model.h"

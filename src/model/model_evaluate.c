@@ -1,5 +1,5 @@
-/* Evaluating a model's network: as a score source or a classifier, whose states are double, and on arrays. Networks are
- * float. */
+/* Evaluates a model's network: as a score source or a classifier, with states in double, and on arrays. Networks
+ * compute in float. */
 #include <math.h>
 #include <string.h>
 
@@ -10,11 +10,11 @@
 #include "model/posed.h"
 #include "nn/plan.h"
 
-/* Bytes of transformed weights that are kept between evaluations; the rest is made anew each time, with the same
+/* Bytes of transformed weights that are kept between evaluations; the others are computed again each time, with equal
  * bits. */
 #define PACKED_BUDGET ((size_t)1 << 30)
 
-/* What a network takes at a time, so that its activations stay some hundred megabytes. */
+/* The largest batch of a network, which keeps its activations below some hundred megabytes. */
 size_t psld_model_batch(const psld_model *model)
 {
     if (!model->network) return 16384;
@@ -30,7 +30,7 @@ void psld_model_ask_batch(psld_model *model, int batch)
     model->at_once = here || wanted <= psld_model_batch(model) ? 0 : wanted;
 }
 
-/* What nobody asked for is cut to what a device has room for. */
+/* If nobody asked for a batch, it is halved until it fits into the memory of the device. */
 static psld_status open_runner(psld_model *model, int gradient, psld_runner_options *options)
 {
     int may_be_cut = !model->at_once && psld_device_of(model->backend) != psld_device_cpu();
@@ -42,13 +42,13 @@ static psld_status open_runner(psld_model *model, int gradient, psld_runner_opti
     return status;
 }
 
-/* A runner for `batch` samples, or as many as are done at once: it cuts larger calls itself. */
+/* A runner for `batch` samples, or for the largest batch: runners divide larger calls. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch)
 {
     size_t most = model->at_once ? model->at_once : psld_model_batch(model);
     if (batch > most) batch = most;
     if (batch > PSLD_LARGEST_BATCH) batch = PSLD_LARGEST_BATCH;
-    /* made anew when threads have become more, for which its plan has no room */
+    /* made again if there are more threads now: its plan has no memory for them */
     if (model->runners[gradient] && model->runner_batch[gradient] >= batch &&
         psld_runner_plan(model->runners[gradient])->threads >= psld_threads_get())
         return PSLD_OK;
@@ -138,7 +138,7 @@ int psld_model_predicts_data(const psld_model *model)
 
 /* ---- Score networks ---------------------------------------------------------------------------------------------- */
 
-/* A batch on its way to the network and back; weight and grad_z NULL: no gradient. */
+/* A batch of a score network; weight and grad_z NULL: no gradient. */
 typedef struct score_call {
     psld_eval_buffers *rows;
     size_t dim, k, predicted; /* of states */
@@ -316,11 +316,11 @@ psld_status psld_model_classify(void *user, const psld_states *states, const int
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
-/* Checks that an array holds `width` numbers for each of its n samples, and makes it one of `type`. */
+/* Checks that an array has `width` numbers for each of its n samples, and converts it to `type`. */
 static psld_status check_argument_array(const char *name, const psld_array *array, size_t n, size_t width,
                                         psld_type type, psld_array **converted)
 {
-    if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: is needed here", name);
+    if (!array) return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected an array, found NULL", name);
     if (array->count != n * width)
         return psld_fail(PSLD_BAD_ARGUMENT, "%s: expected %zu samples of %zu numbers, found %zu numbers in all", name,
                          n, width, array->count);
@@ -329,7 +329,7 @@ static psld_status check_argument_array(const char *name, const psld_array *arra
 
 typedef struct evaluation {
     size_t n;
-    psld_array *z, *t, *given; /* copies of the type that is computed in; given: grad_out or a classifier's label */
+    psld_array *z, *t, *given; /* copies in the type of the computation; given: grad_out, or a classifier's label */
     psld_array *label;         /* of a score network, int32 */
     psld_array *out, *grad_z;
 } evaluation;
@@ -429,7 +429,7 @@ psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const ps
     evaluation e = {0};
     *out = NULL;
     if (grad_z) *grad_z = NULL;
-    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "evaluate: this model is no network");
+    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "evaluate: this model is not a network");
     psld_status status = evaluate(model, z, t, grad_out, label, grad_z != NULL, &e);
     if (status == PSLD_OK) status = psld_array_convert(e.out, PSLD_F32, out);
     if (status == PSLD_OK && grad_z) status = psld_array_convert(e.grad_z, PSLD_F32, grad_z);

@@ -1,10 +1,10 @@
-/* A number that tells models apart. */
+/* A number that identifies a model. */
 #include <string.h>
 
 #include "base/hash.h"
 #include "model/model.h"
 
-/* The weights as they are in one buffer, zeros between them included. */
+/* The weights in one buffer, with the zeros between them. */
 static uint64_t hash_weights(uint64_t hash, const psld_network *network)
 {
     const psld_graph *graph = network->graph;
@@ -36,7 +36,7 @@ uint64_t psld_model_fingerprint(const psld_model *model)
     const double rest[4] = {r->beta_min, r->beta_max, r->stabiliser, (double)r->upper};
     hash = psld_hash_words(hash, rest, sizeof rest);
     if (r->mode == PSLD_DSM) hash = psld_hash_words(hash, "dsm", 3);
-    /* an upper factor of several channels was once read with these reversed */
+    /* an earlier version read upper factors of several channels in reversed order: its numbers must differ */
     if (r->natural || (r->upper && model->recipe->predicted > 1))
         hash = psld_hash_words(hash, model->recipe->order, k * sizeof *model->recipe->order);
     return hash;

@@ -1,5 +1,5 @@
-/* Models of processes with formulas: eps of the noisy variables, measured in the deviations of the process at each time,
- * so that the score is -eps / deviation. */
+/* Models of processes with formulas. They predict eps of the noisy variables in units of the deviations of the process
+ * at each time, so that the score is -eps / deviation. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "sample/options.h"
 #include "sample/process_sample.h"
 
-/* Copies of the variables of a recipe file that make the channels of a network. */
+/* How many copies of the variables of a recipe make the channels of a network. */
 static psld_status count_copies(const psld_node *node, const psld_network_config *config, int *copies)
 {
     psld_process *one;

@@ -1,4 +1,4 @@
-/* Sampling a model: the states of each batch become float samples, which are handed to the caller. */
+/* Sampling a model: the states of each batch become float samples, which are passed to the caller. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -7,10 +7,10 @@
 #include "sample/options.h"
 #include "sample/sample.h"
 
-/* Where the batches of a call go. */
+/* The receiver of the batches of a call. */
 typedef struct sample_sink {
     const psld_model *model;
-    size_t width, kept; /* numbers of a state, and how many of them are handed over: all, or the positions */
+    size_t width, kept; /* numbers of a state, and how many of them are returned: all, or the positions */
     psld_array *x;      /* [batch, channels, ...]: memory for the largest batch so far */
     psld_samples_fn samples;
     void *user;
@@ -46,8 +46,8 @@ static psld_status read_initial_states(const psld_array *start, size_t count, si
     return psld_array_convert(start, PSLD_F64, states);
 }
 
-/* The labels of a call: those asked for, with the model's own guidance unless another is asked for; or drawn. The array
- * *drawn belongs to the caller. */
+/* The labels of a call: those of the options, or drawn ones. Guidance is that of the options, or of the model. The
+ * array *drawn belongs to the caller. */
 static psld_status choose_labels(const psld_model *model, psld_sample_options *options, uint64_t first, size_t count,
                                  int is_started, psld_labels *labels, int32_t **drawn)
 {
@@ -66,7 +66,7 @@ static psld_status choose_labels(const psld_model *model, psld_sample_options *o
     return PSLD_OK;
 }
 
-/* The same for a process with formulas. Its data come first in a state. */
+/* The same for a process with formulas. The data are the first numbers of a state. */
 static psld_status draw_process(psld_model *model, const psld_sample_options *options, uint64_t first, size_t count,
                                 const psld_array *start, int state, psld_samples_fn samples, void *user, uint64_t *nfe)
 {

@@ -1,4 +1,4 @@
-/* Plans of networks, and what they cost: counted, and measured on made-up states. */
+/* Plans of networks and their cost: counted, and measured on artificial states. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static psld_status check_batch(size_t batch)
 psld_status psld_model_plan(psld_model *model, size_t batch, char **text)
 {
     *text = NULL;
-    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "plan: this model is no network");
+    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "plan: this model is not a network");
     PSLD_TRY(check_batch(batch));
     PSLD_TRY(psld_model_prepare(model, 0, batch));
     return psld_plan_text(psld_runner_plan(model->runners[0]), NULL, 0, text);
@@ -36,11 +36,12 @@ typedef struct rehearsal {
     double *room, *z, *t, *eps;
 } rehearsal;
 
-/* Plans, and evaluates once to warm the caches. */
+/* Plans, and evaluates once to fill the caches. */
 static psld_status begin(psld_model *model, size_t batch, int repetitions, rehearsal *r)
 {
     *r = (rehearsal){.model = model, .batch = batch};
-    if (!model->source || !model->network) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
+    if (!model->source || !model->network)
+        return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is not a score network");
     PSLD_TRY(check_batch(batch));
     psld_model_ask_batch(model, (int)batch);
     if (repetitions < 1) return psld_fail(PSLD_BAD_ARGUMENT, "repetitions: expected at least 1, found %d", repetitions);
@@ -79,7 +80,7 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
     return status;
 }
 
-/* The steps' seconds of the quickest of several evaluations, in the first half of `steps`. */
+/* Seconds per step of the fastest of several evaluations, in the first half of `steps`. */
 static psld_status time_steps(const rehearsal *r, int repetitions, size_t count, double *steps)
 {
     double best = (double)INFINITY, now, *these = steps + count;

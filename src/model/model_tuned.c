@@ -1,4 +1,4 @@
-/* Models that are tuned for sampling with few evaluations: what they are sampled with by default. */
+/* Default sampling options of models that are tuned for few evaluations. */
 #include <math.h>
 
 #include "base/sized.h"

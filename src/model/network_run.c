@@ -11,13 +11,13 @@ struct psld_runner {
     const psld_network *network;
     unsigned want;
     psld_network_plan network_plan;
-    psld_id seed, label; /* PSLD_NONE: not there */
+    psld_id seed, label; /* PSLD_NONE: not used */
     psld_exec *exec;
     void *gradients; /* [parameter_elements], backend's type */
     double *weights; /* a copy, for backends in double; NULL otherwise */
 };
 
-/* What is differentiated, and with which weights its elements are summed. */
+/* What is differentiated, and the weights by which its elements are summed. */
 static psld_id add_objective(psld_runner *r)
 {
     psld_graph *graph = r->network_plan.graph;

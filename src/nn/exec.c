@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "device/mirror.h"
 
-/* Memory in blocks, none of which is larger than the device can have; nothing lies across the border of two. */
+/* Memory in blocks that are no larger than the device allows. No tensor lies in two blocks. */
 typedef struct blocks {
     psld_memory **block;
     size_t count;
@@ -19,17 +19,17 @@ struct psld_exec {
     psld_device *device;
     blocks arena, kept;
     psld_memory *parameters; /* only read: no step of a plan writes there */
-    psld_memory *spread;     /* or a block for each of them, by number; NULL: they are in `parameters` */
+    psld_memory *spread;     /* or one block per parameter, by number; NULL: all are in `parameters` */
     psld_memory *gradients;
-    psld_mirror parameter_mirror, gradient_mirror; /* where these were given as arrays of the host, */
-    psld_memory *gathered;                         /* and where those were at addresses of their own */
+    psld_mirror parameter_mirror, gradient_mirror; /* parameters as arrays of the host, */
+    psld_memory *gathered;                         /* or each parameter at its own address */
     const void *const *at;
     psld_device_call *calls; /* [step_count], for `samples` samples */
-    void **prepared;         /* [step_count], what the device made of them */
+    void **prepared;         /* [step_count], prepared by the device */
     size_t prepared_count;
     int samples;
-    int uploaded; /* whether the device has the host's parameters, */
-    int fresh;    /* and packed weights and other results of the parameters alone are up to date */
+    int uploaded; /* the device has the host's present parameters, */
+    int fresh;    /* and packed weights and other results that depend only on parameters are up to date */
     int poison;
     void (*after)(void *user, size_t step); /* or NULL */
     void *after_user;
@@ -66,7 +66,7 @@ static psld_device_operand operand_at(const psld_exec *exec, const psld_location
     psld_device_operand operand = {
         .at = place_at(exec, place), .shape = place->shape, .pixel = place->pixel, .half = place->half};
     if (operand.shape.n == 0) operand.shape.n = n;
-    if (operand.half) operand.at.offset *= 2; /* a plan counts in floats */
+    if (operand.half) operand.at.offset *= 2; /* plans count in floats */
     return operand;
 }
 
@@ -112,7 +112,7 @@ static psld_status fill_arena(psld_exec *exec)
     return PSLD_OK;
 }
 
-/* Of a number of 8, 4 or 2 bytes; a negative zero is one. */
+/* Whether a number of 8, 4 or 2 bytes is zero, positive or negative. */
 static int is_zero(const unsigned char *bytes, size_t size)
 {
     double f64 = 0;
@@ -123,7 +123,7 @@ static int is_zero(const unsigned char *bytes, size_t size)
     return f64 == 0 && f32 == 0;
 }
 
-/* Lanes after the channels that are not zero. */
+/* Counts lanes behind the channels that are not zero. */
 static size_t count_lanes(const unsigned char *bytes, const psld_device_operand *o, size_t element)
 {
     size_t faults = 0, pixels = (size_t)o->shape.n * (size_t)o->shape.h * (size_t)o->shape.w;
@@ -178,7 +178,7 @@ static size_t bytes_of(const psld_exec *exec, const psld_location *place)
     return psld_shape_count(place->shape) * exec->plan->element;
 }
 
-/* Parameters from addresses of their own to their offsets in one block. */
+/* Copies parameters from their addresses to their offsets in one block. */
 static psld_status gather_parameters(psld_exec *exec)
 {
     const psld_plan *plan = exec->plan;
@@ -191,7 +191,7 @@ static psld_status gather_parameters(psld_exec *exec)
     return PSLD_OK;
 }
 
-/* Looks up where they are now: a network may have moved its weights. */
+/* Finds the present addresses: a network may have moved its weights. */
 static void find_parameters(psld_exec *exec)
 {
     const psld_plan *plan = exec->plan;
@@ -306,7 +306,7 @@ static void free_blocks(psld_device *device, blocks *made)
     psld_release(made->block);
 }
 
-/* A block for each parameter where the device computes in the host's memory, one for all elsewhere. */
+/* One block per parameter if the device computes in the host's memory; otherwise one block for all. */
 static psld_status spread_parameters(psld_exec *exec, const void *const *at)
 {
     const psld_plan *plan = exec->plan;
@@ -316,7 +316,7 @@ static psld_status spread_parameters(psld_exec *exec, const void *const *at)
         exec->parameters = exec->gathered;
         return PSLD_OK;
     }
-    exec->spread = psld_alloc(plan->node_count, sizeof *exec->spread); /* no more than nodes */
+    exec->spread = psld_alloc(plan->node_count, sizeof *exec->spread); /* at most as many as nodes */
     return exec->spread ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
@@ -352,7 +352,7 @@ static psld_status mirror_gradients(psld_exec *exec, void *gradients)
     return PSLD_OK;
 }
 
-/* What all have, once parameters and gradients are there. */
+/* Makes the rest, once parameters and gradients are there. */
 static psld_status finish_exec(psld_exec *exec, int poison)
 {
     const psld_plan *plan = exec->plan;
@@ -363,7 +363,7 @@ static psld_status finish_exec(psld_exec *exec, int poison)
     return poison ? fill_arena(exec) : PSLD_OK;
 }
 
-/* Hands over what was made, or frees it. */
+/* Returns the exec, or frees it after a failure. */
 static psld_status end_exec(psld_exec *made, psld_status status, psld_exec **exec)
 {
     *exec = status == PSLD_OK ? made : NULL;

@@ -31,7 +31,7 @@ void psld_exec_free(psld_exec *exec);
 /* Writes an input for n samples: `data` is [n][c][h][w] of type PSLD_F32 or PSLD_F64. Inputs must be written again
  * before each run. */
 psld_status psld_exec_set(psld_exec *exec, psld_id input, int n, psld_type type, const void *data);
-/* Runs for n samples, 1 <= n <= the plan's batch. A device may still be at it when this returns. */
+/* Runs for n samples, 1 <= n <= the plan's batch. The device may still be computing when this returns. */
 psld_status psld_exec_run(psld_exec *exec, int n, const psld_run *run);
 /* Reads an output of the last run: [n][c][h][w], or a dense tensor as it is (n is ignored). */
 psld_status psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_type type, void *data);
@@ -39,8 +39,8 @@ psld_status psld_exec_get(const psld_exec *exec, psld_id output, int n, psld_typ
 /* From now on a run adds the time of each step to seconds[step], [plan->step_count]; NULL ends this. */
 void psld_exec_time(psld_exec *exec, double *seconds);
 
-/* Calls `after` with the number of each step when it is done, from the thread that runs the plan; NULL ends this. For the
- * CPU: elsewhere a step is on its way then. */
+/* Calls `after` with the number of each step when it is done, from the thread that runs the plan; NULL ends this. On
+ * other devices than the CPU, the step may not be finished then. */
 void psld_exec_watch(psld_exec *exec, void (*after)(void *user, size_t step), void *user);
 
 /* Call this when the parameters have changed: packed weights and other kept results are computed again at the next

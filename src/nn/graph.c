@@ -7,10 +7,9 @@
 #include "base/alloc.h"
 #include "nn/ops.h"
 
-/* Parameters begin at cache lines, so that a vector unit may read any of them whole. */
+/* Each parameter begins at a cache line, as vector loads need. */
 enum { PARAMETER_ALIGNMENT = 16, MAX_NODES = 1 << 24, MAX_SIDE = 1 << 24 };
-static const size_t max_elements = (size_t)1
-                                   << 40; /* elements of one tensor per sample; anything larger is a mistake */
+static const size_t max_elements = (size_t)1 << 40; /* elements of one tensor per sample; larger tensors are mistakes */
 
 psld_status psld_graph_create(psld_graph **graph)
 {
@@ -59,8 +58,8 @@ static psld_status check_tensor_size(psld_shape s)
     size_t count = 1;
     for (int i = 0; i < 4; i++) {
         if (side[i] < 1 || side[i] > MAX_SIDE || count > max_elements / (size_t)side[i])
-            return psld_fail(PSLD_BAD_ARGUMENT, "network: a tensor of %d x %d x %d x %d is not possible", s.n, s.c, s.h,
-                             s.w);
+            return psld_fail(PSLD_BAD_ARGUMENT, "network: a tensor of %d x %d x %d x %d is too large or empty", s.n,
+                             s.c, s.h, s.w);
         count *= (size_t)side[i];
     }
     return PSLD_OK;
@@ -70,7 +69,8 @@ static psld_status append_node(psld_graph *graph, const psld_graph_node *node)
 {
     void *nodes = graph->nodes;
     PSLD_TRY(check_tensor_size(node->shape));
-    if (graph->count >= MAX_NODES) return psld_fail(PSLD_BAD_ARGUMENT, "network: more than %d operations", MAX_NODES);
+    if (graph->count >= MAX_NODES)
+        return psld_fail(PSLD_BAD_ARGUMENT, "network: has more than %d operations", MAX_NODES);
     PSLD_TRY(psld_grow(&nodes, &graph->capacity, graph->count + 1, sizeof *graph->nodes));
     graph->nodes = nodes;
     graph->nodes[graph->count++] = *node;
@@ -132,7 +132,8 @@ static psld_id find_parameter(psld_graph *graph, const char *name, int rank, con
         const psld_parameter *p = &graph->parameters[i];
         if (strcmp(p->name, name) != 0) continue;
         if (p->rank != rank || memcmp(p->shape, shape, (size_t)rank * sizeof *shape) != 0)
-            return psld_graph_fail(graph, psld_fail(PSLD_BAD_ARGUMENT, "parameter %s: used with two shapes", name));
+            return psld_graph_fail(graph,
+                                   psld_fail(PSLD_BAD_ARGUMENT, "parameter %s: used with two different shapes", name));
         return p->id;
     }
     return PSLD_NONE;

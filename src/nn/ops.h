@@ -18,11 +18,12 @@ psld_id psld_nn_conv_adjoint(psld_graph *graph, psld_id x, psld_id w, const int 
                              const int size[2]);
 /* x times a matrix [out][in], or [in][out] if `transposed`: the same for every pixel. */
 psld_id psld_nn_linear(psld_graph *graph, psld_id x, psld_id w, int transposed);
-/* The product of two matrices of the parameters, or made of them, each as it is or transposed: maps composed. */
+/* The product of two matrices that are parameters or computed from parameters, each perhaps transposed: two linear maps
+ * become one. */
 psld_id psld_nn_product(psld_graph *graph, psld_id a, int a_transposed, psld_id b, int b_transposed);
 /* Rows first, first + step, ... of a matrix of the parameters, `count` of them; of a vector, its numbers. */
 psld_id psld_nn_pick(psld_graph *graph, psld_id w, int first, int step, int count);
-/* x (1 + scale) + shift, where `by`, [2c] a sample, is a scale for each channel, and behind these a shift for each. */
+/* x (1 + scale) + shift. `by`, [2c] per sample, has the scales of all channels, then the shifts. */
 psld_id psld_nn_modulate(psld_graph *graph, psld_id x, psld_id by);
 /* x + b, where b is a parameter vector or one [c] per sample. */
 psld_id psld_nn_bias(psld_graph *graph, psld_id x, psld_id b);
@@ -37,7 +38,7 @@ psld_id psld_nn_sum(psld_graph *graph, psld_id a, psld_id b, double by);
 psld_id psld_nn_scale(psld_graph *graph, psld_id x, double by);
 psld_id psld_nn_fill(psld_graph *graph, psld_shape shape, double value);
 psld_id psld_nn_concat(psld_graph *graph, psld_id a, psld_id b);
-/* The same of 2 to PSLD_MAX_INPUTS. */
+/* The same for 2 to PSLD_MAX_INPUTS tensors. */
 psld_id psld_nn_concat_all(psld_graph *graph, int count, const psld_id *parts);
 psld_id psld_nn_slice(psld_graph *graph, psld_id x, int first, int count);
 /* See psld_attributes. `size` is that of the result. */
@@ -48,7 +49,7 @@ psld_id psld_nn_pool(psld_graph *graph, psld_id x, const int kernel[2], const in
                      int mean);
 /* Bilinear, to height x width: pixel j lies at j in / out, without the half-pixel offset. No gradient. */
 psld_id psld_nn_resize(psld_graph *graph, psld_id x, int height, int width);
-/* The same numbers in the order c, h, w. */
+/* The same numbers, in the order c, h, w, in another shape. */
 psld_id psld_nn_reshape(psld_graph *graph, psld_id x, int c, int h, int w);
 /* softmax(q k' / sqrt(c)) v, one head. */
 psld_id psld_nn_attention(psld_graph *graph, psld_id q, psld_id k, psld_id v);
@@ -59,12 +60,13 @@ psld_id psld_nn_dropout(psld_graph *graph, psld_id x, double rate);
 /* Embeddings of times [n][1]: `channels` of them, or twice as many as the vector w has. No gradient. */
 psld_id psld_nn_positional(psld_graph *graph, psld_id t, int channels);
 psld_id psld_nn_fourier(psld_graph *graph, psld_id t, psld_id w);
-/* The same as other networks have them: frequency i of half is 10000^(-i / (half - shift)), and cosines may come first;
+/* The embeddings of other networks: frequency i of half is 10000^(-i / (half - shift)), and cosines may come first; and
  * sines and cosines of 2 pi w t. */
 psld_id psld_nn_positional_shifted(psld_graph *graph, psld_id t, int channels, double shift, int cos_first);
 psld_id psld_nn_fourier_plain(psld_graph *graph, psld_id t, psld_id w);
-/* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. With a metric [n][p * p] (or PSLD_NONE) channels are p
- * variables one behind the other, and the square of their error e at a place is e' M e. No gradient by the metric. */
+/* Mean over a sample of |a - b|^power, power 1 or 2: [n][1]. With a metric [n][p * p] (or PSLD_NONE) the channels are
+ * those of p variables, one after the other, and the squared error e of the variables at a pixel is e' M e. No gradient
+ * by the metric. */
 psld_id psld_nn_loss(psld_graph *graph, psld_id a, psld_id b, psld_id metric, int power);
 /* sqrt(x + a^2) - a of x [n][1], such as a loss, and a [n][1]: near 0 it is x / 2a, far from it sqrt(x). No gradient by a;
  * where x and a are 0, none by x. */

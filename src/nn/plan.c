@@ -47,14 +47,14 @@ static size_t place_size(const psld_location *place, int batch)
     return round_up(place->half ? (count + 1) / 2 : count);
 }
 
-/* The first offset from `offset` on at which so many elements lie in one block. */
+/* The first offset, at or after `offset`, at which so many elements are in one block. */
 static size_t fit_into_block(const psld_plan *plan, size_t offset, size_t size)
 {
     size_t room = plan->block - offset % plan->block;
     return size <= room ? offset : offset + room;
 }
 
-/* ---- What lives, and how long ------------------------------------------------------------------------------------ */
+/* ---- Which results are live, and how long ------------------------------------------------------------------------ */
 
 static psld_status make_work(maker *m, unsigned passes)
 {
@@ -95,7 +95,7 @@ static psld_status lay_out_nodes(maker *m)
         plan->region_of[i] = PSLD_NONE;
         place->shape = node->shape;
         place->pixel = node->shape.n > 0 ? 0 : psld_lanes(node->shape.c);
-        /* Vectors are small, and times, moments and losses need their digits. */
+        /* Vectors stay in full precision: they are small, and times, moments and losses need their digits. */
         place->half = plan->backend->half && place->pixel && node->shape.h * node->shape.w > 1;
         if (node->op != PSLD_OP_PARAMETER) continue;
         place->buffer = PSLD_IN_PARAMETERS;
@@ -296,7 +296,7 @@ static int compare_region_size(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Smallest gap that holds `region` among `placed`, which are sorted by offset. */
+/* The smallest gap for `region` among `placed`, which are sorted by offset. */
 static size_t best_gap(const psld_plan *plan, psld_region *const *placed, size_t count, const psld_region *region)
 {
     size_t end = 0, best = SIZE_MAX, best_gap_size = SIZE_MAX;
@@ -349,7 +349,7 @@ static psld_status place_regions(psld_plan *plan)
 
 static psld_status find_bound(psld_plan *plan)
 {
-    size_t slots = plan->step_count + 3, live = 0; /* -1 ... step_count, and one behind */
+    size_t slots = plan->step_count + 3, live = 0; /* -1 ... step_count, and one more */
     size_t *born = psld_alloc(2 * slots, sizeof *born);
     if (!born) return PSLD_NO_MEMORY;
     size_t *dead = born + slots;

@@ -12,22 +12,22 @@ typedef enum psld_buffer {
     PSLD_IN_ARENA,      /* everything that lives for some steps */
     PSLD_IN_PARAMETERS, /* all parameters, at their offsets */
     PSLD_IN_GRADIENTS,  /* gradients, each at the offset of its parameter */
-    PSLD_IN_KEPT,       /* what parameters alone decide: made when they change, and kept */
+    PSLD_IN_KEPT,       /* what depends only on parameters: computed when they change, and kept */
 } psld_buffer;
 
 typedef struct psld_location {
     psld_buffer buffer;
     size_t offset; /* elements */
-    int parameter; /* in the buffer of parameters: its number */
+    int parameter; /* for the buffer of parameters: the parameter's number */
     psld_shape shape;
     size_t pixel; /* elements from a pixel to the next; 0: dense */
-    int half;     /* elements of half the size; the offset still counts whole ones */
+    int half;     /* elements of half the size; the offset still counts full elements */
 } psld_location;
 
 /* Memory that belongs to a step alone. */
 typedef struct psld_step_memory {
     size_t size, offset; /* elements; 0: none */
-    int region;          /* in the arena; PSLD_NONE: in the buffer of what is kept */
+    int region;          /* in the arena; PSLD_NONE: in the buffer of kept results */
 } psld_step_memory;
 
 typedef struct psld_step {
@@ -36,9 +36,9 @@ typedef struct psld_step {
     psld_op_kernel kernel;
     psld_attributes attributes;
     int inputs;
-    psld_id from[PSLD_MAX_INPUTS]; /* the nodes that it reads; PSLD_NONE: an input that is not there */
+    psld_id from[PSLD_MAX_INPUTS]; /* the nodes that it reads; PSLD_NONE: an unused input */
     psld_location in[PSLD_MAX_INPUTS], out;
-    psld_step_memory scratch, packed; /* memory of the step's own */
+    psld_step_memory scratch, packed; /* memory of this step only */
 } psld_step;
 
 /* A piece of the arena, from the step that writes it to the last that reads it. Input tensors are written before step
@@ -50,15 +50,15 @@ typedef struct psld_region {
 
 typedef struct psld_plan_output {
     psld_id id;
-    int gradient_of; /* number of the parameter whose gradient it is; PSLD_NONE: lies in the arena until the next run */
+    int gradient_of; /* the parameter whose gradient this output is; PSLD_NONE: it stays in the arena until the next run */
 } psld_plan_output;
 
 typedef struct psld_plan {
     const psld_backend *backend;
     int batch;      /* at most */
-    int threads;    /* that it is made for; it runs with fewer too, and with no more */
+    int threads;    /* largest number of threads: it also runs with fewer, but not with more */
     size_t element; /* bytes */
-    size_t block; /* elements of the largest block of memory: nothing in the arena or kept lies across its multiples */
+    size_t block;   /* elements of the largest block of memory: no tensor crosses a multiple of this */
     psld_step *steps;
     size_t step_count;
     psld_region *regions;
@@ -69,10 +69,10 @@ typedef struct psld_plan {
     size_t arena;      /* elements */
     size_t bound;      /* elements: the most that is alive at one step; no arrangement needs less */
     size_t parameters; /* elements of a buffer of parameters, and of one of gradients */
-    size_t kept;       /* elements of what is kept: packed weights, and results that parameters alone decide */
+    size_t kept;       /* elements of kept results: packed weights, and what depends only on parameters */
 } psld_plan;
 
-/* What a plan may do to the graph; 0: nothing. */
+/* Optimisations of the graph; 0: none. */
 enum {
     PSLD_PASS_FUSE = 1, /* biases, residuals and scales that follow a convolution become part of it */
     PSLD_PASS_ALL = 1
@@ -82,7 +82,7 @@ typedef struct psld_plan_options {
     const psld_backend *backend;
     int batch;       /* at most */
     unsigned passes; /* PSLD_PASS_... */
-    size_t store;    /* bytes of what may be kept; other weights are packed just before their use */
+    size_t store;    /* bytes for kept results; other weights are packed just before their use */
 } psld_plan_options;
 
 psld_status psld_plan_create(const psld_graph *graph, const psld_plan_options *options, const psld_plan_output *outputs,

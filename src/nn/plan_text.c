@@ -97,12 +97,12 @@ static void print_plan_step(writer *w, const psld_plan *plan, size_t i, const do
 psld_status psld_plan_text(const psld_plan *plan, const double *seconds, int n, char **text)
 {
     writer w = {0};
-    plan_print(&w, "backend %s, batch %d, %zu steps, %.3f Gflop a sample\n", plan->backend->name, plan->batch,
+    plan_print(&w, "backend %s, batch %d, %zu steps, %.3f Gflop per sample\n", plan->backend->name, plan->batch,
                plan->step_count, psld_plan_flops(plan, 1) * 1e-9);
     plan_print(&w, "arena %.2f MB (at least %.2f MB), parameters %.2f MB, packed weights %.2f MB\n",
                (double)(plan->arena * plan->element) * 1e-6, (double)(plan->bound * plan->element) * 1e-6,
                (double)(plan->parameters * plan->element) * 1e-6, (double)(plan->kept * plan->element) * 1e-6);
-    plan_print(&w, " step  kernel             result a sample           Mflop  %splace in bytes\n",
+    plan_print(&w, " step  kernel             result per sample         Mflop  %splace in bytes\n",
                seconds ? "       ms   Gflop/s  " : "");
     for (size_t i = 0; i < plan->step_count; i++) print_plan_step(&w, plan, i, seconds, n);
     if (w.status != PSLD_OK) {
@@ -119,7 +119,7 @@ static int compare_seconds(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Convolutions of different sizes are different work. */
+/* Convolutions of different sizes are listed separately. */
 static void kind_name(const psld_step *step, char name[PSLD_NAME_SIZE])
 {
     int is_conv = step->op == PSLD_OP_CONV || step->op == PSLD_OP_CONV_DX;

@@ -8,9 +8,9 @@
 typedef struct psld_plan_node {
     psld_op op;
     int inputs;
-    psld_id from[PSLD_MAX_INPUTS]; /* PSLD_NONE: an input that is not there */
+    psld_id from[PSLD_MAX_INPUTS]; /* PSLD_NONE: an unused input */
     psld_attributes attributes;
-    char live;   /* an output depends on it */
+    char live;   /* some output depends on it */
     char pinned; /* it is an output */
 } psld_plan_node;
 

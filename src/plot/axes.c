@@ -13,7 +13,7 @@
 
 static const double largest_value = 1e300, narrowest = 1e-290, narrowest_part = 1e-10;
 static const double x_padding = 0.03, y_padding = 0.06;
-static const double far_away = 1e6; /* in widths of the frame: keeps slopes, and cannot overflow */
+static const double far_away = 1e6; /* in widths of the frame: slopes are kept, and nothing overflows */
 
 #define MINUS "\xe2\x88\x92"
 #define TIMES "\xc3\x97"
@@ -28,7 +28,7 @@ static int to_t(int log, double value, double *t)
 }
 
 typedef struct span {
-    double lo, hi; /* lo > hi: nothing yet */
+    double lo, hi; /* lo > hi: empty */
 } span;
 
 static const span nothing = {DBL_MAX, -DBL_MAX};
@@ -39,7 +39,7 @@ static void span_add(span *s, double t)
     s->hi = fmax(s->hi, t);
 }
 
-/* Whether a value is within bounds that were fixed; those left free hold everything. */
+/* Whether a value is within fixed bounds. Bounds that are not fixed contain every value. */
 static int is_within_fixed(const double *bound, double value)
 {
     double lo = fmin(bound[0], bound[1]), hi = fmax(bound[0], bound[1]);
@@ -47,7 +47,7 @@ static int is_within_fixed(const double *bound, double value)
     return value >= lo && value <= hi;
 }
 
-/* What the points of a curve need: each must have a place on both axes, and one axis follows what the other shows. */
+/* Extends the ranges to the points of a curve. A point counts only if both axes can show it. */
 static void range_add_series(const psld_panel *panel, const psld_mark *mark, span *xs, span *ys)
 {
     double tx = 0, ty = 0;
@@ -68,7 +68,7 @@ static void range_add_density(const psld_panel *panel, const psld_mark *mark, sp
     }
 }
 
-/* A range of no width, or of rounding errors only, becomes one around its middle. */
+/* Widens a range whose width is zero, or only rounding errors, around its middle. */
 static void widen_range(psld_axis *axis)
 {
     double middle = axis->lo / 2 + axis->hi / 2, size = fmax(fabs(axis->lo), fabs(axis->hi));
@@ -79,7 +79,7 @@ static void widen_range(psld_axis *axis)
     axis->hi = middle + half;
 }
 
-/* `data` get some air around them; a map fills the frame to its edge. */
+/* Curves and points (`data`) get a margin; a density map fills the frame. */
 static void fit_range(psld_axis *axis, span data, span map, const double *bound, double padding)
 {
     double t = 0, air = data.lo <= data.hi ? padding * (data.hi - data.lo) : 0;
@@ -95,7 +95,7 @@ static void fit_range(psld_axis *axis, span data, span map, const double *bound,
     axis->reversed = known[0] && known[1] && ends[0] > ends[1];
     axis->lo = axis->reversed ? ends[1] : ends[0];
     axis->hi = axis->reversed ? ends[0] : ends[1];
-    /* Only one end is fixed, and no data are on its other side. */
+    /* Only one end is fixed, and no data lie on the other side of it. */
     if (axis->lo > axis->hi && known[0]) axis->hi = axis->lo;
     if (axis->lo > axis->hi) axis->lo = axis->hi;
     widen_range(axis);
@@ -223,7 +223,7 @@ static void even_ticks(const psld_axis *axis, double lo, double hi, int target, 
     double step = scaled(mantissa, exponent);
     long long first = (long long)ceil(lo / step - 1e-9), last = (long long)floor(hi / step + 1e-9);
     long long most = (first < 0 ? -first : first) > last ? first : last;
-    /* Numbers that would be long are written as multiples of a power of ten, which stands at the end of the axis. */
+    /* Long numbers are written as multiples of a power of ten, which is shown at the end of the axis. */
     int order = digit_count(most * mantissa) - 1 + exponent;
     int common = order >= 5 || order <= -4 ? order : 0;
     if (most == 0)

@@ -18,7 +18,7 @@ static psld_status draw_marks(const psld_canvas *canvas, const view *v)
     cairo_save(canvas->cr);
     cairo_rectangle(canvas->cr, f->x0, f->y0, f->x1 - f->x0, f->y1 - f->y0);
     cairo_clip(canvas->cr);
-    for (int maps = 1; maps >= 0; maps--) /* maps first: they hide what is under them */
+    for (int maps = 1; maps >= 0; maps--) /* maps first: they cover what was drawn before */
         for (size_t i = 0; i < v->panel->count && status == PSLD_OK; i++)
             if ((v->panel->marks[i].kind == PSLD_MARK_DENSITY) == maps)
                 status = psld_mark_draw(canvas, &v->panel->marks[i], &v->x, &v->y, f);

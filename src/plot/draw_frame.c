@@ -31,7 +31,7 @@ static void add_line(cairo_t *cr, double x0, double y0, double x1, double y1)
 void psld_grid_draw(cairo_t *cr, const view *v)
 {
     for (size_t i = 0; i < v->panel->count; i++)
-        if (v->panel->marks[i].kind == PSLD_MARK_DENSITY) return; /* the map would hide half of it */
+        if (v->panel->marks[i].kind == PSLD_MARK_DENSITY) return; /* the map would cover half of the line */
     begin_lines(cr, grid_grey, 0.5);
     for (int i = 0; i < v->x_ticks.count; i++) {
         double at = to_pixel_middle(psld_axis_place_tick(&v->x, v->x_ticks.tick[i].at));

@@ -39,7 +39,7 @@ static double draw_text_part(cairo_t *cr, const char *piece, int show)
     return extents.x_advance;
 }
 
-/* Advance of a text with scripts; shows it from the current point on, too, if told. */
+/* Width of a text with scripts. Also draws it from the current point on, if asked to. */
 static double show_text(cairo_t *cr, const char *text, double size, int bold, int show)
 {
     double advance = 0;

@@ -1,8 +1,8 @@
 /* Recording a figure, and turning it into the bytes of a file.
  *
  * Invariants:
- *   1. Once figure->status is not PSLD_OK nothing changes any more: the first failure is the one that save returns.
- *   2. A file is opened only when all its bytes are there, so a figure that fails leaves no file.
+ *   1. Once figure->status is not PSLD_OK nothing changes any more: save returns the first failure. 2. A file is opened
+ *   only when all its bytes are there, so a figure that fails leaves no file.
  *   3. Text that is recorded is valid UTF-8 without control characters, which is what cairo asks for. */
 #include <cairo-svg.h>
 #include <math.h>
@@ -29,7 +29,7 @@ static void keep_failure(psld_figure *figure, psld_status status)
     snprintf(figure->error, sizeof figure->error, "%s", psld_error_text());
 }
 
-/* Bytes of the UTF-8 sequence at s; 0 when it is not one that cairo takes, which asks for characters. */
+/* Bytes of the UTF-8 sequence at s; 0 if cairo would refuse it, which accepts valid characters only. */
 static size_t sequence_length(const char *s)
 {
     unsigned long code = 0;
@@ -38,7 +38,7 @@ static size_t sequence_length(const char *s)
     return is_character ? length : 0;
 }
 
-/* A copy that cairo can draw. Names of recipes and files end up in titles, so it may be anything. */
+/* A copy that cairo can draw. Titles contain names of recipes and files, so the text may be anything. */
 static char *copy_drawable(const char *text)
 {
     char *copy = psld_copy_text(text);
@@ -52,7 +52,7 @@ static char *copy_drawable(const char *text)
     return copy;
 }
 
-/* Replaces *slot; NULL and "" are both no text. */
+/* Replaces *slot. NULL and "" both mean no text. */
 static void record_text(psld_figure *figure, char **slot, const char *text)
 {
     psld_release(*slot);
@@ -133,7 +133,7 @@ psld_panel *psld_figure_panel(psld_figure *figure, int row, int column)
     return &figure->panels[row * figure->columns + column];
 }
 
-/* Whether there is a panel to record in. */
+/* Whether there is a panel to record to. */
 static int begin_recording(psld_panel *panel)
 {
     if (!panel || panel->figure->status != PSLD_OK) return 0;
@@ -159,7 +159,7 @@ void psld_panel_range(psld_panel *panel, double x0, double x1, double y0, double
     panel->range[3] = y1;
 }
 
-/* Adds the mark, or releases what it holds: either way the caller is done with it. */
+/* Adds the mark to the panel, or releases it if the figure has failed. Either way the caller no longer owns it. */
 static void record_mark(psld_panel *panel, psld_mark *mark, const char *label)
 {
     void *marks = panel->marks;
@@ -239,7 +239,7 @@ static cairo_status_t receive_bytes(void *to, const unsigned char *data, unsigne
     return ((psld_bytes *)to)->status == PSLD_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
 
-/* The failure to report: one of ours hides behind cairo's "error while writing". */
+/* The failure to report. Our own comes first: cairo calls it only an "error while writing". */
 static psld_status render_status(psld_status ours, const psld_bytes *out, cairo_status_t cairos)
 {
     if (ours != PSLD_OK) return ours;

@@ -29,15 +29,15 @@ typedef struct psld_mark {
     psld_dash dash; /* curve */
     double radius;  /* points */
     double opacity; /* points */
-    char *label;    /* of the legend, or NULL */
+    char *label;    /* in the legend, or NULL */
 } psld_mark;
 
 struct psld_panel {
     psld_figure *figure;
-    int used; /* anything was said about it */
+    int used; /* something was added or set */
     char *title, *x_label, *y_label;
     int flags;
-    double range[4]; /* x0, x1, y0, y1; NaN: follows the data */
+    double range[4]; /* x0, x1, y0, y1; NaN: chosen from the data */
     psld_mark *marks;
     size_t count, capacity;
 };
@@ -55,10 +55,10 @@ struct psld_figure {
 
 typedef struct psld_axis {
     int log;
-    int empty;           /* there is nothing to show: no ticks */
-    int reversed;        /* lo is where hi usually is */
-    double lo, hi;       /* lo < hi, apart enough to divide by the difference; log10 of the values on a log axis */
-    double at_lo, at_hi; /* where these are on the page */
+    int empty;           /* no data and no range: no ticks */
+    int reversed;        /* values fall from left to right, or upwards */
+    double lo, hi;       /* lo < hi, far enough apart to divide by hi - lo; log10 of the values on a log axis */
+    double at_lo, at_hi; /* positions of lo and hi on the page */
 } psld_axis;
 
 enum { PSLD_MAX_TICKS = 128, PSLD_TICK_LABEL_SIZE = 40 };
@@ -71,7 +71,7 @@ typedef struct psld_tick {
 typedef struct psld_ticks {
     int count;
     psld_tick tick[PSLD_MAX_TICKS];
-    char factor[PSLD_TICK_LABEL_SIZE]; /* that all labels are multiplied by: "×10^{5}", mostly "" */
+    char factor[PSLD_TICK_LABEL_SIZE]; /* common factor of all labels, "×10^{5}"; mostly "" */
 } psld_ticks;
 
 /* Ranges of a panel from its data and flags; the positions are left to the caller. */
@@ -80,7 +80,8 @@ void psld_axes_fit(const psld_panel *panel, psld_axis *x, psld_axis *y);
 void psld_axis_stretch(psld_axis *axis, double width);
 /* Sets where the range begins and ends on the page. */
 void psld_axis_set(psld_axis *axis, double at_lo, double at_hi);
-/* Where a value is on the page: 0 when it has no place on this axis. Far outside of the range it is moved nearer. */
+/* The position of a value on the page; returns 0 if this axis cannot show it. Positions far out of range are moved
+ * nearer. */
 int psld_axis_place(const psld_axis *axis, double value, double *at);
 double psld_axis_place_tick(const psld_axis *axis, double at);
 /* The value at a place on the page. */
@@ -96,7 +97,7 @@ typedef struct psld_box {
 
 typedef struct psld_canvas {
     cairo_t *cr;
-    double pixels; /* resolution for what has to be drawn as an image, per point */
+    double pixels; /* pixels per point of parts that are drawn as an image */
 } psld_canvas;
 
 void psld_colour_set(cairo_t *cr, unsigned rgb, double opacity);

@@ -8,7 +8,7 @@ static const double legend_line = 12.5, legend_inset = 6, legend_pad = 5;
 typedef struct legend {
     int lines, columns, rows;
     double sample_width, column_width;
-    double width, height, scale; /* before and by which it is scaled: one too large for the frame is drawn smaller */
+    double width, height, scale; /* size before scaling, and scale: below 1 if too large for the frame */
     psld_box box;                /* on the page */
     double cover;                /* how much of the data it hides */
 } legend;
@@ -36,7 +36,7 @@ static void shape_legend(legend *l, int columns, const psld_box *frame)
     l->scale = fmax(fmin(1, fmin(across, down)), 0.3);
 }
 
-/* Puts it into the corner where it covers least of the data; the first of equal ones. */
+/* Puts the legend into the corner where it covers the least data; if corners are equal, into the first of them. */
 static void place_legend(legend *l, const view *v)
 {
     const psld_box *f = &v->frame;
@@ -56,7 +56,7 @@ static void place_legend(legend *l, const view *v)
     }
 }
 
-/* One column where it fits; more when that hides less and makes nothing smaller. */
+/* One column if it fits; more columns if they cover less data and need no smaller scale. */
 static void choose_legend(cairo_t *cr, const view *v, legend *best)
 {
     legend measured = {0};

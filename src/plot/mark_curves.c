@@ -31,7 +31,7 @@ static size_t straighten(point *p, size_t count)
             p[kept++] = p[i - 1];
             axis = (point){0, 0};
             reach = 0;
-            i--; /* again, seen from the point just kept */
+            i--; /* the same again, seen from the point just kept */
             continue;
         }
         double slack = asin(fmin(tolerance / length, 1));
@@ -131,7 +131,7 @@ psld_status psld_curve_draw(cairo_t *cr, const psld_mark *mark, const psld_axis 
 void psld_curve_sample(cairo_t *cr, const psld_mark *mark, double x, double y, double width)
 {
     set_dash(cr, mark->dash);
-    /* A dot of a dotted line at the very end would stick out. */
+    /* A round dot at the very end of a dotted line would stick out. */
     double inset = mark->dash == PSLD_DASHED ? 0 : line_width / 2;
     cairo_move_to(cr, x + inset, y);
     cairo_line_to(cr, x + width - inset, y);

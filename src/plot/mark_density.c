@@ -58,7 +58,7 @@ static void fill_image(cairo_surface_t *image, const psld_mark *mark, const taps
 {
     int width = cairo_image_surface_get_width(image), height = cairo_image_surface_get_height(image);
     unsigned char *data = cairo_image_surface_get_data(image);
-    if (!data) return; /* the failure is in the image */
+    if (!data) return; /* the image keeps the failure */
     cairo_surface_flush(image);
     for (int j = 0; j < height; j++) {
         /* cairo aligns rows to the size of a pixel */
@@ -76,13 +76,13 @@ static void fill_image(cairo_surface_t *image, const psld_mark *mark, const taps
     cairo_surface_mark_dirty(image);
 }
 
-/* Where the map is on the page within the frame, on whole pixels: 0 when that is nowhere. */
+/* Where the map is on the page within the frame, on whole pixels; returns 0 if it is outside. */
 static int find_map(const psld_mark *mark, const psld_axis *x, const psld_axis *y, const psld_box *frame, double pixels,
                     psld_box *box)
 {
     double at[4] = {frame->x0, frame->x1, frame->y0, frame->y1};
     for (int i = 0; i < 4; i++) {
-        /* An edge without a place, as 0 on a log axis, is beyond the frame. */
+        /* An edge that the axis cannot show, such as 0 on a log axis, is outside the frame. */
         if (!isfinite(mark->edge[i])) return 0;
         psld_axis_place(i < 2 ? x : y, mark->edge[i], &at[i]);
     }
@@ -121,7 +121,7 @@ psld_status psld_density_draw(const psld_canvas *canvas, const psld_mark *mark, 
     return status;
 }
 
-/* The map's part in the box, sampled: half as important as a line of the length of the box where it is darkest. */
+/* How dark the map is in the box, sampled. The darkest map counts half as much as a line of the length of the box. */
 double psld_density_cover(const psld_mark *mark, const psld_axis *x, const psld_axis *y, const psld_box *box)
 {
     enum { SAMPLES = 9 };

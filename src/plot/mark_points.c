@@ -1,7 +1,7 @@
 /* Points.
  *
- * A point is a stroke of no length with a round pen, which takes little room in a file. Within one stroke overlapping
- * points would not add up their opacity, and a stroke for each takes five times the room. So points are dealt out to
+ * A point is a stroke of no length with a round pen, which takes few bytes in a file. Within one stroke, the opacity of
+ * overlapping points does not add up; one stroke per point takes five times the bytes. So points are divided into
  * layers in which none overlap, and each layer is one stroke. The order of layers does not matter, as all have the same
  * colour. A place that is in every layer already is opaque to the eye; more points there are left out. */
 #include <math.h>
@@ -35,7 +35,7 @@ static size_t cell_of(double offset, double cell, size_t count)
     return index < count ? index : count - 1;
 }
 
-/* Puts a dot into the first layer where it touches none; drops it when there is no such layer. */
+/* Puts a dot into the first layer where it touches no other; drops it if there is no such layer. */
 static void add_dot(sheet *s, point at)
 {
     size_t cx = cell_of(at.x - s->box->x0, s->cell, s->nx), cy = cell_of(at.y - s->box->y0, s->cell, s->ny);
@@ -69,7 +69,7 @@ static void draw_layers(cairo_t *cr, const sheet *s, const psld_mark *mark)
             cairo_line_to(cr, s->dots[i].x, s->dots[i].y);
             found = 1;
         }
-        if (!found) break; /* a layer is begun only when the one before has dots */
+        if (!found) break; /* a layer is used only if the one before has dots */
         cairo_stroke(cr);
     }
 }
@@ -79,7 +79,7 @@ psld_status psld_points_draw(cairo_t *cr, const psld_mark *mark, const psld_axis
 {
     psld_box box = psld_box_larger(frame, mark->radius);
     double width = box.x1 - box.x0, height = box.y1 - box.y0;
-    /* Opaque dots may overlap; one on top of another is left out. */
+    /* Opaque dots may overlap; of dots at the same place only one is drawn. */
     sheet s = {.box = &box, .reach = 0.2, .layers = 1};
     if (mark->opacity < 1) s = (sheet){.box = &box, .reach = 2 * mark->radius, .layers = MAX_LAYERS};
     s.cell = fmax(s.reach, fmax(width, height) / MAX_CELLS);
@@ -92,7 +92,7 @@ psld_status psld_points_draw(cairo_t *cr, const psld_mark *mark, const psld_axis
         point at = {0, 0};
         if (!psld_mark_position(mark, i, x, y, &at)) continue;
         if (at.x < box.x0 || at.x > box.x1 || at.y < box.y0 || at.y > box.y1) continue;
-        /* Eighths of a point are exact to the eye, and short in a file. */
+        /* Eighths of a point look exact, and are short in a file. */
         add_dot(&s, (point){round(8 * at.x) / 8, round(8 * at.y) / 8});
     }
     if (status == PSLD_OK) draw_layers(cr, &s, mark);

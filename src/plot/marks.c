@@ -3,7 +3,7 @@
 
 #include "plot/marks.h"
 
-/* Okabe & Ito, "Color universal design" (2008), without yellow, which white swallows; purple a little darker. */
+/* Okabe & Ito, "Color universal design" (2008), without yellow, which is faint on white, and with a darker purple. */
 static const unsigned palette[] = {0x0072b2, 0xd55e00, 0x009e73, 0xb9609a, 0xe69f00, 0x56b4e9, 0x8c8c8c, 0x222222};
 
 unsigned psld_mark_colour(const psld_mark *mark)
@@ -23,7 +23,7 @@ psld_box psld_box_larger(const psld_box *box, double by)
     return (psld_box){box->x0 - by, box->y0 - by, box->x1 + by, box->y1 + by};
 }
 
-/* Narrows [*from, *to] to where start + part * change is in [lo, hi]: 0 when that is nowhere. */
+/* Narrows [*from, *to] to the parts where start + part * change is in [lo, hi]; returns 0 if there are none. */
 static int cut_segment(double start, double change, double lo, double hi, double *from, double *to)
 {
     if (change == 0) return start >= lo && start <= hi;
@@ -33,7 +33,7 @@ static int cut_segment(double start, double change, double lo, double hi, double
     return *from <= *to;
 }
 
-/* Liang & Barsky. */
+/* Clipping by Liang and Barsky. */
 int psld_segment_clip(const psld_box *box, point *a, point *b)
 {
     double from = 0, to = 1, dx = b->x - a->x, dy = b->y - a->y;

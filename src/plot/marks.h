@@ -8,12 +8,12 @@ typedef struct point {
     double x, y;
 } point;
 
-/* The colour of the palette that a mark has. */
+/* The mark's colour, from the palette. */
 unsigned psld_mark_colour(const psld_mark *mark);
-/* Where number i of a curve or of points is on the page: 0 when it has no place there. */
+/* Where point i of a curve or of points is on the page; returns 0 if the axes cannot show it. */
 int psld_mark_position(const psld_mark *mark, size_t i, const psld_axis *x, const psld_axis *y, point *at);
 psld_box psld_box_larger(const psld_box *box, double by);
-/* The part of the segment a b that is in the box: 0 when it is outside. */
+/* The part of the segment a b that is in the box; returns 0 if it is outside. */
 int psld_segment_clip(const psld_box *box, point *a, point *b);
 
 psld_status psld_curve_draw(cairo_t *cr, const psld_mark *mark, const psld_axis *x, const psld_axis *y,

@@ -35,13 +35,13 @@ typedef struct view {
     psld_ticks x_ticks, y_ticks;
 } view;
 
-/* Everything about a panel in its cell that does not depend on other panels. */
+/* What a panel needs in its cell; independent of other panels. */
 void psld_view_make(cairo_t *cr, const psld_panel *panel, const psld_box *cell, const margins *m, view *v);
 
 void psld_grid_draw(cairo_t *cr, const view *v);
 void psld_frame_draw(cairo_t *cr, const view *v);
 void psld_tick_labels_draw(cairo_t *cr, const view *v);
-/* `left` is the margin of the column: labels of y axes stand in line, unless that is far from the ticks. */
+/* `left` is the margin of the column: the labels of its y axes are aligned, unless that is far from the ticks. */
 void psld_titles_draw(cairo_t *cr, const view *v, const psld_box *cell, double left);
 void psld_legend_draw(cairo_t *cr, const view *v);
 

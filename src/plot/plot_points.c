@@ -1,4 +1,4 @@
-/* Samples over the density that they should have. */
+/* Samples drawn over the exact density. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -7,8 +7,8 @@
 
 enum { CELLS = 160 };
 
-/* The smallest square that holds all points. About a mixture: at least 2.5 deviations either way from its mean, and at
- * most five, so that a few points far out do not make all others one dot. */
+/* The smallest square that contains all points. For a mixture it reaches at least 2.5 deviations from the mean each
+ * way, and at most five, so that a few distant points do not shrink the rest to a dot. */
 static void frame_of(const psld_mixture *mixture, const double *points, size_t count, double *centre, double *half)
 {
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, mean[2], cov[4];
@@ -49,7 +49,7 @@ static psld_status add_density_panel(psld_panel *panel, const psld_mixture *mixt
 
 static psld_status add_points(psld_panel *panel, const double *points, size_t count)
 {
-    enum { MOST = 20000 }; /* more would only blacken the picture */
+    enum { MOST = 20000 }; /* more would only make the picture black */
     size_t shown = count < MOST ? count : MOST;
     double *x = psld_alloc(2 * shown, sizeof *x);
     if (!x) return PSLD_NO_MEMORY;

@@ -1,4 +1,4 @@
-/* A process with formulas: its paths, where they end, and its residual against the grid. */
+/* A process with formulas: its paths, where they end, and the residual for each size of the grid. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

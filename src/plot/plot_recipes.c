@@ -1,5 +1,5 @@
-/* A page on recipes: how the kernel moves from the data to the stationary law, how fast, what it does to errors, and
- * what its paths look like. */
+/* A page about recipes: how the kernel moves from the data to the stationary distribution, how fast, how errors of the
+ * score grow, and what paths look like. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct recipe_page {
 
 enum { LABEL = PSLD_NAME_SIZE + 24 };
 
-/* Its name; of several with the same one, with a number in their order. */
+/* The name of recipe r, with a number if several have the same name. */
 static const char *recipe_label(const recipe_page *page, size_t r, char label[LABEL])
 {
     const char *name = page->recipes[r]->spec.name;
@@ -81,8 +81,8 @@ static psld_status recipe_distance(const psld_recipe *recipe, double t, double *
     return psld_recipe_distance(recipe, t, values);
 }
 
-/* Curves of a quantity with `each` values a variable (1) or one for all (0): x solid, auxiliary variables dashed,
- * unless `dash` says otherwise. */
+/* Curves of a quantity with one value per variable (`each` = 1) or one for all (0). x is solid, auxiliary variables are
+ * dashed, unless `dash` is given. */
 static psld_status add_curves(const recipe_page *page, psld_panel *panel, const double *times, quantity_fn quantity,
                               int each, int dotted, int labelled)
 {
@@ -153,8 +153,8 @@ static double path_time(int i)
     return u * u;
 }
 
-/* A path of the process itself from x_0, by exact transitions. x and first auxiliary variable (or t and x when there
- * is none). */
+/* A path of the process itself from x_0, by exact transitions. The plane is x and the first auxiliary variable, or t
+ * and x if there is none. */
 static void forward_path(const psld_recipe *recipe, double x0, uint64_t sample, double *horizontal, double *vertical)
 {
     int k = recipe->spec.k;
@@ -230,7 +230,7 @@ static psld_status reverse_paths(const recipe_page *page, psld_panel *panel, siz
     return status;
 }
 
-/* Recipes with auxiliary variables are shown in phase space; where there are none, x is shown against t. */
+/* Recipes with auxiliary variables are shown in phase space. For the others x is shown against t. */
 static psld_status add_paths(const recipe_page *page)
 {
     const double weights[2] = {0.5, 0.5}, means[2] = {-1, 1}, scales[2] = {0.05, 0.05};

@@ -1,10 +1,10 @@
 /* Tidies the SVG that cairo writes.
  *
- * cairo names the objects of a file by counters of the process, so that the second picture differs from the first,
- * and writes coordinates with six decimals. Here objects become a0, a1, ... in the order in which they appear, so that
- * equal figures are equal files, and the numbers of paths lose what is beyond a hundredth of a point, which makes
- * files a third smaller. Everything else is copied as it is: this reads the few forms that cairo writes, and leaves
- * alone what it does not know. */
+ * cairo names the objects of a file by counters of the process, so that the second picture differs from the first, and
+ * writes coordinates with six decimals. Here objects become a0, a1, ... in the order in which they appear, so that
+ * equal figures are equal files, and the numbers of paths lose what is beyond a hundredth of a point, which makes files
+ * a third smaller. Everything else is copied as it is: this code reads the few forms that cairo writes, and leaves all
+ * others unchanged. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static int is_name(char c)
     return is_svg_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
-/* Whether what comes just before s, in a text that begins at `begin`, is `word`. */
+/* Whether `word` stands just before s, in a text that begins at `begin`. */
 static int is_preceded_by(const char *begin, const char *s, const char *word)
 {
     size_t length = strlen(word);
@@ -51,7 +51,7 @@ typedef struct names {
     size_t count, capacity;
 } names;
 
-/* Writes the new name of the object whose old one is at s; returns where that ends. */
+/* Writes the new name of the object whose old name is at s; returns where the old name ends. */
 static const char *copy_svg_name(const char *s, const char *end, names *known, psld_bytes *out)
 {
     name found = {s, 0};
@@ -75,7 +75,7 @@ static const char *copy_svg_name(const char *s, const char *end, names *known, p
     return s;
 }
 
-/* Writes the data of a path up to its closing quote with fewer decimals; returns where that is. */
+/* Writes the data of a path up to its closing quote with fewer decimals; returns where the quote is. */
 static const char *copy_svg_path(const char *s, const char *end, psld_bytes *out)
 {
     const char *copied = s;

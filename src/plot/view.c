@@ -19,7 +19,7 @@ static int labelled(const psld_ticks *ticks)
     return count;
 }
 
-/* Removes labels that would touch the one before. */
+/* Removes labels that would touch the previous one. */
 static void thin_labels(cairo_t *cr, const psld_axis *axis, int vertical, psld_ticks *ticks)
 {
     double last = -1e9;
@@ -53,7 +53,8 @@ static void choose_y_ticks(cairo_t *cr, view *v)
     v->label_width = fmax(widest_label(cr, &v->y_ticks), psld_text_width(cr, v->y_ticks.factor, tick_size));
 }
 
-/* Makes units equally long: first by a smaller frame, then, not to make it a sliver, by a larger range. */
+/* Makes units equally long on both axes: first by a smaller frame, then by a larger range, so that the frame is not too
+ * narrow. */
 static void equalise_units(view *v)
 {
     double width = v->frame.x1 - v->frame.x0, height = v->frame.y1 - v->frame.y0;

@@ -45,7 +45,7 @@ static void fill_points(int n, const double *low, const double *high, uint64_t s
     }
 }
 
-/* ---- D, Q and the residual over the region ------------------------------------------------------------------------ */
+/* ---- D, Q and the residual over the region ----------------------------------------------------------------------- */
 
 /* The worst of each kind, and where. */
 typedef struct findings {
@@ -158,7 +158,7 @@ static psld_status check_region(const psld_process *p, uint64_t seed, psld_proce
     return PSLD_OK;
 }
 
-/* ---- The residual by finite differences --------------------------------------------------------------------------- */
+/* ---- The residual by finite differences -------------------------------------------------------------------------- */
 
 /* Neighbours of a point along axes: index shifts. */
 static double shifted(const psld_process_grid *g, const double *array, size_t index, const ptrdiff_t *by, size_t axis,

@@ -97,7 +97,7 @@ void psld_affine_expect(const psld_reverse *reverse, const psld_affine *affine, 
     if (any_noise) psld_ahead_begin(reverse, step, steps);
 }
 
-/* ---- Maps that steps are made of ---------------------------------------------------------------------------------- */
+/* ---- Maps that steps are made of --------------------------------------------------------------------------------- */
 
 void psld_affine_identity(const psld_recipe *recipe, psld_affine *affine)
 {

@@ -8,7 +8,7 @@
 #include "sample/inverse/inpaint.h"
 #include "sample/options.h"
 
-/* ---- The steps of one batch --------------------------------------------------------------------------------------- */
+/* ---- The steps of one batch -------------------------------------------------------------------------------------- */
 
 /* Reverse step i of the schedule. `visit` counts all steps of a sample so far, repeated ones included. */
 static psld_status reverse_step(psld_reverse *reverse, const psld_schedule *schedule, int i, uint64_t visit)
@@ -136,7 +136,7 @@ static psld_status sample_set(psld_reverse *reverse, const psld_schedule *schedu
     return status;
 }
 
-/* ---- Calls -------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
 void psld_sample_warn(const psld_recipe *recipe)
 {

@@ -90,7 +90,7 @@ static void add_halves_range(void *context, size_t begin, size_t end)
     }
 }
 
-/* ---- The way of an array ------------------------------------------------------------------------------------------ */
+/* ---- The way of an array ----------------------------------------------------------------------------------------- */
 
 static void scatter(psld_sums *sums, size_t i)
 {
@@ -153,7 +153,7 @@ void psld_mpi_finish_sums(psld_sums *sums)
     sums->begun = sums->gathered = 0;
 }
 
-/* ---- Making and freeing -------------------------------------------------------------------------------------------- */
+/* ---- Making and freeing ------------------------------------------------------------------------------------------ */
 
 /* The share of a rank; its first number in *first. */
 static size_t share_of(size_t count, int rank, int ranks, size_t *first)

@@ -69,7 +69,7 @@ static psld_status time_and_restore(psld_model *model, size_t batch, int repetit
 
 psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
 {
-    if (model->kind != PSLD_SCORE_MODEL) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is no score network");
+    if (model->kind != PSLD_SCORE_MODEL) return psld_fail(PSLD_BAD_ARGUMENT, "time: this model is not a score network");
     if (batch < 1 || batch > 4096) return psld_fail(PSLD_BAD_ARGUMENT, "batch: expected 1 to 4096, found %zu", batch);
     if (repetitions < 1) return psld_fail(PSLD_BAD_ARGUMENT, "repetitions: expected at least 1, found %d", repetitions);
     return time_and_restore(model, batch, repetitions, seconds, bytes);

@@ -120,7 +120,7 @@ refuses 1 "kid needs at least 1000 images, the set has 24" eval one two --metric
 refuses 1 "is needs at least 30 images, the set has 24" eval one two --metric is --splits 30 --weights c.safetensors
 refuses 1 "features of different width: f1.npy has" eval f1.npy a.npy
 refuses 1 "features of different width" eval f1.npy b.npz
-refuses 1 "mean and covariance are enough for fid alone" eval a.npy b.npz --metric kid
+refuses 1 "has only mean and covariance" eval a.npy b.npz --metric kid
 quietly sample m.yaml -n 1 --nfe 4 -o single.npy
 refuses 1 "kid needs at least 2000 points, the set has 1200" eval a.npy b.npy --metric kid --kid-size 2000
 refuses 1 "fid needs at least 2 points, the set has 1" eval single.npy b.npy
@@ -196,7 +196,7 @@ PY
     refuses 1 "sigma" eval a.npy no-sigma.npz
     refuses 1 "nan.npy: number 1 of item 7 is not finite" eval nan.npy b.npy
     refuses 1 "is not finite" eval b.npy nan.npy --metric prc
-    refuses 1 "none.npy: an array without items" eval none.npy b.npy
+    refuses 1 "none.npy: the array has no items" eval none.npy b.npy
 else
     skip_part "images as arrays, broken features: no NumPy to write them with"
 fi

@@ -77,9 +77,9 @@ quietly sample whole --sampler em --nfe 60 -n 10 --z0 state.npy -o again.npy
 quietly sample whole -n 10 -o points.png
 
 check "what such a model is not for"
-refuses 1 "only psld sample and psld info open it" guide whole --label 1 -n 2 -o no.npy
-refuses 1 "only psld sample and psld info open it" encode whole again.npy -o no.npy
-refuses 1 "only psld sample and psld info open it" score whole --z state.npy --t state.npy -o no.npy
+refuses 1 "such models work with psld sample and psld info only" guide whole --label 1 -n 2 -o no.npy
+refuses 1 "such models work with psld sample and psld info only" encode whole again.npy -o no.npy
+refuses 1 "such models work with psld sample and psld info only" score whole --z state.npy --t state.npy -o no.npy
 refuses 2 "expected em or ode" sample whole --sampler dpm -n 2 -o no.npy
 refuses 2 "eta: has no meaning" sample whole --eta 0.5 -n 2 -o no.npy
 cat >odd.yaml <<'EOT'

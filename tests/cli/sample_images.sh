@@ -54,7 +54,7 @@ cmp alone.npy plain.npy || fail "--weak none: not the model alone"
 quietly sample both.safetensors --process vp --nfe 5 -n 3 -o vp.npy
 quietly encode both.safetensors plain.npy --nfe 5 -o states.npy
 refuses 1 "weak.pt" sample grey.safetensors --weak weak.pt -n 3 -o none.npy
-refuses 1 "colour.safetensors: the weak model is of data of another shape" sample grey.safetensors --weak colour.safetensors -n 3 -o none.npy
+refuses 1 "colour.safetensors: the weak model and the model have data of different shapes" sample grey.safetensors --weak colour.safetensors -n 3 -o none.npy
 [ ! -e none.npy ] || fail "refused, and written"
 rm both.safetensors weak.safetensors
 

@@ -46,7 +46,7 @@ trains small.yaml -o measured train.metric_every=20 train.metric_count=50 train.
 [ -s measured/best.safetensors ] || fail "no best.safetensors"
 quietly sample measured/best.safetensors -n 5 --nfe 4 -o best.npy
 refuses 1 "train.metric_weights: nowhere.pth" train small.yaml -o none train.metric_every=20 train.metric_weights=nowhere.pth
-refuses 1 "features are those of images" train small.yaml -o none train.metric_every=20 train.metric_weights=best.npy
+refuses 1 "features need images" train small.yaml -o none train.metric_every=20 train.metric_weights=best.npy
 [ ! -e none ] || fail "a run without its metric has begun"
 
 check "killed at any moment, the same command goes on and ends the same"

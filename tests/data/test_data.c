@@ -195,7 +195,7 @@ static void hostile_names(void **state)
             assert_int_equal(log_lines, 1);
             if (!strstr(logged, bad[i])) fail_msg("%s", logged);
             psld_data_free(data);
-            check_refused("bad", &strict, PSLD_BAD_INPUT, "lead out of it");
+            check_refused("bad", &strict, PSLD_BAD_INPUT, "point outside of it");
         }
     psld_log_to(NULL, NULL);
     unlink("bad");
@@ -391,7 +391,7 @@ static void foreign_formats(void **state)
         psld_log_to(NULL, NULL);
         assert_int_equal(log_lines, i > 0);
     }
-    assert_non_null(strstr(logged, "foreign: 2 images of other formats are left out, the first is b.gif"));
+    assert_non_null(strstr(logged, "foreign: 2 images in formats that cannot be read are left out; the first is b.gif"));
 }
 
 static void other_sizes(void **state)
@@ -751,7 +751,7 @@ static void array_numbers(void **state)
     check_refused("v.npy", NULL, PSLD_BAD_INPUT, "whole numbers, expected u8 images or float numbers");
     const size_t none[2] = {0, 3};
     save_array(PSLD_F32, 2, none, "v.npy");
-    check_refused("v.npy", NULL, PSLD_BAD_INPUT, "an array without items");
+    check_refused("v.npy", NULL, PSLD_BAD_INPUT, "the array has no items");
 }
 
 /* A file behind /dev/stdin is looked at and then read, from where it is; a pipe cannot be. */
@@ -858,7 +858,7 @@ static void toys(void **state)
     check_refused("toy:rings:x", NULL, PSLD_BAD_ARGUMENT, "expected a number from 1");
 }
 
-/* ---- Order and loader ---------------------------------------------------------------------------------------------- */
+/* ---- Order and loader -------------------------------------------------------------------------------------------- */
 
 static void order_is_a_permutation(void **state)
 {

@@ -75,7 +75,7 @@ static psld_labels some_labels(const int32_t *label, size_t count, double cfg)
     return labels;
 }
 
-/* ---- The closed form ----------------------------------------------------------------------------------------------- */
+/* ---- The closed form --------------------------------------------------------------------------------------------- */
 
 typedef struct batch {
     double z[N * DIM * PSLD_MAX_K], t[N];
@@ -236,7 +236,7 @@ static void gradient_by_finite_differences(void **state)
     assert_true(worst <= 1e-5);
 }
 
-/* ---- The classifier of labels -------------------------------------------------------------------------------------- */
+/* ---- The classifier of labels ------------------------------------------------------------------------------------ */
 
 /* log p(y | z) + log p(z) = log p(y) + log p(z | y), so its gradient is that of the class less that of the mixture. */
 static void classifier_knows_the_labels(void **state)
@@ -271,7 +271,7 @@ static void classifier_knows_the_labels(void **state)
     psld_mixture_free(mixture);
 }
 
-/* ---- Samples ------------------------------------------------------------------------------------------------------- */
+/* ---- Samples ----------------------------------------------------------------------------------------------------- */
 
 static psld_sample_options few_steps(const char *sampler, const psld_labels *labels)
 {
@@ -457,7 +457,7 @@ static void guided_samples_have_the_moments_of_the_reverse_equation(void **state
     assert_true(worst <= 4);
 }
 
-/* ---- What is refused ------------------------------------------------------------------------------------------------ */
+/* ---- What is refused --------------------------------------------------------------------------------------------- */
 
 static void refuse(psld_source *base, const psld_recipe *recipe, psld_labels labels, const char *words)
 {

@@ -279,16 +279,16 @@ static void weak_models_refused(void **state)
         const char *config, *why;
     } rows[] = {
         {"process: psld\ndata: {size: 8, channels: 1}\nmodel: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
-         "other.safetensors: the weak model is of data of another shape"},
+         "other.safetensors: the weak model and the model have data of different shapes"},
         {"process: cld\ndata: {size: 4, channels: 1}\nmodel: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
-         "other.safetensors: the weak model has recipe cld, the model that it should guide psld"},
+         "other.safetensors: the weak model has recipe cld, the model that it guides has psld"},
         {"process: {preset: psld, factor: upper}\ndata: {size: 4, channels: 1}\n"
          "model: {name: ncsnpp, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
-         "other.safetensors: the weak model has recipe psld, the model that it should guide psld: factor is upper, "
+         "other.safetensors: the weak model has recipe psld, the model that it guides has psld: factor is upper, "
          "not lower"},
         {"process: psld\ndata: {size: 4, channels: 1}\n"
          "model: {name: ncsnpp_clf, n_cls: 2, nf: 4, ch_mult: [1], num_res_blocks: 1}\n",
-         "other.safetensors: guidance by a weaker model needs two score models, found a classifier"},
+         "other.safetensors: autoguidance needs two score models, found a classifier"},
     };
     psld_model *model;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

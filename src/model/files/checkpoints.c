@@ -46,7 +46,7 @@ psld_status psld_checkpoints_list(const char *folder, long **steps, size_t *coun
     *steps = NULL;
     *count = 0;
     DIR *dir = opendir(folder);
-    /* A folder that cannot be looked into may hold many: a run that took it for empty would begin again. */
+    /* Fail if the folder exists but cannot be read: a run that took it for empty would begin again. */
     if (!dir) return errno == ENOENT ? PSLD_OK : psld_fail_errno(folder, "read", errno);
     psld_status status = collect(dir, folder, steps, count);
     closedir(dir);

@@ -10,11 +10,11 @@ enum { PSLD_CHECKPOINT_PATH = 4096 };
 
 psld_status psld_checkpoints_path(const char *folder, long step, char path[PSLD_CHECKPOINT_PATH]);
 
-/* What stands before the prefix of weights ("score_fn.") in the names of averages of weights after the first, which has
- * the published "ema_": the second is "ema2_". */
+/* The prefix of the second and further averages of weights, before that of weights ("score_fn."): "ema2_", ... The
+ * first average has the published prefix "ema_". */
 #define PSLD_AVERAGE_FORMAT "ema%zu_"
 
-/* The steps that there are checkpoints of, newest first; none where there is no folder. Release with psld_release. */
+/* The steps of all checkpoints in the folder, newest first; none if there is no folder. Release with psld_release. */
 psld_status psld_checkpoints_list(const char *folder, long **steps, size_t *count);
 
 #endif

@@ -24,7 +24,7 @@ static void sum_tensors(void *context, size_t begin, size_t end)
     }
 }
 
-/* The sum of what each tensor gives, since a file may have them in another order. */
+/* A sum over tensors, since files may have them in any order. */
 void psld_checksum(const psld_tensors *tensors, char text[PSLD_CHECKSUM_SIZE])
 {
     static const char *const notes[] = {PSLD_CONFIG_NOTE,      PSLD_CHECKPOINT_VERSION, PSLD_CHECKPOINT_STEP,
@@ -52,7 +52,7 @@ psld_status psld_checksum_verify(const psld_tensors *tensors, const char *path)
     const char *found = psld_tensors_note(tensors, PSLD_CHECKSUM_NOTE);
     char text[PSLD_CHECKSUM_SIZE];
     PSLD_TRY(psld_tensors_verify(tensors));
-    /* Notes in a PyTorch checkpoint stay as they are when somebody changes its weights. */
+    /* Other programs may change the weights of a PyTorch checkpoint and keep its notes. */
     if (!found || tensors->format != PSLD_SAFETENSORS) return PSLD_OK;
     psld_checksum(tensors, text);
     if (strcmp(text, found) == 0) return PSLD_OK;

@@ -6,10 +6,10 @@
 #include "io/tensors/tensors.h"
 
 #define PSLD_FORMAT_VERSION "1"
-/* Not part of the checksum, so that psld 0.1 reads the file, too. */
+/* Not part of the checksum, so that psld 0.1 can read the file, too. */
 #define PSLD_FORMAT_NOTE "psld.format"
 
-/* Fails where a model file or a checkpoint is of a newer version than this library knows. */
+/* Fails if a model file or a checkpoint is of a newer version than this library reads. */
 psld_status psld_format_check(const psld_tensors *tensors, const char *path);
 
 #endif

@@ -17,7 +17,7 @@ static const psld_node *class_names(const psld_yaml *yaml)
     return names && psld_node_kind_of(names) == PSLD_NODE_LIST && psld_node_size(names) ? names : NULL;
 }
 
-/* SIZE_MAX: none has this name. */
+/* The class of this name; SIZE_MAX: there is none. */
 static psld_status find_name(const psld_node *names, const char *text, size_t classes, size_t *label)
 {
     *label = SIZE_MAX;
@@ -29,7 +29,7 @@ static psld_status find_name(const psld_node *names, const char *text, size_t cl
     return PSLD_OK;
 }
 
-/* All names, as far as a message has room, and the one that was perhaps meant. */
+/* Lists all names, as many as fit into a message, and suggests the one that was probably meant. */
 static psld_status fail_name(const psld_node *names, size_t classes, const char *text)
 {
     enum { LISTED = 400 };
@@ -51,7 +51,7 @@ static psld_status fail_name(const psld_node *names, size_t classes, const char 
                      *meant ? meant : ";", list);
 }
 
-/* What is a number, when it is no name: folders may be called 0, 1, ... in an order of their own. */
+/* A number is a class unless it is a name: folders may be called 0, 1, ... in another order. */
 static psld_status read_number(const char *text, size_t classes, const psld_node *names, size_t *label)
 {
     char *end;
@@ -73,7 +73,7 @@ size_t psld_model_all_classes(const psld_model *model)
     return model->classifier ? model->classifier->classes : psld_model_classes(model);
 }
 
-/* ---- How many there are of each ------------------------------------------------------------------------------------ */
+/* ---- Items per class --------------------------------------------------------------------------------------------- */
 
 /* "5923,6742,...": one number for each class. */
 static psld_status parse_class_counts(const char *text, size_t classes, double *counts)
@@ -133,7 +133,7 @@ psld_status psld_model_draw_labels(const psld_model *model, uint64_t seed, uint6
     return PSLD_OK;
 }
 
-/* ---- By name ------------------------------------------------------------------------------------------------------- */
+/* ---- By name ----------------------------------------------------------------------------------------------------- */
 
 psld_status psld_model_label(const psld_model *model, const char *text, size_t *label)
 {
@@ -148,7 +148,7 @@ psld_status psld_model_label(const psld_model *model, const char *text, size_t *
     return status;
 }
 
-/* ---- Lists --------------------------------------------------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 typedef struct label_list {
     int32_t *label; /* NULL: they are counted only */
@@ -161,7 +161,7 @@ static void append_label(label_list *list, int32_t label)
     list->count++;
 }
 
-/* One name, number or word. A class may be called "all". */
+/* One name, number, or "all". A class may also be called "all": names come first. */
 static psld_status append_word(const psld_model *model, const char *word, label_list *list)
 {
     size_t number = 0, classes = psld_model_classes(model);
@@ -176,7 +176,7 @@ static psld_status append_word(const psld_model *model, const char *word, label_
     return none || all ? PSLD_OK : status;
 }
 
-/* Names may have commas: the whole text is tried first. */
+/* Names may contain commas, so the whole text is tried first. */
 static psld_status read_label_list(const psld_model *model, const char *text, label_list *list)
 {
     size_t number;

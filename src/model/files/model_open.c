@@ -19,7 +19,7 @@ psld_status psld_model_choose_backend(const psld_model_options *options, psld_de
     return psld_device_choose(&wish, device, backend);
 }
 
-/* Names that are wrong are refused for exact models, too. */
+/* Wrong names are refused for exact models, too. */
 static psld_status check_names(const psld_model_options *options)
 {
     psld_device *device;
@@ -29,7 +29,7 @@ static psld_status check_names(const psld_model_options *options)
     return PSLD_OK;
 }
 
-/* The caller's options as a whole struct. */
+/* Copies the caller's options into a struct of this version. */
 static psld_status read_options(const psld_model_options *options, psld_model_options *own)
 {
     PSLD_TRY(PSLD_SIZED_READ(psld_model_options, options, own, PSLD_MODEL_DEFAULTS));
@@ -63,18 +63,18 @@ static psld_status read_exact_file(const char *path, const char *process, psld_m
     return status;
 }
 
-/* Guides a model by its weak one, which belongs to it. */
+/* Guides a model by its weak model, which it owns. */
 static psld_status guide_by_weak(psld_model *model)
 {
     const psld_model *weak = model->weak;
     if (!model->source || !weak->source)
-        return psld_fail(PSLD_BAD_INPUT, "guidance by a weaker model needs two score models, found a classifier");
+        return psld_fail(PSLD_BAD_INPUT, "autoguidance needs two score models, found a classifier");
     if (weak->rank != model->rank || memcmp(weak->shape, model->shape, (size_t)model->rank * sizeof *model->shape) != 0)
-        return psld_fail(PSLD_BAD_INPUT, "the weak model is of data of another shape");
+        return psld_fail(PSLD_BAD_INPUT, "the weak model and the model have data of different shapes");
     if (!psld_recipe_same_eps(weak->recipe, model->recipe)) {
         char what[128];
         psld_recipe_difference(weak->recipe, model->recipe, what, sizeof what);
-        return psld_fail(PSLD_BAD_INPUT, "the weak model has recipe %s, the model that it should guide %s: %s",
+        return psld_fail(PSLD_BAD_INPUT, "the weak model has recipe %s, the model that it guides has %s: %s",
                          weak->recipe->spec.name, model->recipe->spec.name, what);
     }
     psld_source *guided;
@@ -84,7 +84,7 @@ static psld_status guide_by_weak(psld_model *model)
     return PSLD_OK;
 }
 
-/* Opens the weak model that is asked for, or that is in the file. */
+/* Opens the weak model: that of the options, or that in the file. */
 static psld_status open_weak(const char *path, const psld_model_options *options, psld_model *model)
 {
     psld_model_options its = PSLD_MODEL_DEFAULTS;
@@ -106,7 +106,7 @@ static psld_status open_weak(const char *path, const psld_model_options *options
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", options->weak ? options->weak : path) : status;
 }
 
-/* Classifier-free guidance by default, unless it is unset. */
+/* Sets the default of classifier-free guidance, if it is given. */
 static psld_status set_cfg(double cfg, psld_model *model)
 {
     if (cfg == PSLD_UNSET) return PSLD_OK;
@@ -119,8 +119,8 @@ static psld_status set_cfg(double cfg, psld_model *model)
     return PSLD_OK;
 }
 
-/* Where a model is read from: weights or the YAML of an exact model in a file, that YAML itself, or, without a path, only
- * the configuration of options. */
+/* Where a model is read from: a file with weights or with the YAML of an exact model, that YAML itself, or, without a
+ * path, only the configuration in the options. */
 typedef struct model_origin {
     const char *path;
     int is_exact;
@@ -159,12 +159,12 @@ static psld_status newest_checkpoint_path(const char *folder, char path[PSLD_CHE
     psld_status status =
         count ? psld_checkpoints_path(folder, steps[0], path)
               : psld_fail(PSLD_BAD_INPUT,
-                          "%s: has no checkpoint; raw weights and further averages are in checkpoints only", folder);
+                          "%s: has no checkpoint; only checkpoints have raw weights and further averages", folder);
     psld_release(steps);
     return status;
 }
 
-/* The model of a training run: its averaged weights, or other weights, which only a checkpoint has. */
+/* The model of a training run: its averaged weights; other weights are taken from a checkpoint. */
 static psld_status open_run(const char *folder, const psld_model_options *options, psld_model **model)
 {
     char checkpoints[PSLD_CHECKPOINT_PATH], path[PSLD_CHECKPOINT_PATH + 32];
@@ -207,7 +207,7 @@ psld_status psld_model_parse(const char *text, const char *origin, const psld_mo
     return status;
 }
 
-/* Lets go of a model that its caller cannot use. */
+/* Frees a model that failed, so that the caller gets none. */
 static psld_status refuse_formulas(psld_status status, const char *path, psld_model **model)
 {
     if (status != PSLD_OK) return status;

@@ -59,7 +59,7 @@ static psld_status note_labels(const psld_model *model, psld_tensors *tensors)
     return psld_tensors_set_note(tensors, PSLD_CFG_NOTE, psld_text_shortest(model->cfg, number));
 }
 
-/* Only safetensors files have notes, and without notes the tensors of a weak network could not be told apart. */
+/* A model with a weak network needs notes, which only safetensors files have, to distinguish the tensors of both. */
 static psld_status collect_model_tensors(const psld_model *model, psld_tensor_format format, psld_tensors *tensors)
 {
     int with_weak = model->weak && model->weak->network && format == PSLD_SAFETENSORS;
@@ -75,7 +75,8 @@ psld_status psld_model_save(const psld_model *model, const char *path)
 {
     psld_tensors *tensors;
     psld_tensor_format format;
-    if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "save: this model is no network");
+    if (!model->network)
+        return psld_fail(PSLD_BAD_ARGUMENT, "save: this model is not a network; only networks can be saved");
     PSLD_TRY(psld_tensors_format_of(path, &format));
     PSLD_TRY(psld_tensors_create(&tensors));
     psld_status status = collect_model_tensors(model, format, tensors);

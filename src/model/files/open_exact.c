@@ -54,7 +54,7 @@ static psld_status read_mixture(const psld_node *map, psld_mixture **mixture)
     return status;
 }
 
-/* Gives the components their classes. */
+/* Reads the classes of the components. */
 static psld_status read_labels(const psld_node *map, size_t components, psld_mixture **mixture)
 {
     const psld_node *labels = psld_node_get(map, "labels");
@@ -80,7 +80,7 @@ static psld_status read_labels(const psld_node *map, size_t components, psld_mix
     return PSLD_OK;
 }
 
-/* The frequencies of its classes. */
+/* The probabilities of the classes. */
 static psld_status count_classes(psld_model *model)
 {
     size_t classes = psld_mixture_classes(model->mixture);
@@ -91,7 +91,7 @@ static psld_status count_classes(psld_model *model)
     return PSLD_OK;
 }
 
-/* Its score becomes that of a network which has learned the mixture perfectly. */
+/* Replaces the score by that of a network which has learned the mixture perfectly. */
 static psld_status pose(const psld_node *as, psld_model *model)
 {
     PSLD_TRY(psld_conditioning_read_short(as, &model->conditioning));

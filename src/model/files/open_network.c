@@ -1,8 +1,8 @@
 /* Models whose score is a network: opening them.
  *
  * A configuration comes with the weights (note PSLD_CONFIG_NOTE of a safetensors file) or from a file of its own, and
- * overrides are applied to it. Names of weights may carry the prefixes of published checkpoints; which of them is
- * meant follows from the kind of network, options->raw and options->ema. */
+ * overrides are applied to it. Names of weights may begin with the prefixes of published checkpoints; the kind of
+ * network, options->raw and options->ema decide which prefix is used. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static int has_prefix(const psld_tensors *tensors, const char *prefix)
     return 0;
 }
 
-/* The first of the prefixes, in order of preference, that the file has; "" when none: plain names. */
+/* The first of the prefixes, in order of preference, that the file has; "" if it has none of them. */
 static const char *choose_prefix(const psld_tensors *tensors, psld_network_kind kind, int raw)
 {
     static const char *const score[2][2] = {{"ema_score_fn.", "score_fn."}, {"score_fn.", "ema_score_fn."}};
@@ -58,7 +58,7 @@ static const char *choose_prefix(const psld_tensors *tensors, psld_network_kind 
     return "";
 }
 
-/* The place in train.ema, from 0, of the average with this decay. */
+/* The index in train.ema of the average with this decay. */
 static psld_status find_average(const char *path, const psld_node *root, double ema, size_t *place)
 {
     const psld_node *train = psld_node_get(root, "train"), *node = train ? psld_node_get(train, "ema") : NULL;
@@ -86,7 +86,7 @@ static psld_status choose_average(const char *path, const psld_tensors *tensors,
     if (place > 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: has no average of decay %g; the checkpoints of its run have all of them",
                          path, ema);
-    *prefix = 0; /* a model file has the first, under plain names */
+    *prefix = 0; /* a model file has the first average, with plain names */
     return PSLD_OK;
 }
 
@@ -104,14 +104,14 @@ static psld_status load_weights(const char *path, const psld_tensors *tensors, c
     }
     PSLD_TRY(psld_foreign_select(tensors, &selected));
     if (!selected) PSLD_TRY(psld_tensors_select(tensors, prefix, &selected));
-    psld_tensors_expect(tensors, 1); /* small tensors are copied; large ones, between them, can wait on the disk */
+    psld_tensors_expect(tensors, 1); /* small tensors are copied now; large ones are read when needed */
     psld_status status = psld_network_borrow(network, selected, "");
     psld_tensors_expect(tensors, 0);
     psld_tensors_free(selected);
     return status == PSLD_BAD_INPUT ? psld_fail_in(status, "%s", path) : status;
 }
 
-/* Whether a network is one of another project, which says itself what is between a state and its input. */
+/* Reads `denoiser`: how a network of another project is given states, and what its output means. */
 static int is_foreign(const psld_node *root)
 {
     return psld_node_get(root, "denoiser") != NULL;
@@ -129,26 +129,26 @@ static psld_status read_conditioning(const psld_node *root, const psld_network_c
     return psld_foreign_check_range(model->recipe, &model->conditioning);
 }
 
-/* The process that a network was trained for. Published configurations of classifiers may leave it to the score
- * network's; one that names none gets the process asked for. */
+/* The process that a network was trained for. Published configurations of classifiers may name none; then it is the
+ * process of the options. */
 static psld_status read_process(const psld_node *root, const psld_model_options *options, psld_model *model)
 {
     int named = psld_process_named(root);
-    int any = is_foreign(root); /* what the network says of clean data serves every process */
+    int any = is_foreign(root); /* a network that predicts clean data serves every process */
     if (options->process && (!named || any || model->kind == PSLD_CLASSIFIER))
         return psld_recipe_open(options->process, &model->recipe);
     if (model->kind == PSLD_CLASSIFIER && !named) return PSLD_OK;
     return psld_process_read(root, &model->recipe);
 }
 
-/* Makes a score network of one process one of another, where that is asked for. */
+/* Translates a score network to another process, if the options ask for one. */
 static psld_status change_process(const psld_model_options *options, psld_model *model)
 {
     psld_recipe *wanted;
     psld_source *translated;
     if (!options->process) return PSLD_OK;
     PSLD_TRY(psld_recipe_open(options->process, &wanted));
-    /* which eps is predicted is the network's affair, not that of who asks for a process */
+    /* the network decides which eps is predicted, not the process of the options */
     int same = psld_recipe_same(wanted, model->recipe) && wanted->spec.stabiliser == model->recipe->spec.stabiliser;
     psld_status status = same ? PSLD_OK : psld_source_translate(model->source, model->recipe, wanted, &translated);
     if (status != PSLD_OK || same) {
@@ -161,13 +161,13 @@ static psld_status change_process(const psld_model_options *options, psld_model 
     return PSLD_OK;
 }
 
-/* Variables in the network's input, for each of which it has the channels of the data. */
+/* The number of variables in the network's input. Each has the channels of the data. */
 static int input_variables(const psld_model *model)
 {
     return model->recipe && model->network->config.predicts == PSLD_OUTPUT_EPS ? model->recipe->spec.k : 1;
 }
 
-/* Channels of z are variables times channels of the data, those of eps predicted ones times channels. */
+/* z has variables times channels of the data; eps has predicted variables times channels. */
 static psld_status check_channels(const psld_model *model)
 {
     const psld_network_config *config = &model->network->config;
@@ -187,7 +187,7 @@ static psld_status check_channels(const psld_model *model)
     return PSLD_OK;
 }
 
-/* Training without label dropout never shows a network samples without labels. */
+/* A network that was trained without label dropout has never seen samples without labels. */
 static int learns_without_label(const psld_node *root)
 {
     const psld_node *dropout = psld_node_get(psld_node_get(root, "train"), "label_dropout");
@@ -195,7 +195,7 @@ static int learns_without_label(const psld_node *root)
     return !dropout || psld_node_number(dropout, &rate) != PSLD_OK || rate > 0;
 }
 
-/* Whether training was tuning, and for data of what deviation. */
+/* Reads whether the network was tuned, and for data of which deviation. */
 static void read_tuning(const psld_node *root, psld_model *model)
 {
     const psld_node *train = psld_node_get(root, "train"), *loss = train ? psld_node_get(train, "loss") : NULL;
@@ -223,7 +223,7 @@ static psld_status build(const char *path, const psld_tensors *tensors, const ps
         PSLD_TRY(read_process(root, options, model));
     }
     PSLD_TRY(read_conditioning(root, &config, model));
-    /* clean data are the same under both kernels: their eps is made of them, with the one given x_0 */
+    /* clean data are the same under both kernels; eps is computed from them with the kernel given x_0 */
     if (model->recipe && config.predicts == PSLD_OUTPUT_DATA) psld_recipe_set_mode(model->recipe, PSLD_HSM);
     model->learned = model->recipe;
     PSLD_TRY(psld_network_create(&config, &model->network));
@@ -280,7 +280,7 @@ psld_status psld_model_read_weak(const char *path, const psld_tensors *file, con
     const char *config = psld_tensors_note(file, PSLD_WEAK_NOTE), *by = psld_tensors_note(file, PSLD_WEAK_SCALE_NOTE);
     psld_tensors *tensors;
     psld_model_options plain = *options;
-    plain.ema = 0; /* is said of the strong one */
+    plain.ema = 0; /* the checksum covers both networks */
     *weak = NULL;
     if (!config) return PSLD_OK;
     if (by && !psld_text_number(by, scale))
@@ -306,7 +306,7 @@ psld_status psld_model_own(psld_model *model)
     return PSLD_OK;
 }
 
-/* What is saved from here on has this average alone. */
+/* Files saved from this model have only this average. */
 static psld_status keep_average(psld_yaml *yaml, double ema, psld_model *model)
 {
     char assignment[64], number[PSLD_NUMBER_SIZE];

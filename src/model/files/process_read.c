@@ -1,11 +1,11 @@
 /* The process that a model's configuration names.
  *
  * Ours: `process`, a recipe. Published: model.sde at the top or under `diffusion` or `clf`, with the authors' keys:
- * name (psld, cld, vpsde), beta_min, beta_max, gamma, nu, kappa, decomp_mode (lower, upper), numerical_eps; other
- * keys there say nothing about the process.
+ * name (psld, cld, vpsde), beta_min, beta_max, gamma, nu, kappa, decomp_mode (lower, upper), numerical_eps; other keys
+ * there do not concern the process.
  *
- * Which kernel the network's eps belongs to is what its loss was: `train.loss` of ours (which may be added to any), or
- * `training.mode` of published ones. */
+ * The loss decides which kernel the network's eps belongs to: `train.loss` of ours (which may be added to any
+ * configuration), or `training.mode` of published ones. */
 #include "model/files/process_read.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "process/recipe_read.h"
 
-/* The part of a published configuration that has model.sde; NULL: it is none. */
+/* The part of a published configuration that has model.sde; NULL: there is none. */
 static const psld_node *find_published(const psld_node *root)
 {
     const psld_node *places[] = {root, psld_node_get(root, "diffusion"), psld_node_get(root, "clf")};
@@ -22,7 +22,7 @@ static const psld_node *find_published(const psld_node *root)
     return NULL;
 }
 
-/* Sets *value if the key is there and not left open ("???"). */
+/* Sets *value if the key is given, and is not "???". */
 static psld_status read_given(const psld_node *sde, const char *key, double *value)
 {
     const psld_node *node = psld_node_get(sde, key);
@@ -32,8 +32,9 @@ static psld_status read_given(const psld_node *sde, const char *key, double *val
     return strcmp(text, "???") == 0 || psld_text_same(text, "null") ? PSLD_OK : psld_node_number(node, value);
 }
 
-/* Their lower factor is so in the order x, m. With Gamma > 0 and nu = 0 that takes the eps of both, twice as many
- * channels as the data have; a network that has as many puts out eps of x alone, which is the factor with m first. */
+/* Their lower factor has the order x, m. With Gamma > 0 and nu = 0 it needs the eps of both, twice the channels of the
+ * data. A network with as many output channels as the data predicts eps of x alone, which belongs to the factor with m
+ * first. */
 static psld_status read_factor(const psld_node *model, const psld_node *sde, psld_recipe_spec *spec)
 {
     const psld_node *mode = psld_node_get(sde, "decomp_mode"), *network = psld_node_get(model, "score_fn");
@@ -69,7 +70,7 @@ static psld_status read_phase_space(const psld_node *sde, psld_recipe_spec *spec
     PSLD_TRY(read_given(sde, "nu", &nu));
     PSLD_TRY(read_given(sde, "kappa", &kappa));
     PSLD_TRY(read_given(sde, "numerical_eps", &spec->stabiliser));
-    if (gamma == nu) return psld_node_fail(sde, "gamma = nu = %g leaves no critical mass", gamma);
+    if (gamma == nu) return psld_node_fail(sde, "gamma = nu = %g: there is no mass with critical damping", gamma);
     spec->mass[0] = 4 / ((gamma - nu) * (gamma - nu));
     spec->init[0] = kappa;
     const double D[4] = {gamma / 2, 0, 0, nu * spec->mass[0] / 2}, Q[4] = {0, -0.5, 0.5, 0};
@@ -99,7 +100,7 @@ int psld_process_named(const psld_node *root)
     return psld_node_get(root, "process") != NULL || find_published(root) != NULL;
 }
 
-/* Sets the kernel that eps belongs to where the configuration says which loss the network was trained with. */
+/* Sets the kernel that eps belongs to, if the configuration says with which loss the network was trained. */
 static psld_status read_loss(const psld_node *root, const psld_node *published, psld_recipe *recipe)
 {
     const psld_node *loss = psld_node_get(psld_node_get(root, "train"), "loss");

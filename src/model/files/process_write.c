@@ -1,4 +1,4 @@
-/* Recipes within configurations, as numbers: what is written needs no other file. */
+/* Writes recipes into configurations as numbers, so that the configuration needs no other file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "process/process.h"
 #include "process/recipe_read.h"
 
-enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* of a number and what stands between it and the next */
+enum { NUMBER_ROOM = PSLD_NUMBER_SIZE + 2 }; /* for a number and the separator */
 
 /* "[1, 2]"; returns what follows. */
 static char *write_numbers(char *to, size_t count, const double *numbers)
@@ -69,7 +69,7 @@ static psld_status set_document(psld_yaml *yaml, const psld_yaml *document)
     return status;
 }
 
-/* A recipe with formulas is written as its file has it, with its overrides. */
+/* A recipe with formulas is written as in its file, with the overrides. */
 static psld_status embed_formulas(psld_yaml *yaml, const char *line, int *is_full)
 {
     psld_yaml *document;

@@ -1,4 +1,4 @@
-/* Sets of tensors as files, whatever they belong to. Their checksums are a note of models, hence here. */
+/* Reads and writes files of tensors. They are here, and not in io/, because of the checksum of models. */
 #include "model/files/tensors_files.h"
 #include "base/text.h"
 #include "model/files/checksum.h"

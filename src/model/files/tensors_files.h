@@ -3,7 +3,7 @@
 
 #include "io/tensors/tensors.h"
 
-/* The format of a file to be written, by the end of its name. */
+/* The format of a file to be written, from the end of its name. */
 psld_status psld_tensors_format_of(const char *path, psld_tensor_format *format);
 
 #endif

@@ -1,8 +1,8 @@
-/* UNet2DModel of the diffusers package. JSON is read as YAML, which has it as a part, for messages with lines and keys. A
- * key that is missing has the default of the class.
+/* UNet2DModel of the diffusers package. JSON is read by the YAML reader (JSON is a subset), so that messages have lines
+ * and keys. A missing key has the default of the class.
  *
- * A folder is that of a pipeline, with unet/ and scheduler/ in it, or unet/ itself. Without a scheduler_config.json the
- * defaults of DDPMScheduler count. */
+ * A folder is that of a pipeline, with unet/ and scheduler/ in it, or unet/ itself. Without scheduler_config.json the
+ * defaults of DDPMScheduler are used. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ static int is_there(const char *folder, const char *name, char path[PATH])
     return snprintf(path, PATH, "%s/%s", folder, name) < PATH && access(path, F_OK) == 0;
 }
 
-/* The folder with config.json and the weights; and the scheduler's file, "" if there is none. */
+/* Finds the folder with config.json and the weights, and the scheduler's file ("" if there is none). */
 typedef struct places {
     char config[PATH], unet[PATH], scheduler[PATH];
 } places;
@@ -91,7 +91,7 @@ static psld_status get_word(const psld_node *map, const char *key, const char *w
     return node ? psld_node_choice(node, words, value) : PSLD_OK;
 }
 
-/* Fails if a key has another value than the one that is known here. */
+/* Fails if a key has another value than the only supported one. */
 static psld_status expect_word(const psld_node *map, const char *key, const char *word)
 {
     int position;
@@ -103,7 +103,7 @@ static psld_status expect_word(const psld_node *map, const char *key, const char
 #define DOWN_BLOCKS "DownBlock2D|AttnDownBlock2D|ResnetDownsampleBlock2D"
 #define UP_BLOCKS   "UpBlock2D|AttnUpBlock2D|ResnetUpsampleBlock2D"
 
-/* Kinds of the blocks of a path; which counts as the positions of those words. */
+/* Reads the kinds of the blocks of a path: for each, its position among `words`. */
 enum { PLAIN, WITH_ATTENTION, BY_BLOCK };
 
 static psld_status read_blocks(const psld_node *map, const char *key, const char *words, const char *otherwise,
@@ -113,7 +113,7 @@ static psld_status read_blocks(const psld_node *map, const char *key, const char
     if (!list) {
         for (int i = 0; i < levels; i++) kinds[i] = otherwise[i] == 'A' ? WITH_ATTENTION : PLAIN;
         return levels == 4 ? PSLD_OK
-                           : psld_node_fail(map, "%s is missing, and so stands for 4 blocks, not %d", key, levels);
+                           : psld_node_fail(map, "%s is missing; its default has 4 blocks, expected %d", key, levels);
     }
     if (psld_node_kind_of(list) != PSLD_NODE_LIST || psld_node_size(list) != (size_t)levels)
         return psld_node_fail(list, "expected as many blocks as block_out_channels has numbers, %d", levels);
@@ -146,7 +146,7 @@ static psld_status read_channels(const psld_node *map, int *levels, int *width, 
     return PSLD_OK;
 }
 
-/* Levels of a kind as a list, the finest being 1. `turned`: the blocks begin with the coarsest. */
+/* Writes the levels of one kind as a list; the finest level is 1. `turned`: blocks are listed from the coarsest. */
 static void put_levels(psld_config_text *c, const char *key, const int *kinds, int levels, int turned, int kind,
                        int also_kind)
 {
@@ -159,7 +159,7 @@ static void put_levels(psld_config_text *c, const char *key, const int *kinds, i
     psld_config_put(c, "]\n");
 }
 
-/* downsample_type and upsample_type concern blocks with attention alone. */
+/* downsample_type and upsample_type concern only blocks with attention. */
 static psld_status put_blocks(const psld_node *map, psld_config_text *c, int *first_channels)
 {
     int levels, width, channels[PSLD_MAX_LEVELS], down[PSLD_MAX_LEVELS], up[PSLD_MAX_LEVELS], down_type, up_type,
@@ -225,7 +225,7 @@ static psld_status put_time(const psld_node *map, psld_config_text *c, int first
     return PSLD_OK;
 }
 
-/* Labels that are embedded like times may be any number: as many as there are timesteps by default. */
+/* Labels that are embedded like times may be any number; the default is as many as timesteps. */
 static psld_status put_labels(const psld_node *map, psld_config_text *c)
 {
     enum { TIMESTEPS = 1000 };
@@ -247,7 +247,7 @@ static psld_status read_size(const psld_node *map, int *size)
     PSLD_TRY(psld_node_integer(psld_node_at(node, 0), 1, PSLD_MAX_IMAGE, &height));
     PSLD_TRY(psld_node_integer(psld_node_at(node, 1), 1, PSLD_MAX_IMAGE, &width));
     *size = (int)height;
-    return height == width ? PSLD_OK : psld_node_fail(node, "expected images as high as wide");
+    return height == width ? PSLD_OK : psld_node_fail(node, "expected square images");
 }
 
 static psld_status put_unet(const psld_node *map, psld_config_text *c)
@@ -270,7 +270,7 @@ static psld_status put_unet(const psld_node *map, psld_config_text *c)
 
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
-/* Schedulers with a table of betas. */
+/* Reads the noise of schedulers with a table of betas. */
 #define SCHEDULERS                                                                                                \
     "DDPMScheduler|DDIMScheduler|PNDMScheduler|DDPMParallelScheduler|DDIMParallelScheduler|DDIMInverseScheduler|" \
     "LMSDiscreteScheduler|EulerDiscreteScheduler|EulerAncestralDiscreteScheduler|HeunDiscreteScheduler|"          \
@@ -278,7 +278,7 @@ static psld_status put_unet(const psld_node *map, psld_config_text *c)
     "DPMSolverSinglestepScheduler|DPMSolverSDEScheduler|DEISMultistepScheduler|UniPCMultistepScheduler|"          \
     "SASolverScheduler"
 
-/* The prediction as old files and new ones say it. */
+/* What the network predicts, in the form of old files and of new ones. */
 static psld_status read_prediction(const psld_node *map, int *prediction)
 {
     int epsilon;
@@ -374,7 +374,8 @@ psld_status psld_diffusers_open(const char *folder, psld_tensors **tensors)
     psld_status status =
         find_places(folder, &own->places)
             ? write_config(&own->places, &own->config)
-            : psld_fail(PSLD_BAD_INPUT, "%s: has no unet/config.json: no pipeline with a UNet2DModel", folder);
+            : psld_fail(PSLD_BAD_INPUT,
+                        "%s: has no unet/config.json; expected the folder of a pipeline with a UNet2DModel", folder);
     if (status == PSLD_OK) status = open_weights(&own->places, tensors);
     if (status == PSLD_OK) status = psld_config_note(&own->config, folder, "diffusers", *tensors);
     if (status != PSLD_OK) {

@@ -1,5 +1,5 @@
-/* Networks of NVIDIA's EDM. The pickle's reader (io/tensors/persistent.c) gives notes: "class" and "init.KEY" of the
- * preconditioning, "model.class" and "model.init.KEY" of the network in it. What these do not say is the default of the
+/* Networks of NVIDIA's EDM. The reader of the pickle (io/tensors/persistent.c) returns notes: "class" and "init.KEY" of
+ * the preconditioning, "model.class" and "model.init.KEY" of the network in it. Missing values have the default of the
  * class. */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const char *argument(const reader *r, const char *prefix, const char *key
     snprintf(name, sizeof name, "%s%s", prefix, key);
     const char *text = psld_tensors_note(r->tensors, name);
     if (!text || strcmp(text, "null") == 0) return otherwise;
-    /* it becomes part of a text of ours, where it must not be more than a value */
+    /* the text is inserted into a configuration, so it must be a value and nothing else */
     return text[strspn(text, WORD_LETTERS)] ? "something_else" : text;
 }
 
@@ -36,7 +36,7 @@ static psld_status read_whole(const reader *r, const char *key, const char *othe
 
 /* ---- The network ------------------------------------------------------------------------------------------------- */
 
-/* A word of theirs in ours. */
+/* Translates a word of EDM's configuration to ours. */
 static psld_status translate(const reader *r, const char *key, const char *otherwise, const char *const pairs[][2],
                              const char **ours)
 {
@@ -45,9 +45,8 @@ static psld_status translate(const reader *r, const char *key, const char *other
         *ours = pairs[i][1];
         if (strcmp(text, pairs[i][0]) == 0) return PSLD_OK;
     }
-    return psld_fail(PSLD_BAD_INPUT,
-                     "%s: %s of the network: expected %s, %s or another word that is known, found %.40s", r->path, key,
-                     pairs[0][0], pairs[1][0], text);
+    return psld_fail(PSLD_BAD_INPUT, "%s: %s of the network: expected %s, %s or another supported word, found %.40s",
+                     r->path, key, pairs[0][0], pairs[1][0], text);
 }
 
 static psld_status put_song(const reader *r, psld_config_text *c, int64_t channels)
@@ -118,7 +117,7 @@ static psld_status put_network(const reader *r, psld_config_text *c)
 
 typedef struct precond_class {
     const char *name, *kind;
-    const char *keys[6][2]; /* theirs, ours */
+    const char *keys[6][2]; /* EDM's name, our name */
 } precond_class;
 
 static const precond_class classes[] = {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "model/model.h"
 
-/* Noise that a network serves, in units of the largest that it was trained for: psld_conditioning_within. */
+/* The largest noise at which a network is used, relative to the largest in its training: psld_conditioning_within. */
 #define LARGEST_NOISE 3
 
 /* ---- Configurations ---------------------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ void psld_config_put(psld_config_text *config, const char *format, ...)
         config->used += (size_t)length;
 }
 
-/* beta_max of a vp process that ends with this noise: sigma^2 = exp((beta_min + beta_max) / 2) - 1. */
+/* beta_max of the vp process whose largest noise is sigma: sigma^2 = exp((beta_min + beta_max) / 2) - 1. */
 static double vp_beta_max(double sigma)
 {
     return 2 * log1p(sigma * sigma) - 0.1;
@@ -49,7 +49,7 @@ psld_status psld_config_put_denoiser(psld_config_text *config, const char *path,
         psld_config_put(config, "process: vp beta=[0.1,%.17g]\n", beta_max);
     else
         return psld_fail(PSLD_BAD_INPUT,
-                         "%s: the network knows noise up to %.3g times the data's unit, too little to "
+                         "%s: the network was trained with noise up to %.3g times the data's unit, too little to "
                          "sample from",
                          path, sqrt(expm1((beta_max + 0.1) / 2)));
     psld_config_put(config, "denoiser: %s\n", lines);
@@ -80,7 +80,7 @@ psld_status psld_foreign_open(const char *path, psld_tensors **tensors)
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
-/* Attention as older files of diffusers call it. */
+/* Names of attention in older files of diffusers. */
 static void rename_attention(char *name, size_t size)
 {
     static const char *const parts[][2] = {
@@ -94,7 +94,7 @@ static void rename_attention(char *name, size_t size)
     }
 }
 
-/* The name of a tensor in our network; 0: it is not part of it. */
+/* The name of a tensor in our network; returns 0 if the tensor is not part of it. */
 static int name_in_network(const char *project, const char *name, char *ours, size_t size)
 {
     int is_edm = strcmp(project, "edm") == 0;

@@ -18,7 +18,7 @@ static psld_id attention_product(psld_graph *graph, psld_op op, psld_id a, psld_
 static psld_status scores_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape q = psld_rule_in(graph, node, 0), k = psld_rule_in(graph, node, 1);
-    if (q.n != 0 || k.n != 0 || q.c != k.c) return psld_rule_fail(node, "%d channels against %d", q.c, k.c);
+    if (q.n != 0 || k.n != 0 || q.c != k.c) return psld_rule_fail(node, "queries have %d channels, keys %d", q.c, k.c);
     node->shape = (psld_shape){0, k.h * k.w, q.h, q.w};
     return PSLD_OK;
 }

@@ -1,4 +1,4 @@
-/* Channels side by side, and some of them taken out again: each is the other's adjoint. */
+/* Concatenation along channels, and its adjoint, a slice of channels. */
 #include <string.h>
 
 #include "nn/ops.h"
@@ -9,7 +9,7 @@ static psld_status concat_shape(const psld_graph *graph, psld_graph_node *node)
     for (int i = 1; i < node->inputs; i++) {
         psld_shape s = psld_rule_in(graph, node, i), all = node->shape;
         if (s.n != 0 || all.n != 0 || s.h != all.h || s.w != all.w)
-            return psld_rule_fail(node, "%d x %d beside %d x %d", s.h, s.w, all.h, all.w);
+            return psld_rule_fail(node, "cannot concatenate %d x %d and %d x %d", s.h, s.w, all.h, all.w);
         node->shape.c += s.c;
     }
     return PSLD_OK;
@@ -76,7 +76,7 @@ psld_id psld_nn_concat_all(psld_graph *graph, int count, const psld_id *parts)
     return psld_graph_add(graph, PSLD_OP_CONCAT, count, parts, NULL, NULL);
 }
 
-/* As a tree, so that a channel is copied few times. */
+/* As a tree, so that each channel is copied only a few times. */
 psld_id psld_nn_join(psld_graph *graph, int count, psld_id *parts)
 {
     while (count > 1) {

@@ -31,7 +31,7 @@ static psld_status check_geometry(const psld_graph_node *node)
     return PSLD_OK;
 }
 
-/* Checks that x and y are what the geometry makes of each other. */
+/* Checks that the sizes of x and y agree with the geometry. */
 static psld_status check_sizes(const psld_graph_node *node, psld_shape x, psld_shape y)
 {
     const psld_attributes *a = &node->attributes;
@@ -63,7 +63,7 @@ static psld_status conv_shape(const psld_graph *graph, psld_graph_node *node)
     return check_sizes(node, x, node->shape);
 }
 
-/* The size of dx is given: strides lose it. */
+/* The size of dx is given: with a stride it does not follow from that of dy. */
 static psld_status conv_dx_shape(const psld_graph *graph, psld_graph_node *node)
 {
     psld_shape dy = psld_rule_in(graph, node, 0);

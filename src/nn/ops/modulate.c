@@ -1,4 +1,4 @@
-/* A scale and a shift for each channel, which a network makes of the time: x (1 + scale) + shift. */
+/* A scale and a shift for each channel, which a network computes from the time: x (1 + scale) + shift. */
 #include "nn/ops.h"
 
 static psld_status check_modulation(const psld_graph_node *node, psld_shape x, psld_shape v)

@@ -1,5 +1,5 @@
-/* Rows of a parameter at equal distances, and their way back: weights of several maps may lie in one tensor, row by row in
- * turn. A matrix of one row is not told from a vector, whose numbers are picked. */
+/* Rows of a parameter at equal distances, and the adjoint. One tensor may contain the weights of several maps, whose
+ * rows alternate. A matrix of one row has the shape of a vector, so it is treated as one: its numbers are picked. */
 #include <string.h>
 
 #include "nn/ops.h"
@@ -14,7 +14,7 @@ static int rows_in(psld_shape s)
     return is_vector(s) ? s.c : s.n;
 }
 
-/* Whether `count` rows of `all` lie where the attributes say. */
+/* Checks that `count` rows at the places of the attributes are within `all`. */
 static psld_status check_pick(const psld_graph_node *node, int count, int all)
 {
     int first = node->attributes.pick.first, step = node->attributes.pick.step;

@@ -14,7 +14,7 @@ static psld_status pool_shape(const psld_graph *graph, psld_graph_node *node)
         int kernel = a->pool.kernel[i], stride = a->pool.stride[i];
         if (kernel < 1 || kernel > SHRT_MAX || stride < 1)
             return psld_rule_fail(node, "stride %d, kernel %d", stride, kernel);
-        /* A window as large as the padding would see nothing of the image. */
+        /* A window in the padding would not overlap the image. */
         for (int side = i; side < 4; side += 2)
             if (a->pool.pad[side] < 0 || a->pool.pad[side] >= kernel)
                 return psld_rule_fail(node, "padding %d of a kernel of %d", a->pool.pad[side], kernel);

@@ -1,5 +1,5 @@
-/* Products of matrices that parameters alone decide: two linear maps, one after the other, are one map. With A' for A
- * or its transpose, C = A' B' is linear in each, and its gradients are products again:
+/* Products of matrices that depend only on parameters: two linear maps, one after the other, become one map. With A'
+ * for A or its transpose, C = A' B' is linear in each, and its gradients are products again:
  *     dA' = dC B'^T,    dB' = A'^T dC. */
 #include <string.h>
 
@@ -12,12 +12,13 @@ static psld_status product_shape(const psld_graph *graph, psld_graph_node *node)
     if (a.n < 1 || b.n < 1 || a.h * a.w * b.h * b.w != 1) return psld_rule_fail(node, "expected two matrices");
     int rows = transposed[0] ? a.c : a.n, length = transposed[0] ? a.n : a.c;
     int columns = transposed[1] ? b.n : b.c, depth = transposed[1] ? b.c : b.n;
-    if (length != depth) return psld_rule_fail(node, "%d x %d does not go with %d x %d", rows, length, depth, columns);
+    if (length != depth)
+        return psld_rule_fail(node, "cannot multiply %d x %d by %d x %d", rows, length, depth, columns);
     node->shape = (psld_shape){rows, columns, 1, 1};
     return PSLD_OK;
 }
 
-/* The gradient by a factor that is transposed is the transpose of that by what it becomes. */
+/* The gradient by a transposed factor is the transpose of the gradient by its transpose. */
 static void product_gradient(psld_graph *graph, psld_id id, psld_id dy, const int *want, psld_id *dx)
 {
     psld_graph_node node = graph->nodes[id];

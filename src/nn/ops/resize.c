@@ -1,5 +1,5 @@
-/* Bilinear resizing to any size (see kernels/ref/resize.h). What is resized here is an image that goes into a network:
- * no gradient. */
+/* Bilinear resizing to any size (see kernels/ref/resize.h). Only input images are resized here, so it has no
+ * gradient. */
 #include "nn/ops.h"
 
 /* The size of the result is given. */

@@ -55,7 +55,7 @@ static void identity_adjoint(const psld_operator *op, const double *y, double *w
     memcpy(x, y, op->dim * sizeof *x);
 }
 
-/* ---- Inpainting: A selects the known elements, A A' = 1 ----------------------------------------------------------------- */
+/* ---- Inpainting: A selects the known elements, A A' = 1 ---------------------------------------------------------- */
 
 static psld_status plan_known(psld_operator *op, const psld_task *task)
 {
@@ -84,7 +84,7 @@ static void known_adjoint(const psld_operator *op, const double *y, double *work
     for (size_t i = 0; i < op->size; i++) x[op->known[i]] = y[i];
 }
 
-/* ---- Super-resolution: A averages blocks, A A' = 1 / numbers in a block ------------------------------------ */
+/* ---- Super-resolution: A averages blocks, A A' = 1 / numbers in a block ------------------------------------------ */
 
 static psld_status plan_blocks(psld_operator *op, const psld_task *task)
 {

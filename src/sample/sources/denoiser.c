@@ -135,7 +135,7 @@ void psld_denoiser_eps(const psld_denoiser *denoiser, size_t n, size_t dim, cons
     psld_linear_apply(n, dim, (size_t)denoiser->predicted, 2, parts, eps);
 }
 
-/* ---- What an evaluation stands for ---------------------------------------------------------------------------------- */
+/* ---- What an evaluation stands for ------------------------------------------------------------------------------- */
 
 psld_status psld_evaluation_denoise(const psld_evaluation *evaluation, const psld_source *source,
                                     const psld_recipe *recipe, double *x)

@@ -28,7 +28,7 @@ static void release_labels(void *user)
     psld_release(s);
 }
 
-/* ---- The batch ---------------------------------------------------------------------------------------------------- */
+/* ---- The batch --------------------------------------------------------------------------------------------------- */
 
 /* A call of the base: `all` states, of which the last all - n are those of guided[...] once more, without label. */
 typedef struct label_batch {
@@ -115,7 +115,7 @@ static psld_states batch_states(const labelled_source *s, const psld_states *sta
     return base;
 }
 
-/* ---- Predictions -------------------------------------------------------------------------------------------------- */
+/* ---- Predictions ------------------------------------------------------------------------------------------------- */
 
 static void combine_rows(const label_batch *b, double scale, size_t width, double *rows)
 {
@@ -168,7 +168,7 @@ static psld_status predict_labels(void *user, const psld_states *states, double 
     return differentiate_labels(user, states, NULL, eps, NULL);
 }
 
-/* ---- Making it ---------------------------------------------------------------------------------------------------- */
+/* ---- Making it --------------------------------------------------------------------------------------------------- */
 
 static psld_status check_range(const psld_labels *l)
 {

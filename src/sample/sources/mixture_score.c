@@ -366,7 +366,7 @@ static void answer_gradient(const score_query *query, const time_run *now, const
     add_sum_of_all_coordinates(score, classes, z, work, grad);
 }
 
-/* ---- Classes: of the labels, or each component one ----------------------------------------------------------------------------------- */
+/* ---- Classes: of the labels, or each component one --------------------------------------------------------------- */
 
 /* The probability of class y is R = sum of r_c over its components, and grad log R = sum of (r_c / R) s_c - s. */
 static void answer_class(const score_query *query, const time_run *now, const class_at_time *classes,
@@ -393,7 +393,7 @@ static void answer_class(const score_query *query, const time_run *now, const cl
     add_sum_of_all_coordinates(score, classes, z, work, grad);
 }
 
-/* ---- Computing all states ------------------------------------------------------------------------------------------- */
+/* ---- Computing all states ---------------------------------------------------------------------------------------- */
 
 static void answer_range(void *context, size_t begin, size_t end)
 {

@@ -200,7 +200,7 @@ SIMD_INLINE double vd_sum(vec_double x)
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
+/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------ */
 
 SIMD_INLINE vec v_load_half(const uint16_t *p)
 {

@@ -220,7 +220,7 @@ SIMD_INLINE double vd_sum(vec_double x)
     return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
 }
 
-/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
+/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------ */
 
 SIMD_INLINE vec v_load_half(const uint16_t *p)
 {
@@ -232,7 +232,7 @@ SIMD_INLINE void v_store_half(uint16_t *p, vec x)
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* ---- Pairs of bfloat16 -------------------------------------------------------------------------------------------- */
+/* ---- Pairs of bfloat16 ------------------------------------------------------------------------------------------- */
 
 #define V_PAIRS 1
 

@@ -194,7 +194,7 @@ SIMD_INLINE double vd_sum(vec_double x)
     return sum[0] + sum[1];
 }
 
-/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
+/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------ */
 
 /* The exponents of the two formats are 112 apart; multiplying by 2^112 also makes the subnormal numbers right. */
 SIMD_INLINE vec v_load_half(const uint16_t *p)

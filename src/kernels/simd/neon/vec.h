@@ -217,7 +217,7 @@ SIMD_INLINE double vd_sum(vec_double x)
     return (vgetq_lane_f64(a, 0) + vgetq_lane_f64(a, 1)) + (vgetq_lane_f64(b, 0) + vgetq_lane_f64(b, 1));
 }
 
-/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------- */
+/* ---- Numbers of 16 bits ------------------------------------------------------------------------------------------ */
 
 SIMD_INLINE vec v_load_half(const uint16_t *p)
 {
