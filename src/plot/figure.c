@@ -1,8 +1,8 @@
 /* Recording a figure, and turning it into the bytes of a file.
  *
  * Invariants:
- *   1. Once figure->status is not PSLD_OK nothing changes any more: save returns the first failure. 2. A file is opened
- *   only when all its bytes are there, so a figure that fails leaves no file.
+ *   1. Once figure->status is not PSLD_OK nothing changes any more: save returns the first failure.
+ *   2. A file is opened only when all its bytes are there, so a figure that fails leaves no file.
  *   3. Text that is recorded is valid UTF-8 without control characters, which is what cairo asks for. */
 #include <cairo-svg.h>
 #include <math.h>

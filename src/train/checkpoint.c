@@ -31,7 +31,7 @@ psld_status psld_checkpoint_count(const char *folder, size_t *count, long *newes
 
 enum { AVERAGE_NAME = 32 };
 
-/* The prefix of the names of a further average; numbers begin at 2, since the first average is the model's. */
+/* The prefix of the names of a further average. Numbers begin at 2: the first average is that of the model. */
 static const char *name_average(size_t further, char name[AVERAGE_NAME])
 {
     snprintf(name, AVERAGE_NAME, PSLD_AVERAGE_FORMAT, further + 2);
@@ -112,8 +112,8 @@ psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *fold
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* Whether it is whole. *damaged says that it is not; a checkpoint that another version has written is no reason to take
- * an older one. */
+/* Whether the checkpoint is complete; *damaged tells that it is not. A checkpoint of another version is not damaged: an
+ * older one must not be taken instead. */
 static psld_status check_notes(const psld_tensors *tensors, const char *path, long *step, int *damaged)
 {
     const char *version = psld_tensors_note(tensors, PSLD_CHECKPOINT_VERSION),
@@ -130,18 +130,18 @@ static psld_status check_notes(const psld_tensors *tensors, const char *path, lo
     if (strcmp(sum, found) != 0)
         return psld_fail(PSLD_BAD_INPUT, "%s: is damaged: its checksum is %s and should be %.20s", path, sum, found);
     if (!psld_text_integer(text, &number) || number < 0)
-        return psld_fail(PSLD_BAD_INPUT, "%s: has no number of steps", path);
+        return psld_fail(PSLD_BAD_INPUT, "%s: its number of steps is missing", path);
     *step = (long)number;
     *damaged = 0;
     return PSLD_OK;
 }
 
-/* What the checkpoint was trained with counts, whatever config.yaml says by now. */
+/* The configuration in the checkpoint is the one that it was trained with; config.yaml may have changed since. */
 static psld_status check_config(const psld_snapshot *s, const psld_tensors *tensors, const char *path)
 {
     const char *text = psld_tensors_note(tensors, PSLD_CONFIG_NOTE);
     psld_yaml *before = NULL, *now = NULL;
-    if (!text) return psld_fail(PSLD_BAD_INPUT, "%s: has no configuration", path);
+    if (!text) return psld_fail(PSLD_BAD_INPUT, "%s: its configuration is missing", path);
     psld_status status = psld_yaml_parse(text, strlen(text), path, &before);
     if (status == PSLD_OK) status = psld_yaml_parse(s->config, strlen(s->config), path, &now);
     if (status == PSLD_OK) status = psld_settings_inherit(before, now);
@@ -157,7 +157,7 @@ static psld_status copy_tensor(const psld_tensors *tensors, const char *name, co
     const psld_tensor *t = psld_tensors_find(tensors, name);
     int same = t && t->type == PSLD_ELEMENT_F32 && t->rank == p->rank;
     for (int d = 0; same && d < p->rank; d++) same = t->shape[d] == (size_t)p->shape[d];
-    if (!same) return psld_fail(PSLD_BAD_INPUT, "%s: %s is not as the configuration makes it", path, name);
+    if (!same) return psld_fail(PSLD_BAD_INPUT, "%s: %s: expected type and shape of the configuration", path, name);
     memcpy(to + p->offset, t->data, t->bytes);
     return PSLD_OK;
 }
@@ -178,7 +178,7 @@ static psld_status load_doubles(const psld_tensors *tensors, const char *name, c
 {
     const psld_tensor *t = psld_tensors_find(tensors, name);
     if (!t || t->type != PSLD_ELEMENT_F64 || t->count != count)
-        return psld_fail(PSLD_BAD_INPUT, "%s: %s is not as it should be", path, name);
+        return psld_fail(PSLD_BAD_INPUT, "%s: %s has an unexpected type or size", path, name);
     memcpy(numbers, t->data, t->bytes);
     return PSLD_OK;
 }
@@ -221,8 +221,7 @@ static psld_status load_one(psld_snapshot *s, const char *path, int *damaged)
     return status;
 }
 
-/* Under another name a damaged checkpoint is none: it does not count among those that are kept, and is still there for
- * who wants to look at it. */
+/* A damaged checkpoint is renamed: it no longer counts among those to keep, and can still be examined. */
 static psld_status rename_checkpoint_aside(const char *folder, long step)
 {
     static const char ending[] = ".damaged";

@@ -1,6 +1,6 @@
-/* What is chosen, and why.
+/* The choice of network and settings for data, and its reasons.
  *
- * Given hours of a processor, a network learns most from images that it sees often enough. So the rule is: the largest
+ * With some hours of a processor, a network must see enough samples to learn well. So the rule is: take the largest
  * network of a list that sees as many samples as it needs within the time ("What is chosen" in
  * docs/reference/training.md says where the numbers come from). Steps then fill the time, since the learning rate falls
  * to 0 at the last one. */
@@ -87,7 +87,7 @@ static const network_candidate classifiers[] = {
     {32, "64", "2", "64", "5e-4", 1.5e6},
 };
 
-/* More training than this teaches nothing, however much time there is: passes over the data, and samples in all. */
+/* Training beyond this does not improve a network: passes over the data, and samples in all. */
 enum { MAX_PASSES = 1000 };
 #define MAX_VECTORS 1.024e7
 #define MAX_LABELS  5e6 /* of classifiers */
@@ -120,7 +120,7 @@ void psld_choice_add_reason(psld_choice *choice, const char *format, ...)
 
 /* ---- Time -------------------------------------------------------------------------------------------------------- */
 
-/* What a network costs on this machine. */
+/* The cost of a network on this machine. */
 typedef struct network_cost {
     double seconds; /* per step */
     double batch;
@@ -129,7 +129,7 @@ typedef struct network_cost {
     double parameters;
 } network_cost;
 
-/* Samples that the network will see: those that the time has room for, or fewer steps that were asked for. */
+/* Samples that the network will see: as many as the time allows, or fewer if train.steps is given. */
 static double samples_seen(const psld_choice *choice, const network_cost *cost)
 {
     double steps = floor(SHARE_OF_STEPS * choice->seconds / cost->seconds);
@@ -190,7 +190,7 @@ static double most_samples(const psld_choice *choice)
     return fmin(choice->classes ? MAX_LABELS : MAX_IMAGES, MAX_PASSES * (double)choice->items);
 }
 
-/* As many steps as there is time for and training can use, in round numbers. */
+/* The number of steps, rounded: as many as the time allows, but no more than are useful. */
 static double steps_for(const psld_choice *choice, const network_cost *cost)
 {
     enum { FEWEST = 100 };
@@ -248,9 +248,9 @@ psld_status psld_choose_steps(psld_yaml *yaml, psld_choice *choice)
 
 /* ---- Networks for images ----------------------------------------------------------------------------------------- */
 
-/* How images are cut for a network whose first level has about `places` a side. */
+/* The size of patches for a network whose first level has about `places` per side. */
 typedef struct image_layout {
-    size_t patch, levels, size; /* `size` is that of images, which the levels can halve */
+    size_t patch, levels, size; /* `size` is that of images; the levels must be able to halve it */
 } image_layout;
 
 static image_layout plan_image_layout(size_t size, size_t places)
@@ -292,7 +292,7 @@ static psld_status measure_candidate(const psld_yaml *yaml, const psld_choice *c
     return status;
 }
 
-/* Tries larger and larger networks while there is time for the samples that they need. */
+/* Tries larger and larger networks while the time allows the samples that they need. */
 static psld_status find_largest_network(const psld_yaml *yaml, psld_choice *choice, const network_candidate *rows,
                                         size_t count, const network_candidate **best, network_cost *cost)
 {
@@ -302,7 +302,7 @@ static psld_status find_largest_network(const psld_yaml *yaml, psld_choice *choi
     *best = rows;
     PSLD_TRY(measure_candidate(yaml, choice, rows, cost));
     for (size_t i = 1; i < count && !is_fixed; i++) {
-        if (samples_seen(choice, cost) < rows[i].samples) break; /* the one before sees too few already */
+        if (samples_seen(choice, cost) < rows[i].samples) break; /* the smaller one already sees too few */
         PSLD_TRY(measure_candidate(yaml, choice, &rows[i], &next));
         double samples = samples_seen(choice, &next);
         if (samples < rows[i].samples) {
@@ -323,7 +323,7 @@ static psld_status choose_for_images(psld_yaml *yaml, psld_choice *choice)
     size_t count = choice->classes ? sizeof classifiers / sizeof *rows : sizeof score_networks / sizeof *rows;
     network_cost cost;
     if (choice->shape[0] == 3) PSLD_TRY(psld_settings_default(yaml, "data.flip", "true"));
-    /* Drawings are decided at more noise than photographs: docs/measurements/training.md. */
+    /* Drawings need training at more noise than photographs: docs/measurements/training.md. */
     if (choice->shape[0] == 1 && !choice->classes) PSLD_TRY(psld_settings_default(yaml, "train.noise_middle", "2"));
     PSLD_TRY(choose_keys(yaml, choice->classes ? for_classifiers : for_images));
     if (choice->classes) PSLD_TRY(choose_number(yaml, "model.n_cls", (double)choice->classes));

@@ -6,7 +6,8 @@
 
 #include "base/status.h"
 
-/* Calls for the JSON object of each line, in order. Damaged lines are skipped; a log that cannot be opened is empty. */
+/* Calls for the JSON object of each line, in order. Damaged lines are skipped; a log that cannot be opened counts as
+ * empty. */
 typedef void psld_log_entry_fn(void *user, json_t *entry);
 psld_status psld_log_read(const char *path, psld_log_entry_fn *entry, void *user);
 

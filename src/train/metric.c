@@ -1,5 +1,6 @@
-/* The metric comes through the public interface, since the layer of metrics is above this one. Samples are those of the pictures (train.sampler, train.sample_nfe, the run's seed), more of them; the data are
- * the first positions of the fixed shuffle: what is held out, and then, if that is not enough, data to train on. */
+/* The metric comes through the public interface, since the layer of metrics is above this one. Samples are those of the
+ * pictures (train.sampler, train.sample_nfe, the run's seed), but more of them. The data are the first positions of the
+ * fixed shuffle: held-out data, and then, if these are not enough, training data. */
 #include "train/metric.h"
 
 #include <math.h>
@@ -21,9 +22,10 @@ psld_status psld_training_metric_open(psld_training *t, const psld_training_metr
     t->best_distance = (double)INFINITY;
     if (t->settings.train.metric_every == 0) return PSLD_OK;
     if (t->model->kind != PSLD_SCORE_MODEL)
-        return psld_fail(PSLD_BAD_INPUT, "train.metric_every: a classifier has no samples to measure; expected 0");
+        return psld_fail(PSLD_BAD_INPUT, "train.metric_every: a classifier draws no samples; expected 0");
     if (!metric)
-        return psld_fail(PSLD_BAD_INPUT, "train.metric_every: expected 0 in a program that gives no metric to measure");
+        return psld_fail(PSLD_BAD_INPUT,
+                         "train.metric_every: expected 0, since this program sets no metric (psld_training_options)");
     if (t->ranks->rank != 0) return PSLD_OK; /* the first rank measures */
     PSLD_TRY(read_metric(metric, &t->metric));
     PSLD_TRY(psld_training_check_sampler(t));
@@ -52,7 +54,7 @@ psld_status psld_training_metric_resume(psld_training *t)
     return psld_log_read(psld_run_folder_file(t->run, "log.jsonl"), keep_best_distance, t);
 }
 
-/* As many items of the data as samples will be drawn, as far as there are so many. */
+/* As many items of the data as samples will be drawn, or all of them. */
 static psld_status read_reference(psld_training *t, psld_array **data)
 {
     size_t shape[PSLD_MAX_RANK + 1];
@@ -68,7 +70,7 @@ static psld_status read_reference(psld_training *t, psld_array **data)
     return status;
 }
 
-/* What samples are compared with is looked at once. */
+/* The data are read once. */
 static psld_status give_reference(psld_training *t)
 {
     psld_array *data = NULL;

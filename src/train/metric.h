@@ -5,12 +5,13 @@
 #include "base/status.h"
 #include "psld_train.h"
 
-/* Whether a run can do what train.metric_every asks; opens what measures. */
+/* Checks that a run can measure as train.metric_every says, and opens the metric. */
 psld_status psld_training_metric_open(psld_training *training, const psld_training_metric *metric);
 void psld_training_metric_close(psld_training *training);
-/* The smallest distance that the run's log has so far. */
+/* Reads the smallest distance so far from the run's log. */
 psld_status psld_training_metric_resume(psld_training *training);
-/* Draws train.metric_count samples and measures; a model that is the best so far becomes best.safetensors. */
+/* Draws train.metric_count samples and measures their distance. If it is the smallest so far, saves the model as
+ * best.safetensors. */
 psld_status psld_training_metric_measure(psld_training *training, double *distance);
 
 #endif

@@ -1,17 +1,17 @@
-/* A network that draws in one evaluation: for each noise sigma it says the same clean data along a path of the probability
- * flow, f(x_0 + sigma n, sigma). It is tuned without a teacher (easy consistency tuning): what it says at sigma is drawn to
- * what it says itself, without gradient, at less noise r of the same x_0, in the same direction n,
+/* A network that draws in one evaluation: along a path of the probability flow it predicts the same clean data f(x_0 +
+ * sigma n, sigma) for every noise sigma. It is tuned without a teacher (easy consistency tuning): the target at sigma
+ * is its own prediction, without gradient, at less noise r of the same x_0, in the same direction n,
  *     loss = ( sqrt(|f(x_0 + sigma n, sigma) - f(x_0 + r n, r)|^2 + c^2) - c ) / (sigma - r),     f(., 0) = x_0.
- * At first r is 0 for most sigma, and the network is trained on clean data; then r comes closer to sigma from stage to
- * stage:
+ * At first r is 0 for most sigma, and the target is the clean data; then r moves closer to sigma from stage to stage:
  *     r = sigma (1 - q^-(stage + 1) (1 + 8 sigmoid(-sigma / (2 deviation)))), or 0 where that is negative.
  *
  * This is in the coordinate y = x_0 + sigma n of collapsed_frame.h, which every recipe has. A network of clean data is
- * given y. One of eps is given z = mean x_0 + S (n, xi), S being the collapsed frame, with the same xi on both sides. Both
- * say something of clean data that is linear in what comes out of them:
+ * given y. One of eps is given z = mean x_0 + S (n, xi), S being the collapsed frame, with the same xi on both sides.
+ * In both cases the clean data are linear in the network's output:
  *     f = keep . input + gain . out.
- * So the square of f's error is e' gain gain' e, a loss by a metric, of an output that is `target` off by e. Of the
- * numbers that are given here the mean is taken, not the sum: the loss is that above by the root of the dimension. */
+ * So the squared error of f is e' gain gain' e, a loss with a metric, where e is the error of the output. The mean over
+ * the numbers of a sample is taken here, not the sum: the loss is the one above divided by the root of the
+ * dimension. */
 #include <math.h>
 #include <stdatomic.h>
 
@@ -23,15 +23,15 @@
 
 enum { BLOCK = 256 }; /* coordinates at a time */
 
-/* What lies between a noise and the network. */
+/* The maps between data with a noise and the network's input and output. */
 typedef struct consistency_side {
     double sigma, time;
-    size_t rows, outputs; /* numbers of a coordinate in the network's input and in its output */
+    size_t rows, outputs; /* numbers per coordinate in the network's input and in its output */
     double mean[PSLD_MAX_K], frame[PSLD_MATRIX_SIZE]; /* input = mean x_0 + frame noise */
     double keep[PSLD_MAX_K], gain[PSLD_MAX_K];
 } consistency_side;
 
-/* Both sides of a sample. at_data: less.sigma is 0, and nothing else of it is set. */
+/* Both sides of a sample. at_data: less.sigma is 0, and its other fields are not set. */
 typedef struct consistency_pair {
     double t;
     consistency_side more, less;
@@ -94,15 +94,15 @@ static psld_status plan_pair(const psld_perturbation *how, psld_phase phase, uin
         plan_clean_side(how, frame.sigma, &pair->more);
         plan_clean_side(how, pair->at_data ? frame.sigma : less, &pair->less);
     } else {
-        double t = pair->t; /* exact: a table's error may be more than what is between late sides */
+        double t = pair->t; /* exact: a table's error may be larger than the distance of both sides in late stages */
         if (!pair->at_data) PSLD_TRY(psld_recipe_time(how->recipe, less, &t));
         PSLD_TRY(plan_state_side(how, pair->t, &pair->more));
         PSLD_TRY(plan_state_side(how, t, &pair->less));
     }
     if (pair->at_data) pair->less.sigma = 0;
     if (pair->less.sigma < pair->more.sigma) return PSLD_OK;
-    return psld_fail(PSLD_NOT_FINITE, "recipe %s: its noise does not fall from t = %g on", how->recipe->spec.name,
-                     pair->t);
+    return psld_fail(PSLD_NOT_FINITE, "recipe %s: its effective noise does not increase from t = %g on",
+                     how->recipe->spec.name, pair->t);
 }
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
@@ -160,7 +160,7 @@ static psld_status fill_sample(const consistency_job *job, const consistency_pai
     return PSLD_OK;
 }
 
-/* Where less noise is none, f is x_0 itself. */
+/* Where the smaller noise is 0, f is x_0 itself. */
 static double clean_value(const consistency_pair *pair, size_t dim, size_t j, const float *x, const float *input,
                           const float *out)
 {
@@ -171,7 +171,7 @@ static double clean_value(const consistency_pair *pair, size_t dim, size_t j, co
     return sum;
 }
 
-/* The output, of all that give these clean data, that is a multiple of gain. */
+/* Of all outputs that give these clean data, the one that is a multiple of gain. */
 static psld_status aim_sample(const consistency_job *job, const consistency_pair *pair, size_t index)
 {
     psld_microbatch *b = job->batch;

@@ -1,17 +1,17 @@
 /* A network that predicts the score of a process with formulas, learned from simulated paths.
  *
- * A path is simulated from the data to a time t and takes one step more, z' = z + h beta f + L xi with L L' = 2 beta h D.
- * Given z, the score of z' is -L^-T xi, so the score of its law is the mean of these given z'. In the metric 2 beta D the
- * error of a network is
+ * A path is simulated from the data to a time t and takes one step more, z' = z + h beta f + L xi with L L' = 2 beta h
+ * D. Given z, the score of z' is -L^-T xi, so the score of its law is the mean of these given z'. In the metric 2 beta
+ * D the error of a network is
  *     |L' s + xi|^2 / h,
- * which needs no inverse of D. xi / sqrt(h) has a variance without bound for short steps. So samples come in pairs, of
- * the same path with xi and -xi: what the large parts of their gradients have in common cancels, and what is left is the
- * difference of the network's scores at both, an estimate of the divergence as in sliced score matching, by differences
- * instead of derivatives.
+ * which needs no inverse of D. The variance of xi / sqrt(h) is unbounded for short steps. So samples come in pairs, of
+ * the same path with xi and -xi: the large parts of their gradients cancel. What remains is the difference of the
+ * network's scores at both, an estimate of the divergence as in sliced score matching, by differences instead of
+ * derivatives.
  *
- * With s = -eps / deviation the loss is (eps - target)' M (eps - target), for M = weight 2 beta D / (deviation deviation')
- * and a target with L' (target / deviation) = xi. The reported loss lacks the part target' M target, which no network
- * changes, and has 1 instead: that of a process of matrices would have. */
+ * With s = -eps / deviation the loss is (eps - target)' M (eps - target), for M = weight 2 beta D / (deviation
+ * deviation') and a target with L' (target / deviation) = xi. The reported loss has 1 in place of the part target' M
+ * target, which does not depend on the network: so it is comparable with that of a process of matrices. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -39,7 +39,8 @@ typedef struct path_fill {
     psld_microbatch *batch;
 } path_fill;
 
-/* Steps of the path before its last one: even in the root of time, as the times are, so uniform in their number. */
+/* Steps of the path before its last one. Times of a path are even in the root of t, so a uniform number of steps gives
+ * the same law. */
 static int draw_step(const psld_perturbation *how, psld_phase phase, uint64_t pair)
 {
     double u, low = 0, high = 1;
@@ -68,7 +69,7 @@ static void solve_target(const psld_process *p, const double *lower, const doubl
     for (int v = 0; v < p->noisy_count; v++) target[v] = deviation[v] * y[p->noisy[v]];
 }
 
-/* The last step of a path, for both samples of its pair. */
+/* Takes the last step of a path, for both samples of its pair. */
 static int take_last_step(const path_fill *f, const psld_lane_work *lanes, size_t lane, uint64_t pair, size_t index,
                           int step)
 {
@@ -108,7 +109,7 @@ static int take_last_step(const path_fill *f, const psld_lane_work *lanes, size_
     return 1;
 }
 
-/* Pairs first ... first + count - 1 of the micro-batch. */
+/* Fills pairs first ... first + count - 1 of the micro-batch. */
 static psld_status fill_pairs(void *user, psld_lane_work *lanes, size_t first, size_t count)
 {
     const path_fill *f = user;

@@ -1,5 +1,5 @@
-/* A network that predicts eps of the noisy variables, or clean data: the loss is the error of what it says, or of the
- * score in the metric of the likelihood bound, or of clean data. */
+/* A network that predicts eps of the noisy variables, or clean data. The loss is the error of its output, or that of
+ * the score in the metric of the likelihood bound, or that of the clean data. */
 #include <math.h>
 #include <string.h>
 

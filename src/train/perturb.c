@@ -17,17 +17,17 @@ typedef struct perturb_job {
     atomic_int failed;
 } perturb_job;
 
-/* Of one sample: z = mean z_0 + factor eps. */
+/* The constants of one sample: z = mean z_0 + factor eps. */
 typedef struct sample_kernel {
     psld_gaussian exact;
     double factor[PSLD_MATRIX_SIZE]; /* with the stabiliser */
-    psld_precondition network;       /* that predicts clean data */
+    psld_precondition network;       /* for networks of clean data */
 } sample_kernel;
 
-/* A number per variable for each coordinate of a block. */
+/* One number per variable and coordinate of a block. */
 typedef double block[PSLD_MAX_K][BLOCK];
 
-/* The states at the start, as far as they are given. */
+/* The states at the start: of data and auxiliary variables, as far as the kernel is given them. */
 static size_t draw_start(const perturb_job *job, uint64_t sample, size_t index, size_t at, size_t count, block start)
 {
     const psld_perturbation *how = job->how;
@@ -47,7 +47,7 @@ static void store_floats(const double *from, size_t count, float *to)
     for (size_t j = 0; j < count; j++) to[j] = (float)from[j];
 }
 
-/* What a network of eps is given and asked for. */
+/* Input and target of a network of eps. */
 static void store_state(const perturb_job *job, size_t index, size_t at, size_t count, block z, block noise)
 {
     const psld_recipe *recipe = job->how->recipe;
@@ -59,7 +59,7 @@ static void store_state(const perturb_job *job, size_t index, size_t at, size_t 
         store_floats(noise[a], count, job->batch->eps + (index * k + a) * dim + at);
 }
 
-/* The same of a network of clean data. */
+/* The same for a network of clean data. */
 static void store_clean(const perturb_job *job, size_t index, const psld_precondition *p, size_t at, size_t count,
                         block z, const double *x)
 {
@@ -109,7 +109,7 @@ static void weigh_likelihood(const psld_recipe *recipe, double t, const double *
         }
 }
 
-/* States far above DATA_SIGMA_MOST show next to nothing of the data, whatever the weight. */
+/* States with much more noise than DATA_SIGMA_MOST contain almost no information on the data, for any weight. */
 #define DATA_DEVIATION  0.5
 #define DATA_SIGMA_MOST 2.5
 
@@ -135,9 +135,9 @@ static void weigh_plain(int predicted, float *metric)
     for (int i = 0; i < predicted * predicted; i++) metric[i] = i % (predicted + 1) == 0;
 }
 
-/* Networks of clean data have but the number gain' M gain of it: their error moves eps by gain. The bound on the
- * likelihood is a mean over uniform times, so where others are drawn it has their weight; the other losses take the law of
- * the times as it is. */
+/* For networks of clean data the metric is the number gain' M gain: their error moves eps by gain. The bound on the
+ * likelihood is a mean over uniform times, so other laws of the times need a weight; the other losses use the law of
+ * the times without correction. */
 static psld_status fill_metric(const psld_perturbation *how, double t, double time_weight, const double *inverse,
                                const double *gain, float *metric)
 {
@@ -184,8 +184,8 @@ psld_status psld_perturbation_tabulate(psld_perturbation *how)
     return PSLD_OK;
 }
 
-/* The time at which sigma is that, within [eps, 1]: as near as a law of times needs, at a hundredth of the price of
- * psld_recipe_time. */
+/* The time in [eps, 1] with this sigma, by interpolation: accurate enough for a law of times, at a hundredth of the
+ * cost of psld_recipe_time. */
 static double time_of_noise(const psld_perturbation *how, double log_sigma)
 {
     int low = 0, high = PSLD_NOISE_NODES - 1;
@@ -202,7 +202,7 @@ static double time_of_noise(const psld_perturbation *how, double log_sigma)
     return exp(log_time_at(how, low + part));
 }
 
-/* Log sigma at t as time_of_noise has it, log sigma being straight in log t between nodes, and its slope by t. */
+/* Log sigma at t and its slope, as time_of_noise has them: linear in log t between nodes. */
 static double log_noise_at(const psld_perturbation *how, double t, double *slope)
 {
     double node = (1 - log(t) / log(how->t_min)) * (PSLD_NOISE_NODES - 1);
@@ -309,7 +309,7 @@ static double time_of_trace(const psld_perturbation *how, double u)
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
-/* The part of training times up to t. */
+/* The fraction of training times up to t. */
 static double part_until(const psld_perturbation *how, double t)
 {
     if (t <= how->t_min) return 0;
@@ -329,7 +329,7 @@ double psld_perturbation_share(const psld_perturbation *how, int bin)
     return part_until(how, (bin + 1.0) / PSLD_BINS) - part_until(how, (double)bin / PSLD_BINS);
 }
 
-/* The time of a bin before which the part u of those of the bin lies. */
+/* The quantile u of the training times in a bin. */
 static double time_in_bin(const psld_perturbation *how, int bin, double u)
 {
     double low = fmax((double)bin / PSLD_BINS, how->t_min), high = (bin + 1.0) / PSLD_BINS;
@@ -363,7 +363,7 @@ double psld_perturbation_time_weight(const psld_perturbation *how, double t)
     return how->by_noise > 0 ? weigh_by_noise(how, t) : 1;
 }
 
-/* A uniform number chooses between the two laws of the time and is then stretched for the first of them. */
+/* One uniform number chooses between the two laws of the time, and is then rescaled for the first of them. */
 double psld_perturbation_time(const psld_perturbation *how, uint64_t sample, psld_phase phase)
 {
     double u, n;
@@ -393,7 +393,7 @@ static int perturb_sample(const perturb_job *job, size_t index)
     psld_kernel(recipe, *t, how->mode, 0, &kernel.exact);
     if (psld_kernel_factor(recipe, &kernel.exact, *t, kernel.factor, inverse) != PSLD_OK) return 0;
     int is_clean = how->data_deviation > 0;
-    if (is_clean && how->mode != recipe->spec.mode && /* gain is that of the recipe's own eps */
+    if (is_clean && how->mode != recipe->spec.mode && /* gain belongs to the eps of the recipe itself */
         psld_recipe_factor(recipe, *t, recipe->spec.mode, NULL, inverse) != PSLD_OK)
         return 0;
     if (is_clean && psld_precondition_plan(recipe, how->data_deviation, *t, &kernel.network) != PSLD_OK) return 0;

@@ -1,4 +1,4 @@
-/* What a run looks like: samples of its averaged weights, its losses, and how well a classifier does at each time. */
+/* Pictures of a run: samples of its averaged weights, its losses, and the accuracy of a classifier at each time. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ psld_status psld_training_check_sampler(const psld_training *t)
     psld_sample_options options = picture_options(t);
     const psld_sampler_info *sampler = psld_sampler_find(options.sampler);
     if (sampler && sampler->consistency && !psld_model_is_tuned(t->model))
-        return psld_fail(PSLD_BAD_INPUT, "train.sampler: consistency draws only where train.loss is consistency");
+        return psld_fail(PSLD_BAD_INPUT, "train.sampler: consistency needs train.loss = consistency");
     psld_status status = t->model->process ? psld_process_options_complete(t->model->process, &options)
                                            : psld_sample_complete(t->model->recipe, &options);
     return status == PSLD_OK ? PSLD_OK : psld_fail_in(PSLD_BAD_INPUT, "train.sampler, train.sample_nfe");
@@ -116,7 +116,7 @@ psld_status psld_training_picture(psld_training *t)
 
 /* ---- Losses ------------------------------------------------------------------------------------------------------ */
 
-enum { POINTS = 400 }; /* of a curve: steps between them are averaged */
+enum { POINTS = 400 }; /* points of a curve: steps between them are averaged */
 
 typedef struct curve {
     double x[POINTS], y[POINTS], weight[POINTS];
@@ -143,7 +143,7 @@ static void finish_curve(curve *c)
     }
 }
 
-/* What loss.png shows: for each curve the key of the log and the number of its panel. */
+/* The curves of loss.png: for each the key of the log and the number of its panel. */
 static const struct {
     const char *key, *label;
     int panel;
@@ -159,7 +159,7 @@ static const struct {
 enum { CURVES = sizeof shown / sizeof *shown, PANELS = sizeof panels / sizeof *panels };
 
 typedef struct log_curves {
-    double steps;      /* of the whole run */
+    double steps;      /* of all steps */
     curve *curves;     /* [CURVES] */
     json_t **measured; /* the last entry that has the accuracy by time; owned, or NULL */
 } log_curves;
@@ -222,7 +222,7 @@ static size_t read_bins(const json_t *means, double *x, double *y)
     return count;
 }
 
-/* Of the last measurement: how much a classifier can still tell of states at time t. */
+/* The accuracy of a classifier by time, in the last measurement. */
 static psld_status draw_accuracy(const json_t *measured, const char *path)
 {
     static const char *const keys[] = {"loss_accuracy_by_t", "held_out_accuracy_by_t"};

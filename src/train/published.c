@@ -1,6 +1,6 @@
-/* The parts of a published configuration, and what none of its keys says: images are stretched to their size by
- * torchvision's filter, nothing is held out, the average of weights has no warm-up, and classifiers have no average and
- * no clipping. */
+/* The parts of a published configuration, and settings that none of its keys gives: images are stretched to their size
+ * by torchvision's filter, nothing is held out, the average of weights has no warm-up, and classifiers have no average
+ * and no clipping. */
 #include "train/published.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static const char *const networks[] = {"score_fn", "clf_fn"};
 
-/* The part of the file that has the network, and the name of its section. */
+/* Finds the part of the file that has the network, and the name of its section. */
 static const psld_node *find_network_section(const psld_node *root, int classifier, const char **section)
 {
     static const char *const sections[] = {"diffusion", "clf", ""};
@@ -40,7 +40,7 @@ const char *psld_published_override(const char *assignment)
     return strncmp(assignment, "diffusion.", 10) == 0 || strncmp(assignment, "clf.", 4) == 0 ? assignment : NULL;
 }
 
-/* The sections data, model and training; of others only that they were passed over. */
+/* Reads the sections data, model and training; others are only listed as ignored. */
 static psld_status convert_sections(conversion *a)
 {
     for (size_t i = 0; i < psld_node_size(a->part); i++) {
@@ -62,7 +62,7 @@ static psld_status convert_sections(conversion *a)
     return PSLD_OK;
 }
 
-/* ---- What no key of theirs says ---------------------------------------------------------------------------------- */
+/* ---- Settings without a published key ---------------------------------------------------------------------------- */
 
 static psld_status default_our_key(conversion *a, const char *key, const char *value)
 {
@@ -88,7 +88,7 @@ static psld_status multiply_batch(conversion *a)
     return psld_conversion_set(a, "train.batch", text);
 }
 
-/* Where the channels of the data are not said, they are those of the network by the variables of the process. */
+/* If the channels of the data are not given, they are those of the network divided by the variables of the process. */
 static psld_status default_channels(conversion *a, int variables)
 {
     const psld_node *network = psld_node_get(psld_node_get(a->part, "model"), networks[a->classifier]);

@@ -101,7 +101,7 @@ static psld_status convert_epochs(conversion *a, const psld_node *node)
     return psld_node_integer(node, 1, 1000000000, &a->epochs);
 }
 
-/* Their batch is that of one device. A list names devices, a number counts them. */
+/* Their batch is the batch of one device. Devices are given as a list or as a number. */
 static psld_status convert_devices(conversion *a, const psld_node *node)
 {
     a->devices = (int64_t)psld_node_size(node);
@@ -113,7 +113,8 @@ static psld_status convert_devices(conversion *a, const psld_node *node)
     return PSLD_OK;
 }
 
-/* The name says how their code read the data; only the order of AFHQv2's classes cannot be seen from the data. */
+/* The name tells how their code read the data. We need only the order of AFHQv2's classes, which the data do not
+ * show. */
 static psld_status convert_data_name(conversion *a, const psld_node *node)
 {
     const char *text;
@@ -130,12 +131,12 @@ static psld_status ignore_key(conversion *a, const psld_node *node)
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-enum { BOTH, SCORE }; /* whether a key means something to classifiers, too */
+enum { BOTH, SCORE }; /* whether the key has a meaning for classifiers, too */
 
 static const struct {
     const char *theirs, *ours;
     int whose;
-    psld_status (*take)(conversion *a, const psld_node *node); /* instead of ours */
+    psld_status (*take)(conversion *a, const psld_node *node); /* instead of copying to our key */
 } conversions[] = {
     {"data.root", "data.path", BOTH, NULL},
     {"data.image_size", "data.size", BOTH, NULL},
@@ -177,7 +178,7 @@ static int is_process_key(const char *key)
     return 0;
 }
 
-/* Copies a key of the network if ours has it. Channels are left out: they follow from process and data. */
+/* Copies a key of the network if we have the same key. Channels are left out: they follow from process and data. */
 static psld_status convert_network_key(conversion *a, const char *path, const char *key, const psld_node *node)
 {
     char ours[LONGEST_PATH];

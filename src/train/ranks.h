@@ -18,32 +18,32 @@ typedef struct psld_sums psld_sums;
 
 typedef struct psld_distribution {
     int rank, count;
-    /* Makes room for the sums of `arrays` arrays, array i of counts[i] numbers. */
+    /* Allocates memory for the sums of `arrays` arrays; array i has counts[i] numbers. */
     psld_status (*create_sums)(const size_t *counts, size_t arrays, psld_sum_format format, psld_sums **sums);
     /* NULL is harmless. */
     void (*free_sums)(psld_sums *sums);
     /* Begins to sum array i in place; its numbers must be left alone until `finish_sums`. All ranks begin the same arrays
      * in the same order, and get the same bits. */
     void (*begin_sum)(psld_sums *sums, size_t i, float *numbers);
-    /* Gives sums that have begun a chance to move on. */
+    /* Lets sums that have begun make progress. */
     void (*poke_sums)(psld_sums *sums);
-    /* Waits for all that have begun. */
+    /* Waits for all sums that have begun. */
     void (*finish_sums)(psld_sums *sums);
-    /* At once. */
+    /* Sums an array and waits. */
     void (*sum)(double *numbers, size_t count);
-    /* From rank 0 to all. */
+    /* Sends bytes from rank 0 to all ranks. */
     void (*broadcast)(void *bytes, size_t size);
-    /* Bits of all ranks together. */
+    /* The bitwise or over all ranks. */
     void (*merge)(void *bytes, size_t size);
 } psld_distribution;
 
-/* That of this process: `none` unless psld_ranks_begin has found others. */
+/* The implementation of this process: `none` unless psld_ranks_begin has found other ranks. */
 const psld_distribution *psld_distribution_now(void);
 
 /* A share of `total` that belongs to a rank: [*begin, *end). */
 void psld_distribution_share(const psld_distribution *ranks, uint64_t total, uint64_t *begin, uint64_t *end);
 
-/* For implementations: begins, and gives its table; NULL when it is not built in. */
+/* Starts MPI and returns its table; NULL if the program was built without MPI. */
 psld_status psld_mpi_begin(const psld_distribution **ranks);
 void psld_mpi_end(int failed);
 /* The part of that table in ranks_sums.c. */

@@ -31,7 +31,7 @@ static void merge(void *bytes, size_t size)
     }
 }
 
-/* The ranks of one machine take turns with its devices. */
+/* The ranks of one machine are distributed over its devices. */
 static void share_devices(void)
 {
     MPI_Comm near;
@@ -62,7 +62,7 @@ psld_status psld_mpi_begin(const psld_distribution **ranks)
     return PSLD_OK;
 }
 
-/* A rank that has failed takes the others, which may be waiting for it, with it. */
+/* A rank that fails ends the others, too, since they may be waiting for it. */
 void psld_mpi_end(int failed)
 {
     if (failed)

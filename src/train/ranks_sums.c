@@ -24,10 +24,10 @@
 enum { GRAIN = 1 << 14 };
 
 typedef struct array_sum {
-    float *numbers; /* the caller's, while the sum is under way */
+    float *numbers; /* the caller's array, while the sum is under way */
     size_t count;
     size_t first, share;                /* the share of this rank */
-    int *send_counts, *send_firsts;     /* [ranks]: to whom which numbers go */
+    int *send_counts, *send_firsts;     /* [ranks]: which numbers are sent to which rank */
     int *arrive_counts, *arrive_firsts; /* [ranks]: where their numbers for this rank's share arrive */
     int *share_counts;                  /* [ranks] */
     void *arrived;                      /* [ranks - 1][share] */
@@ -90,7 +90,7 @@ static void add_halves_range(void *context, size_t begin, size_t end)
     }
 }
 
-/* ---- The way of an array ----------------------------------------------------------------------------------------- */
+/* ---- The two halves of a sum ------------------------------------------------------------------------------------- */
 
 static void scatter(psld_sums *sums, size_t i)
 {
@@ -115,7 +115,7 @@ static void gather(psld_sums *sums, size_t i)
                     a->send_firsts, a->halves ? MPI_UINT16_T : MPI_FLOAT, sums->gather, &sums->requests[i]);
 }
 
-/* What arrays do whose requests are done. */
+/* The next action of arrays whose requests are finished. */
 static void move_on(psld_sums *sums, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ static size_t share_of(size_t count, int rank, int ranks, size_t *first)
     return (size_t)(end - begin);
 }
 
-/* Which numbers go to whom, and where those of the others arrive. Nothing is sent to oneself. */
+/* Sets which numbers are sent to which rank, and where those of the others arrive. A rank sends nothing to itself. */
 static void plan_shares(array_sum *a, const psld_sums *sums)
 {
     for (int r = 0, others = 0; r < sums->ranks; r++) {

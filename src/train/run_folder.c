@@ -43,7 +43,8 @@ const char *psld_run_folder_file(psld_run_folder *run, const char *name)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* Whether a file may be in the folder of a new run: left by a run that was killed as it began, or a log of the shell. */
+/* Whether a file may be in the folder of a new run: one that a run left which was killed at its start, or a log of the
+ * shell. */
 static int is_harmless(const struct dirent *entry, const char *folder)
 {
     static const char *const own[] = {"checkpoints", "samples"};
@@ -64,17 +65,18 @@ psld_status psld_run_folder_check_new(const char *path)
 {
     char found[256] = "";
     DIR *dir = opendir(path);
-    if (!dir) return PSLD_OK; /* there is none, or making it will say why not */
+    if (!dir) return PSLD_OK; /* there is none, or creating it will report why it cannot be read */
     for (const struct dirent *entry; !*found && (entry = readdir(dir));)
         if (!is_harmless(entry, path)) snprintf(found, sizeof found, "%.255s", entry->d_name);
     closedir(dir);
     if (!*found) return PSLD_OK;
     return psld_fail(PSLD_BAD_INPUT,
-                     "%s: cannot become the folder of a run: it has other things in it (%s); give a new folder", path,
+                     "%s: cannot become the folder of a run: it has other files in it (%s); give a new folder", path,
                      found);
 }
 
-/* A folder of somebody else's may have links in the place of what a run writes, to files that must not be written. */
+/* Somebody else may have put links into the folder, under the names of files that a run writes; their targets must not
+ * be overwritten. */
 static psld_status refuse_link(const char *path)
 {
     struct stat about;
@@ -97,7 +99,7 @@ static psld_status refuse_links_in(const char *folder)
     char path[LONGEST_PATH + NAME_MAX + 2];
     psld_status status = PSLD_OK;
     DIR *dir = opendir(folder);
-    if (!dir) return PSLD_OK; /* who writes there will say so */
+    if (!dir) return PSLD_OK; /* the first write will report it */
     for (const struct dirent *entry; status == PSLD_OK && (entry = readdir(dir));) {
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (strncmp(entry->d_name, "step-", 5) == 0) status = refuse_link(path);
@@ -106,7 +108,7 @@ static psld_status refuse_links_in(const char *folder)
     return status;
 }
 
-/* In a folder without a run the file belongs to somebody else. */
+/* In a folder without a run the file is not ours. */
 static void forget_stop(psld_run_folder *run)
 {
     if (psld_run_folder_exists(run->path)) unlink(psld_run_folder_file(run, STOP));
@@ -121,14 +123,15 @@ static psld_status lock_run(psld_run_folder *run)
     for (int tries = 0; flock(run->lock, LOCK_EX | LOCK_NB) != 0; tries++) {
         if (errno != EWOULDBLOCK) return psld_fail_errno(path, "lock", errno);
         if (tries == 5) return psld_fail(PSLD_IO, "%s: another process is training into this folder", run->path);
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* who looks at the run has it for a moment */
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* inspecting a run takes the lock briefly */
     }
     run->locked = 1;
-    forget_stop(run); /* it was for a process that is gone */
+    forget_stop(run); /* it was for an earlier process */
     return PSLD_OK;
 }
 
-/* Temporary files of writers (io/file.c) that were killed; nobody else can be writing here, we have the lock. */
+/* Removes temporary files of writers (io/files/file.c) that were killed. We have the lock, so nobody else is writing
+ * here. */
 static void remove_remains(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -176,7 +179,7 @@ psld_status psld_run_folder_open(const char *path, psld_run_folder **run)
     return PSLD_OK;
 }
 
-/* A lock that can be had is nobody's. */
+/* If the lock can be taken, no process holds it. */
 int psld_run_folder_is_busy(const char *path)
 {
     char lock[LONGEST_PATH];
@@ -198,8 +201,8 @@ void psld_run_folder_close(psld_run_folder *run)
 {
     if (!run) return;
     if (run->log >= 0) close(run->log);
-    if (run->locked) forget_stop(run);    /* who asked has got it */
-    if (run->lock >= 0) close(run->lock); /* and with it the lock goes */
+    if (run->locked) forget_stop(run);    /* the request is fulfilled */
+    if (run->lock >= 0) close(run->lock); /* this also releases the lock */
     psld_release(run);
 }
 
@@ -241,14 +244,14 @@ psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text)
 
 /* ---- Log --------------------------------------------------------------------------------------------------------- */
 
-/* What is kept of a log: its lines about steps <= `step`. */
+/* The part of a log that is kept: its lines about steps <= `step`. */
 typedef struct kept_lines {
-    size_t bytes;                  /* of these lines */
-    size_t end;                    /* of the last one, where it stands now */
-    size_t damaged, first_damaged; /* lines that are no entries of a log, and the first of them, from 1 */
+    size_t bytes;                  /* bytes of these lines */
+    size_t end;                    /* end of the last of them in the present file */
+    size_t damaged, first_damaged; /* damaged lines, and the number of the first, from 1 */
 } kept_lines;
 
-/* The step that a line is about; -1 when it is damaged. */
+/* The step of a line; -1 if it is damaged. */
 static long step_of(const char *line, size_t length)
 {
     json_t *entry = json_loadb(line, length, 0, NULL), *step = json_object_get(entry, "step");
@@ -257,8 +260,8 @@ static long step_of(const char *line, size_t length)
     return number;
 }
 
-/* Looks at all whole lines, and gives those that are kept to a writer (NULL: nobody). What a killed process left of its
- * last line is not one. */
+/* Reads all complete lines, and writes those that are kept (`writer` NULL: nothing is written). A last line without its
+ * end is ignored. */
 static kept_lines sort_lines(const char *text, size_t size, long step, psld_writer *writer)
 {
     kept_lines kept = {0};
@@ -275,7 +278,7 @@ static kept_lines sort_lines(const char *text, size_t size, long step, psld_writ
     return kept;
 }
 
-/* Leaves the lines in the log that are to be kept; a log that is damaged is written anew without the lines that are. */
+/* Removes the lines that are not to be kept. A damaged log is written anew without its damaged lines. */
 static psld_status clean_log(const char *path, long step)
 {
     char *text = NULL;
@@ -288,7 +291,7 @@ static psld_status clean_log(const char *path, long step)
     if (kept.damaged)
         psld_log(PSLD_LOG_WARNING, "%s: left out %zu damaged line%s, the first is line %zu", path, kept.damaged,
                  kept.damaged == 1 ? "" : "s", kept.first_damaged);
-    if (kept.bytes == kept.end) { /* they follow each other: nothing has to be moved */
+    if (kept.bytes == kept.end) { /* the lines to keep are adjacent: the file is only shortened */
         if (truncate(path, (off_t)kept.end) != 0) status = psld_fail_errno(path, "write", errno);
     } else {
         status = psld_writer_open(path, &writer);
@@ -312,7 +315,7 @@ psld_status psld_run_folder_log(psld_run_folder *run, const char *line)
     char text[LONGEST_LINE];
     int length = snprintf(text, sizeof text, "%s\n", line);
     if (length >= (int)sizeof text) return psld_fail(PSLD_BAD_ARGUMENT, "log: the line is too long");
-    for (int done = 0; done < length;) { /* part of a line: the next call says why there was no room for all of it */
+    for (int done = 0; done < length;) { /* part of a line: the next call reports why the rest could not be written */
         ssize_t written = write(run->log, text + done, (size_t)(length - done));
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return psld_fail_errno(psld_run_folder_file(run, "log.jsonl"), "write", errno);

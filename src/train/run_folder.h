@@ -11,28 +11,28 @@ typedef struct psld_run_folder psld_run_folder;
 psld_status psld_run_folder_open(const char *path, psld_run_folder **run);
 /* Fails if a run may not begin in an existing folder: it has data or other files in it. */
 psld_status psld_run_folder_check_new(const char *path);
-/* Whether there is a run in a folder: it has a configuration. */
+/* Whether a folder has a run, that is, a configuration. */
 int psld_run_folder_exists(const char *path);
 /* Whether a process is training in a folder. */
 int psld_run_folder_is_busy(const char *path);
 void psld_run_folder_close(psld_run_folder *run);
 
-/* Whether somebody has asked the process that trains here to stop (psld_run_stop). */
+/* Whether psld_run_stop was called for this run. */
 int psld_run_folder_asked_to_stop(psld_run_folder *run);
 
 const char *psld_run_folder_path(const psld_run_folder *run);
-/* The path of something in it: valid until the next call. */
+/* The path of a file in the folder, valid until the next call. */
 const char *psld_run_folder_file(psld_run_folder *run, const char *name);
 
 /* config.yaml; *yaml is NULL when there is none. */
 psld_status psld_run_folder_config(psld_run_folder *run, psld_yaml **yaml);
 psld_status psld_run_folder_set_config(psld_run_folder *run, const char *text);
 
-/* Removes the lines of the log after `step`, and opens it for more. Damaged lines are left out, with a warning. */
+/* Removes the lines of the log after `step`, and opens it for appending. Damaged lines are removed, with a warning. */
 psld_status psld_run_folder_log_from(psld_run_folder *run, long step);
 /* Appends a line, newline added. */
 psld_status psld_run_folder_log(psld_run_folder *run, const char *line);
-/* Everything logged so far is on the disk. */
+/* Makes sure that all lines so far are on the disk. */
 psld_status psld_run_folder_sync(psld_run_folder *run);
 
 #endif

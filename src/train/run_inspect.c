@@ -1,4 +1,4 @@
-/* What a run's folder says, from its configuration, its log, its checkpoints and its lock. */
+/* The state of a run, from its configuration, its log, its checkpoints and its lock. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

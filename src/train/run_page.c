@@ -1,5 +1,5 @@
-/* index.html of a run: how far it is, its curves and pictures, what is trained. It reloads itself while the run goes on.
- * It needs no script and nothing from elsewhere, and every text that comes from a file is escaped. */
+/* index.html of a run: its progress, curves, pictures and configuration. It reloads itself while the run goes on. It
+ * needs no scripts and no other servers, and every text from a file is escaped. */
 #include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 enum {
     REFRESH = 15,  /* seconds */
-    PICTURES = 24, /* at most: evenly chosen among the steps that have one, and the last */
+    PICTURES = 24, /* at most so many pictures: evenly chosen, and the last one */
     MARKUP = 1024,
 };
 
@@ -30,7 +30,7 @@ static const char style[] =
 
 /* ---- Text into markup -------------------------------------------------------------------------------------------- */
 
-/* Markup of our own, with numbers: nothing that comes from elsewhere. */
+/* Adds our own markup, with numbers; no text from a file. */
 static void write_markup(psld_writer *page, const char *format, ...) PSLD_PRINTF(2, 3);
 static void write_markup(psld_writer *page, const char *format, ...)
 {
@@ -42,7 +42,7 @@ static void write_markup(psld_writer *page, const char *format, ...)
     if (length > 0) psld_writer_put(page, text, strlen(text));
 }
 
-/* Any text at all. */
+/* Adds any text, escaped. */
 static void write_escaped(psld_writer *page, const char *text)
 {
     static const struct {
@@ -72,7 +72,7 @@ static void write_table_row(psld_writer *page, const char *name, const char *for
     write_markup(page, "</td></tr>\n");
 }
 
-/* With '.' in every locale. */
+/* A number with '.' in every locale. */
 static const char *format_number(double number, char text[32])
 {
     psld_text_print(text, 32, "%.4g", number);
@@ -149,7 +149,7 @@ static void write_page_numbers(psld_writer *page, const psld_run_info *run)
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
-/* The step behind the name makes browsers load a picture again that has changed. */
+/* The step after the name makes browsers load a changed picture again. */
 static void write_page_curves(psld_writer *page, psld_training *t, unsigned long long step)
 {
     static const char *const names[] = {"loss.png", "accuracy.png"};
@@ -197,7 +197,7 @@ static void write_page_picture(psld_writer *page, const psld_training *t, unsign
                  newest ? "newest" : "", t->model->rank == 3 ? " pixels" : "", name, step);
 }
 
-/* The newest, large, and how it came to it. */
+/* The newest picture, large, and those of earlier steps. */
 static psld_status write_page_pictures(psld_writer *page, psld_training *t)
 {
     unsigned long long *steps = NULL;

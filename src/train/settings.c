@@ -1,4 +1,4 @@
-/* Defaults of keys, put into a configuration. */
+/* Adds the defaults of keys to a configuration. */
 #include "train/settings.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ psld_status psld_settings_fill(psld_yaml *yaml, const char *key)
     return set_defaults(yaml, key);
 }
 
-/* Defaults of versions before the key train.ema_warmup, where they differ from those of today. */
+/* Defaults of versions before the key train.ema_warmup that differ from the present ones. */
 static const struct {
     const char *key, *value;
 } earlier_defaults[] = {{"train.ema_warmup", "false"}, {"data.held_out", "0.01"}};

@@ -25,7 +25,7 @@ typedef struct psld_number_list {
     size_t count;
 } psld_number_list;
 
-/* Fields have the names of their keys; docs/reference/training.md says what each means. */
+/* Fields have the names of their keys; docs/reference/training.md explains them. */
 typedef struct psld_settings {
     struct {
         const char *path, *cache;
@@ -63,20 +63,20 @@ typedef struct psld_settings {
     int64_t seed;
 } psld_settings;
 
-/* Adds the defaults of all keys that the document does not have. */
+/* Adds the defaults of all keys that are missing in the document. */
 psld_status psld_settings_complete(psld_yaml *yaml);
 /* The same for one key, which is needed before the others are known. */
 psld_status psld_settings_fill(psld_yaml *yaml, const char *key);
-/* If an earlier version wrote a run's configuration, sets the keys that it does not have to what that version did, in both
- * configurations, so that the run goes on bit for bit. */
+/* If an earlier version wrote a run's configuration, sets the missing keys to the behaviour of that version, in both
+ * configurations, so that the run continues with the same bits. */
 psld_status psld_settings_inherit(psld_yaml *before, psld_yaml *now);
 /* Reads and checks a document; fails with unknown keys. Fields of absent keys are 0. Texts are borrowed
  * from it. Release what it allocates with psld_settings_clear. */
 psld_status psld_settings_read(const psld_yaml *yaml, psld_settings *settings);
 void psld_settings_clear(psld_settings *settings);
 
-/* Fails with the first key in which a run may not be continued by another configuration; `path` is of the run, or of
- * its checkpoint. */
+/* Fails with the first key that must not differ when a run is continued; `path` is that of the run, or of its
+ * checkpoint. */
 psld_status psld_settings_compare(const psld_yaml *before, const psld_yaml *now, const char *path);
 
 /* Sets "key=value" unless the document has the key. */

@@ -1,4 +1,4 @@
-/* Comparing two configurations: may a run be continued with this one? */
+/* Compares two configurations: whether a run may be continued with the new one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int same_scalar(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-/* Whether two trees are equal, but for keys that may change. Otherwise `key` gets the path of the difference. */
+/* Whether two trees are equal, except for keys that may change. If not, `key` gets the path of the difference. */
 static int same_tree(const psld_node *a, const psld_node *b, char *key, size_t room)
 {
     size_t length = strlen(key);

@@ -19,7 +19,7 @@ static psld_status read_setting_number(const psld_node *node, const setting_row 
                           psld_text_shortest(*number, found));
 }
 
-/* Numbers of a list are different and not 0: 0 alone means no average. */
+/* Numbers of a list must differ and not be 0; a single 0 means no average. */
 static psld_status read_setting_numbers(const psld_node *node, const setting_row *row, psld_number_list *numbers)
 {
     size_t most = sizeof numbers->value / sizeof *numbers->value;
@@ -88,8 +88,8 @@ static psld_status check_section_keys(const psld_yaml *yaml, const char *section
     return map ? psld_node_check_keys(map, known) : PSLD_OK;
 }
 
-/* The number of the key of a section that has this name, or -1: `steps` is train.steps. A name that a process has, too,
- * is seldom meant of the process. */
+/* The number of the key with this name in a section, or -1: `steps` is train.steps. Keys of a process with the same
+ * name come last, as they are rarely meant. */
 static int find_section_key(const char *name)
 {
     psld_key key = PSLD_KEY_EMPTY;
@@ -103,7 +103,7 @@ static int find_section_key(const char *name)
     return found;
 }
 
-/* A key at the top may have been meant for a section. */
+/* Suggests the section of a key that was given at the top. */
 static psld_status check_top_keys(const psld_node *root)
 {
     static const char *const top[] = {"process", "data", "model", "train", "seed", NULL};

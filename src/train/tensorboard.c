@@ -7,7 +7,7 @@
  *     Summary  1 value (Value, repeated)
  *     Value    1 tag, 2 simple_value (float), 4 image (Image)
  *     Image    1 height, 2 width, 3 colorspace (channels), 4 encoded_image_string
- *     SessionLog 1 status: 1 is START. What earlier files have from its step on is not shown. */
+ *     SessionLog 1 status: 1 is START. TensorBoard then hides what earlier files have from this step on. */
 #include "train/tensorboard.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ uint32_t psld_crc32c(const void *bytes, size_t size)
     return ~crc;
 }
 
-/* So that a checksum of bytes that have checksums in them stays a good one. */
+/* The mask of TFRecord: plain checksums of bytes that contain checksums would be weak. */
 static uint32_t masked(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + 0xa282ead8U;
@@ -53,7 +53,7 @@ static uint32_t masked(uint32_t crc)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-/* A message that grows; without memory it stays as it is and says so. */
+/* A growing message; if memory runs out it stays unchanged and remembers the failure. */
 typedef struct message {
     uint8_t *bytes;
     size_t size, room;
@@ -126,7 +126,7 @@ static void put_string(message *m, int field, const void *bytes, size_t size)
     put_bytes(m, bytes, size);
 }
 
-/* Puts a message into another, and releases it. */
+/* Adds a message to another as a field, and releases it. */
 static void put_message(message *m, int field, message *inner)
 {
     m->failed |= inner->failed;
@@ -156,7 +156,7 @@ static double wall_time(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* An event with one field more than time and step, which is released. */
+/* Writes an event with time, step and one more field, which is released. */
 static psld_status write_event(const psld_events *events, long step, int field, message *content)
 {
     message event = {0}, record = {0};
@@ -176,7 +176,8 @@ static psld_status write_event(const psld_events *events, long step, int field, 
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 
-/* A name that no earlier file has: TensorBoard reads them in the order of their names, which begin with the time. */
+/* A new name after those of all earlier files: TensorBoard reads files in the order of their names, which begin with
+ * the time. */
 static psld_status create_file(const char *folder, psld_events *events)
 {
     for (int number = 0; number < 1000; number++) {
@@ -202,7 +203,7 @@ psld_status psld_events_open(const char *folder, long step, psld_events **events
     made->fd = -1;
     psld_status status = create_file(folder, made);
     if (status == PSLD_OK) {
-        /* The version is a field of Event itself, so it comes without a message around it. */
+        /* The version is a field of Event itself, not a message within it. */
         put_bytes(&content, version, sizeof version - 1);
         status = write_event(made, 0, EVENT_VERSION, &content);
     }

@@ -10,16 +10,17 @@
 
 typedef struct psld_events psld_events;
 
-/* Opens a new file in `folder`, which is made, for the steps after `step`: what earlier files have of those is void. */
+/* Creates `folder` and opens a new file in it, for the steps after `step`. Entries of earlier files for those steps
+ * become invalid. */
 psld_status psld_events_open(const char *folder, long step, psld_events **events);
 void psld_events_close(psld_events *events);
 
 typedef struct psld_scalar {
     const char *tag;
-    double value; /* NaN: it is left out */
+    double value; /* NaN is left out */
 } psld_scalar;
 psld_status psld_events_scalars(psld_events *events, long step, size_t count, const psld_scalar *scalars);
-/* A PNG as the file has it. */
+/* The bytes of a PNG file. */
 psld_status psld_events_picture(psld_events *events, long step, const char *tag, const void *png, size_t size);
 
 /* The checksum of Castagnoli, as TFRecords have it. */

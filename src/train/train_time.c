@@ -8,7 +8,7 @@
 #include "psld_train.h"
 #include "train/trainer.h"
 
-/* Made-up samples: classifiers have a label each, score networks a target of the size of their output. */
+/* Artificial samples: one label each for classifiers, a target of the size of the output for score networks. */
 static psld_status time_steps(psld_trainer *trainer, const psld_model *model, int batch, int repetitions,
                               double *seconds)
 {
@@ -53,7 +53,7 @@ psld_status psld_time_training_step(psld_model *model, size_t batch, int repetit
     return status;
 }
 
-/* Steps change the weights; what they were is kept aside. */
+/* Steps change the weights, so they are saved before and restored. */
 static psld_status time_and_restore(psld_model *model, size_t batch, int repetitions, double *seconds, size_t *bytes)
 {
     PSLD_TRY(psld_model_own(model));

@@ -5,8 +5,8 @@
 #include "model/model.h"
 #include "train/ranks.h"
 
-/* Seconds of the fastest of some steps on made-up data, of a score network or a classifier; its weights change. With
- * `ranks` gradients are summed over them, as in a run; NULL: this process works alone. */
+/* Seconds of the fastest of some steps on artificial data, for a score network or a classifier; its weights change.
+ * With `ranks`, gradients are summed over them, as in a run; NULL: this process works alone. */
 psld_status psld_time_training_step(psld_model *model, size_t batch, int repetitions, const psld_distribution *ranks,
                                     double *seconds, size_t *bytes);
 

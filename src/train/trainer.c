@@ -37,13 +37,13 @@ double psld_trainer_rate_now(const psld_trainer *r)
 
 /* ---- Gradients --------------------------------------------------------------------------------------------------- */
 
-/* What the micro-batches since the last update add up to, at the offsets of the network's weights. */
+/* The sum of the gradients since the last update, at the offsets of the network's weights. */
 static psld_memory *gradient_memory(const psld_trainer *r)
 {
     return r->sum ? r->sum : r->gradients;
 }
 
-/* Adds the gradients of a micro-batch, or of part of the parameters, to the sum of the step; the first is copied. */
+/* Adds the gradients of a micro-batch, or a part of them, to the sum of the step; the first ones are copied. */
 static psld_status add_to_sum(psld_trainer *r, size_t first, size_t count)
 {
     const psld_device_operations *does = r->device->does;
@@ -52,19 +52,19 @@ static psld_status add_to_sum(psld_trainer *r, size_t first, size_t count)
     return does->add(r->device, (psld_place){r->sum, first}, (psld_place){r->gradients, first}, count);
 }
 
-/* On the CPU: sends off what the step of the plan that is just done has made final. */
+/* On the CPU: starts the sums of gradients that the last step of the plan has made final. */
 static void send_final_gradients(void *user, size_t step)
 {
     psld_trainer *r = user;
     for (size_t i = 0; i < r->bucket_count; i++) {
         if (r->buckets[i].ready != step) continue;
-        if (r->sum) (void)add_to_sum(r, r->buckets[i].first, r->buckets[i].count); /* cannot fail there */
+        if (r->sum) (void)add_to_sum(r, r->buckets[i].first, r->buckets[i].count); /* cannot fail on the CPU */
         r->options.ranks->begin_sum(r->sums, i, (float *)gradient_memory(r)->host + r->buckets[i].first);
     }
     r->options.ranks->poke_sums(r->sums);
 }
 
-/* Elsewhere: sends off all of them, whether there was a failure or not, for other ranks wait. */
+/* On other devices: starts all sums, also after a failure, since other ranks wait for them. */
 static psld_status send_exchanged_gradients(psld_trainer *r, psld_status status)
 {
     size_t bytes = r->plan->parameters * sizeof(float);
@@ -104,7 +104,7 @@ psld_status psld_trainer_tell(const psld_trainer *r, psld_exec *exec, const psld
     return psld_exec_set(exec, inputs->label, n, PSLD_F32, b->one_hot ? b->one_hot : r->zeros);
 }
 
-/* Everything but what other ranks have to do with. */
+/* All of a micro-batch except the sums over ranks. */
 static psld_status run_microbatch(psld_trainer *r, const psld_microbatch *b, int shared)
 {
     psld_run run = {.seed = r->options.seed, .step = (uint64_t)r->steps, .first = b->in_step, .training = 1};
@@ -117,7 +117,7 @@ static psld_status run_microbatch(psld_trainer *r, const psld_microbatch *b, int
     psld_exec_watch(r->exec, shared && !r->exchange ? send_final_gradients : NULL, r);
     PSLD_TRY(psld_exec_run(r->exec, n, &run));
     if (r->sum && (!shared || r->exchange)) PSLD_TRY(add_to_sum(r, 0, r->plan->parameters));
-    /* The device is not waited for before it has this, too. */
+    /* Started before waiting for the device, so that it always has work. */
     if (b->last && !r->buckets) PSLD_TRY(begin_squares(r));
     PSLD_TRY(psld_exec_get(r->exec, r->loss, n, PSLD_F32, b->loss));
     if (b->by_z && r->options.by_z) PSLD_TRY(psld_exec_get(r->exec, r->network_plan.grad_z, n, PSLD_F32, b->by_z));
@@ -147,7 +147,7 @@ static psld_place state_at(const psld_trainer *r, int array, size_t offset)
     return psld_mirror_at(&r->state[array], offset);
 }
 
-/* The averages beside the first, which Adam's pass over memory takes along. */
+/* The averages after the first; the first is updated in Adam's pass over memory. */
 static psld_status update_more_averages(psld_trainer *r)
 {
     for (int i = 0; i < PSLD_MAX_AVERAGES && r->more[i]; i++)

@@ -43,7 +43,7 @@ static void add_loss(psld_trainer *r)
     r->loss_weight = psld_graph_input(graph, 1, 1, 1);
 }
 
-/* The network's graph with a loss behind it, differentiated by all that is trained. */
+/* The network's graph followed by the loss, differentiated by all trained parameters. */
 static psld_status plan_trainer(psld_trainer *r)
 {
     PSLD_TRY(psld_network_plan_begin(&r->network->config, 1, &r->network_plan));
@@ -60,7 +60,7 @@ static psld_status plan_trainer(psld_trainer *r)
     return PSLD_OK;
 }
 
-/* What is not trained is not touched: decay would shrink it. */
+/* Parameters that are not trained must not be updated: decay would shrink them. */
 static psld_status find_trained_ranges(psld_trainer *r)
 {
     const psld_graph *graph = r->network_plan.graph;
@@ -140,7 +140,7 @@ static psld_status allocate_floats(size_t count, float **array)
     return *array ? PSLD_OK : PSLD_NO_MEMORY;
 }
 
-/* What a checkpoint has, and averages, in the host's memory. */
+/* Memory of the host: the state in a checkpoint, and averages. */
 static psld_status allocate_state(psld_trainer *r)
 {
     size_t count = r->plan->parameters;
@@ -154,7 +154,7 @@ static psld_status allocate_state(psld_trainer *r)
     return make_more_averages(r, count);
 }
 
-/* The same on the device. */
+/* The same memory on the device. */
 static psld_status mirror_state(psld_trainer *r)
 {
     float *const arrays[TRAINER_MORE] = {r->network->weights, r->m, r->v, r->average};
@@ -164,7 +164,7 @@ static psld_status mirror_state(psld_trainer *r)
     return psld_trainer_store(r);
 }
 
-/* What is used within steps. */
+/* Memory that is used within steps. */
 static psld_status allocate_work(psld_trainer *r)
 {
     size_t bytes = r->plan->parameters * sizeof(float), batch = (size_t)r->options.batch;

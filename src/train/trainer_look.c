@@ -1,4 +1,4 @@
-/* What a network says while it is trained, of states that are no part of its loss: the other side of a consistency loss. */
+/* Evaluates a network in training on states outside of its loss: the other side of a consistency loss. */
 #include "train/trainer_private.h"
 
 psld_status psld_trainer_plan_look(psld_trainer *r)

@@ -8,7 +8,7 @@
 
 psld_model *psld_training_model(psld_training *t)
 {
-    (void)psld_trainer_fetch(t->trainer); /* from a device that was lost: the last weights that came from it */
+    (void)psld_trainer_fetch(t->trainer); /* after a lost device: the last weights that were copied from it */
     psld_model_changed(t->model);
     (void)psld_training_name_recipe(t);
     return t->model;
@@ -39,7 +39,7 @@ uint64_t psld_training_steps(const psld_training *t)
     return (uint64_t)psld_trainer_steps(t->trainer);
 }
 
-/* Whether to stop now: the same on all ranks. `stop` is what the watcher of this one says. */
+/* Whether to stop now; the same on all ranks. `stop` is the answer of this rank's callback. */
 static int is_to_stop(psld_training *t, double stop)
 {
     const double pause = 0.2; /* over a network, reading the folder may cost more than a step */
@@ -48,7 +48,7 @@ static int is_to_stop(psld_training *t, double stop)
         t->looked_seconds = now;
         if (psld_run_folder_asked_to_stop(t->run)) stop = 1;
     }
-    t->ranks->sum(&stop, 1); /* any of the ranks may have been told */
+    t->ranks->sum(&stop, 1); /* any rank may have been asked to stop */
     return stop != 0;
 }
 
@@ -64,7 +64,7 @@ static psld_status run_steps(psld_training *t, psld_training_fn watch, void *use
     return PSLD_OK;
 }
 
-/* The page says why a run ended before its time. That it cannot be written is nothing beside the reason itself. */
+/* The page tells why a run ended early. If it cannot be written, the reason itself is still reported. */
 psld_status psld_training_run(psld_training *t, psld_training_fn watch, void *user)
 {
     char why[1024];

@@ -1,10 +1,10 @@
-/* A training run, opened: what its parts share. The parts are in files of their own:
+/* An open training run: the data that its parts share. The parts are in these files:
  *     training.c            the whole run
  *     training_config.c     the configuration, read or chosen
  *     training_tune.c       the configuration that tunes a model
  *     training_learn.c      a recipe that is learned
  *     training_open.c       networks, trainer and data
- *     training_check.c      whether they go together
+ *     training_check.c      whether these are compatible
  *     training_step.c       one step
  *     training_evaluate.c   the loss on held-out data
  *     training_log.c        a line of the log
@@ -28,18 +28,18 @@ struct psld_training {
     psld_yaml *yaml; /* resolved: every key is there */
     char *config;    /* the same as text */
     psld_settings settings;
-    int published;        /* the configuration was one of the paper's authors */
-    int64_t epochs;       /* that it asks for; 0: none */
-    psld_choice choice;   /* what was chosen for the data and the time, and why */
+    int published;        /* the configuration was a published one */
+    int64_t epochs;       /* epochs epochs that it asks for; 0: none */
+    psld_choice choice;   /* the choices for data and time, and their reasons */
     psld_run_folder *run; /* NULL: nothing is written */
     psld_events *events;  /* for TensorBoard; NULL: none, or not yet */
     psld_data *data;
-    psld_loader *loaders[2]; /* by psld_phase: of samples to train on, and of those held out */
+    psld_loader *loaders[2]; /* by psld_phase: training samples and held-out samples */
     uint64_t item_count[2];  /* of each */
     const psld_objective *objective;
-    const char *isa, *device; /* to compute with, borrowed while it is opened; NULL: the best, the CPU */
-    psld_model *model;        /* has the weights to use: the average, or without one those that are trained */
-    psld_network *network;    /* what is trained; model->network where there is no average */
+    const char *isa, *device; /* from the options, borrowed while it is opened; NULL: the CPU, the fastest */
+    psld_model *model;        /* has the weights for sampling: the average, or without one the trained weights */
+    psld_network *network;    /* is trained; model->network if there is no average */
     psld_trainer *trainer;
     psld_perturbation perturbation;
     psld_learner *learner;   /* of the recipe; NULL: it is given */
@@ -47,12 +47,12 @@ struct psld_training {
     psld_microbatch microbatch;
     double scale;                /* of losses: 1, or the numbers per sample if they are summed */
     psld_bins bins;              /* losses since the last evaluation */
-    psld_training_metric metric; /* the caller's, whole */
-    int has_metric;              /* it is open: this rank measures */
+    psld_training_metric metric; /* the caller's, completed */
+    int has_metric;              /* the metric is open: this rank measures */
     void *metric_state;
-    int metric_has_data;   /* it has been given the data to compare with */
+    int metric_has_data;   /* the metric has the data to compare with */
     double best_distance;  /* the smallest so far */
-    long saved_step;       /* of the last checkpoint, or that the run began with */
+    long saved_step;       /* step of the last checkpoint, or at which the run began */
     double saved_seconds;  /* psld_seconds() at that moment */
     double looked_seconds; /* psld_seconds() when the folder was last looked at for a request to stop */
 };
@@ -85,9 +85,9 @@ const psld_perturbation *psld_training_bound(const psld_training *training);
 psld_status psld_training_tabulate(psld_training *training);
 /* Before the model is saved or handed out: its configuration gets the recipe that was learned. */
 psld_status psld_training_name_recipe(psld_training *training);
-/* Fails where settings, data and network do not go together. */
+/* Fails if settings, data and network are not compatible. */
 psld_status psld_training_check(const psld_training *training);
-/* Goes on from the newest checkpoint of the folder; does nothing where there is none. */
+/* Continues from the newest checkpoint of the folder; does nothing if there is none. */
 psld_status psld_training_resume(psld_training *training);
 
 /* The loss on held-out data, into the report; that of the averaged weights also by time. */
@@ -97,24 +97,25 @@ psld_status psld_training_evaluate(psld_training *training, psld_bins *averaged,
 psld_status psld_training_log_step(psld_training *training, const psld_training_report *report,
                                    const psld_bins *held_out);
 
-/* Whether the step just taken is one of every `every` steps (0: never) or the last. */
+/* Whether the last step is a multiple of `every` (0: never) or the last of the run. */
 int psld_training_is_due(const psld_training *training, int64_t every);
-/* Draws a picture and writes a checkpoint where they are due. `so_far` is the status of what was measured before it: a
- * failure there or of the picture ends the run, after a checkpoint. */
+/* Draws a picture and writes a checkpoint if they are due. `so_far` is the status of earlier measurements of this step:
+ * if they or the picture failed, the run ends after a checkpoint. */
 psld_status psld_training_after_step(psld_training *training, psld_status so_far);
 
-/* samples/step-N.png from the averaged weights (of data that can be shown: images, points in the plane), and loss.png. */
+/* Writes samples/step-N.png from the averaged weights (for data that can be shown: images, points in the plane), and
+ * loss.png. */
 psld_status psld_training_picture(psld_training *training);
-/* Fails where train.sampler cannot draw what it will be asked for; psld_training_check_picture asks only where there will
- * be pictures. */
+/* Fails if train.sampler cannot be used with these settings; psld_training_check_picture checks only if there will be
+ * pictures. */
 psld_status psld_training_check_sampler(const psld_training *training);
 psld_status psld_training_check_picture(const psld_training *training);
-/* The first `count` samples of the run's seed, float32 [count, ...]: pictures show them and metrics measure them. */
+/* Draws the first `count` samples of the run's seed, float32 [count, ...], for pictures and metrics. */
 psld_status psld_training_draw(psld_training *training, size_t count, psld_array **x);
 psld_status psld_training_plot(psld_training *training);
 #define PSLD_PICTURE_NAME "samples/step-%09llu.png"
 
-/* index.html. `stopped`: why the run has ended early, or NULL. */
+/* Writes Writes index.html. `stopped`: why the run has ended early, or NULL. */
 psld_status psld_training_page(psld_training *training, const char *stopped);
 
 #endif

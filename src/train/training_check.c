@@ -1,4 +1,4 @@
-/* What must hold between the settings, the data and the network before a run begins. */
+/* Checks before a run begins that settings, data and network are compatible. */
 #include "data/data.h"
 #include "train/training.h"
 
@@ -19,7 +19,7 @@ static psld_status check_augmentation(const psld_training *t)
     return PSLD_OK;
 }
 
-/* Samples come in pairs of the same path, which must not be cut apart. */
+/* Samples come in pairs of the same path, which must stay in one micro-batch. */
 static psld_status check_formulas(const psld_training *t)
 {
     const psld_settings *s = &t->settings;
@@ -44,7 +44,7 @@ static psld_status check_loss(const psld_training *t)
         return psld_fail(PSLD_BAD_INPUT, "train.loss: expected %s for a %s",
                          classifier ? "cross_entropy" : "hsm, dsm or elbo", t->objective->name);
     if (t->model->process) return check_formulas(t);
-    if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe that makes the noise");
+    if (!t->model->recipe) return psld_fail(PSLD_BAD_INPUT, "process is missing: the recipe of the forward process");
     PSLD_TRY(psld_training_check_learn(t));
     if (s->train.loss == PSLD_LOSS_CONSISTENCY) return psld_training_check_consistency(t);
     if (s->train.l1 && s->train.weighting != PSLD_WEIGH_EPS)

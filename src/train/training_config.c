@@ -1,5 +1,5 @@
-/* From what the user says to a configuration with every key: a file or nothing, overrides, choices for the data,
- * defaults; and whether the folder's run is the same. */
+/* Makes a configuration with every key: from a file or nothing, overrides, choices for the data, and defaults. Compares
+ * it with that of the run in the folder. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "train/published.h"
 #include "train/training.h"
 
-/* Where the configuration begins: the file, without one the folder's own, or nothing. */
+/* The first form of the configuration: the file, otherwise that of the folder, otherwise empty. */
 static psld_status begin(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     char *text = NULL;
@@ -121,11 +121,11 @@ static psld_status open_data(psld_training *t, const psld_settings *s, int64_t s
     if (s->data.memory) options.memory = s->data.memory;
     if (s->data.cache && *s->data.cache) options.cache_dir = s->data.cache;
     if (!s->data.path || !*s->data.path)
-        return psld_fail(PSLD_BAD_INPUT, "data.path is missing: what to train on (--data)");
+        return psld_fail(PSLD_BAD_INPUT, "data.path is missing: give the data to train on (--data)");
     return psld_data_open(s->data.path, &options, &t->data);
 }
 
-/* Opens the data as the configuration wants them; where it leaves size or channels open, as they are. */
+/* Opens the data with size and channels of the configuration, or with their own if these are not given. */
 static psld_status inspect_training_data(psld_training *t, const psld_settings *s, int64_t size, int64_t channels)
 {
     size_t shape[PSLD_MAX_RANK];
@@ -159,12 +159,12 @@ static psld_status set_class_count(psld_training *t, const char *path)
     char assignment[48];
     if (classes) PSLD_TRY(psld_node_text(classes, &text));
     if (!psld_text_same(text, "auto")) return PSLD_OK;
-    if (psld_data_classes(t->data) < 2) return psld_node_fail(classes, "auto: %s has no classes to be learned", path);
+    if (psld_data_classes(t->data) < 2) return psld_node_fail(classes, "auto: %s has no classes", path);
     snprintf(assignment, sizeof assignment, "model.classes=%zu", psld_data_classes(t->data));
     return psld_yaml_override(t->yaml, assignment);
 }
 
-/* Whether the network of a configuration knows classes: a classifier does, and a score network with labels. */
+/* Whether the network of a configuration has classes: classifiers, and score networks with labels. */
 static int knows_classes(const psld_node *model)
 {
     const psld_node *labels = model ? psld_node_get(model, "classes") : NULL;
@@ -173,7 +173,7 @@ static int knows_classes(const psld_node *model)
     return labels && psld_node_text(labels, &text) == PSLD_OK && strcmp(text, "0") != 0;
 }
 
-/* A model keeps the names that its classes have in the data, so that they can be asked for by name. */
+/* A model keeps the names of the classes of its data, so that labels can be given by name. */
 static psld_status set_class_names(psld_training *t)
 {
     const psld_node *root = psld_yaml_root(t->yaml), *data = psld_node_get(root, "data");
@@ -216,7 +216,7 @@ static psld_status measure_deviation(const psld_training *t, double *deviation)
     return status;
 }
 
-/* For networks of clean data, where the configuration does not say it. */
+/* For networks of clean data, if the configuration does not give it. */
 static psld_status set_data_deviation(psld_training *t)
 {
     const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *predicts;
@@ -232,7 +232,7 @@ static psld_status set_data_deviation(psld_training *t)
     return psld_settings_default(t->yaml, "model.data_deviation", text);
 }
 
-/* The noise levels of a model that is tuned are those of its data. */
+/* Noise levels in tuning follow from the deviation of the data. */
 static psld_status set_tuning(psld_training *t, const psld_training_options *options)
 {
     const psld_node *model = psld_node_get(psld_yaml_root(t->yaml), "model"), *own;
@@ -245,7 +245,7 @@ static psld_status set_tuning(psld_training *t, const psld_training_options *opt
     return psld_training_tune_noise(t, options, deviation);
 }
 
-/* The data must come out as the network takes them. */
+/* Checks that the data have the shape of the network's input. */
 static psld_status check_shape(const psld_training *t)
 {
     size_t shape[PSLD_MAX_RANK], wanted = (size_t)t->settings.data.size, channels = (size_t)t->settings.data.channels;
@@ -258,7 +258,7 @@ static psld_status check_shape(const psld_training *t)
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-/* A network and settings for the data, within the time. */
+/* Chooses a network and settings for the data and the time. */
 static psld_status choose(psld_training *t, const psld_training_options *options, const char *path)
 {
     enum { TWO_HOURS = 2 * 60 * 60 };
@@ -281,7 +281,7 @@ static psld_status choose(psld_training *t, const psld_training_options *options
     return status;
 }
 
-/* The steps of a configuration that is given a time; a run that goes on keeps those that it began with. */
+/* Chooses train.steps for a configuration with a time; a continued run keeps its steps. */
 static psld_status fit_steps(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     size_t shape[PSLD_MAX_RANK];
@@ -323,7 +323,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = optional_number(t->yaml, "size", &final);
     if (status == PSLD_OK && psld_data_is_image(t->data) && final != size) {
         int rank = psld_data_shape(t->data, shape);
-        int may_differ = psld_data_is_costly(t->data); /* files of images, of which only some were looked at */
+        int may_differ = psld_data_is_costly(t->data); /* files of images, of which only some were read */
         if (rank == 3 && (may_differ || (size_t) final != shape[1] || (size_t) final != shape[2]))
             status = open_data(t, &early, final, channels);
     }
@@ -340,7 +340,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     return status == PSLD_OK ? check_shape(t) : status;
 }
 
-/* Keys of a new run that would have no effect. Runs that have begun with them go on. */
+/* Refuses keys of a new run that would have no effect. Runs that began with them continue. */
 static psld_status check_effects(const psld_training *t)
 {
     const psld_settings *s = &t->settings;

@@ -1,7 +1,7 @@
 /* The loss on held-out data, with the averaged weights and with the raw ones. */
 #include "train/training.h"
 
-/* A micro-batch of held-out samples, whose x is read, at times of one bin. */
+/* Evaluates a micro-batch of held-out samples at times of one bin; x is filled already. */
 static psld_status evaluate_bin(psld_training *t, int bin, psld_bins *bins)
 {
     psld_microbatch *b = &t->microbatch;
@@ -18,7 +18,7 @@ static psld_status evaluate_bin(psld_training *t, int bin, psld_bins *bins)
     return PSLD_OK;
 }
 
-/* The share of this rank, with the weights that the model has. */
+/* Evaluates the share of this rank, with the present weights of the model. */
 static psld_status evaluate_share(psld_training *t, psld_bins *bins)
 {
     psld_microbatch *b = &t->microbatch;
@@ -47,7 +47,7 @@ static psld_status evaluate_model(psld_training *t, psld_bins *bins)
     return PSLD_OK;
 }
 
-/* The model has the raw weights, and the trained network the averaged ones, until it is called again. */
+/* Exchanges raw and averaged weights between model and trained network; a second call restores them. */
 static void swap_weights(psld_training *t)
 {
     float *a = t->network->weights, *b = t->model->network->weights;

@@ -10,10 +10,10 @@ enum {
     LOSS_DIGITS = 9,
     OTHER_DIGITS = 6,
     SECONDS_DIGITS = 4,
-    FILE_DIGITS = 15, /* a number of fewer significant digits is written with just these */
+    FILE_DIGITS = 15, /* numbers with fewer significant digits are written with these alone */
 };
 
-/* A number rounded to so many significant digits. JSON has no number that is not finite: null stands for it. */
+/* A number rounded to so many significant digits. JSON has no infinite numbers or NaN: they become null. */
 static json_t *rounded(int digits, double number)
 {
     char text[32];
@@ -25,7 +25,7 @@ static json_t *rounded(int digits, double number)
     return json_real(number);
 }
 
-/* Each of these returns other than 0 when there is no memory. */
+/* These functions return a value other than 0 if memory runs out. */
 
 static int set_number(json_t *line, const char *set, const char *what, int digits, double number)
 {
@@ -34,7 +34,7 @@ static int set_number(json_t *line, const char *set, const char *what, int digit
     return json_object_set_new(line, key, rounded(digits, number));
 }
 
-/* The mean of each bin, null where there is nothing. */
+/* The mean of each bin; null for empty bins. */
 static int set_bins(json_t *line, const char *set, const char *what, double scale, const double *sums,
                     const double *counts)
 {

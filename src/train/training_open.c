@@ -12,9 +12,9 @@
 
 _Static_assert((int)PSLD_AUGMENT_NUMBERS == (int)PSLD_AUGMENT_INPUTS, "networks are told all of it");
 
-#define MAX_HELD_OUT ((uint64_t)1 << 20) /* toys have no end, and nobody measures on more */
+#define MAX_HELD_OUT ((uint64_t)1 << 20) /* toy sets are endless; this is enough to measure on */
 
-/* Weights of another model, by name; everything must fit. */
+/* Takes the weights of another model, by name; all must have the same shapes. */
 static psld_status initialise_from(const char *path, psld_network *network)
 {
     psld_model *other;
@@ -29,11 +29,11 @@ static psld_status initialise_from(const char *path, psld_network *network)
     if (same) psld_network_gather(other->network, network->weights);
     psld_model_free(other);
     if (same) return PSLD_OK;
-    return psld_fail(PSLD_BAD_INPUT, "train.init: %s is another network%s%s", path, i ? ", from here on: " : "",
+    return psld_fail(PSLD_BAD_INPUT, "train.init: %s has another network%s%s", path, i ? ", from here on: " : "",
                      i ? to->parameters[i - 1].name : "");
 }
 
-/* The network that is trained and the one to use, which has the average if one is kept. */
+/* Makes the trained network, and the one for sampling, which has the average if there is one. */
 static psld_status create_networks(psld_training *t)
 {
     uint64_t seed = (uint64_t)t->settings.seed;
@@ -48,7 +48,7 @@ static psld_status create_networks(psld_training *t)
     return PSLD_OK;
 }
 
-/* Samples of the largest micro-batch: the largest share of a rank in as many parts as the settings say. */
+/* Samples of the largest micro-batch: the largest share of a rank, divided by train.accumulate. */
 static size_t microbatch_size(const psld_training *t)
 {
     uint64_t ranks = (uint64_t)t->ranks->count, parts = (uint64_t)t->settings.train.accumulate;
@@ -113,7 +113,7 @@ static psld_status create_microbatch(psld_training *t)
     return PSLD_OK;
 }
 
-/* Items that are held out. By default a hundredth; of small sets, where that would be too few to measure on, 64 or a
+/* The number of held-out items. The default is a hundredth; for small sets, where that would be too few, 64 or a
  * twentieth, whichever is less. */
 static uint64_t held_out_count(double part, uint64_t count)
 {
@@ -122,7 +122,7 @@ static uint64_t held_out_count(double part, uint64_t count)
     return wanted < (double)most ? (uint64_t)wanted : most;
 }
 
-/* The data are divided in two by their positions in a fixed shuffle. */
+/* Divides the data into training and held-out items by their positions in a fixed shuffle. */
 static psld_status create_loaders(psld_training *t)
 {
     uint64_t count = psld_data_count(t->data), held = held_out_count(t->settings.data.held_out, count);
@@ -209,7 +209,7 @@ static psld_status create_parts(psld_training *t)
     return create_loaders(t);
 }
 
-/* Rank 0 alone knows the folder; the others get its configuration, and its state. */
+/* Only rank 0 uses the folder; the others get the configuration and the state from it. */
 static psld_status configure_ranks(psld_training *t, const psld_training_options *options)
 {
     uint64_t size = 0;
@@ -250,7 +250,7 @@ static psld_status check_names(const psld_training *t)
     return PSLD_OK;
 }
 
-/* A new folder is made last: a mistake leaves nothing behind. */
+/* A new folder is created last, so that a mistake in the settings leaves no folder. */
 static psld_status open_training(psld_training *t, const char *folder, const psld_training_options *options)
 {
     t->ranks = psld_distribution_now();

@@ -8,7 +8,7 @@ int psld_training_is_due(const psld_training *t, int64_t every)
     return every > 0 && (step % every == 0 || step >= t->settings.train.steps);
 }
 
-/* There is one after the last step whatever train.checkpoint_every says. */
+/* There is always a checkpoint after the last step. */
 static int checkpoint_is_due(const psld_training *t)
 {
     double pause = 60 * t->settings.train.checkpoint_minutes;
@@ -17,7 +17,7 @@ static int checkpoint_is_due(const psld_training *t)
            psld_training_is_due(t, t->settings.train.checkpoint_every);
 }
 
-/* The checkpoint comes last: what belongs to its step is there once it is. */
+/* The checkpoint comes last: if it exists, all else of its step exists, too. */
 psld_status psld_training_after_step(psld_training *t, psld_status so_far)
 {
     psld_status status = so_far;

@@ -40,7 +40,7 @@ psld_status psld_training_save(psld_training *t)
     return psld_model_save(t->model, psld_run_folder_file(t->run, "model.safetensors"));
 }
 
-/* The order of the data and what of them is held out depend on how many there are. */
+/* The order of the data and the choice of held-out items depend on the number of items. */
 static void compare_items(const psld_training *t, const psld_snapshot *before)
 {
     unsigned long long now = psld_data_count(t->data);
@@ -50,7 +50,8 @@ static void compare_items(const psld_training *t, const psld_snapshot *before)
                  t->settings.data.path, now, (unsigned long long)before->items);
 }
 
-/* A run writes a checkpoint before its model, so a model without a checkpoint is not replaced by a run from step 0. */
+/* A run writes a checkpoint before its model. So a model without a checkpoint is not that of an unfinished run, and a
+ * run from step 0 must not replace it. */
 static psld_status load_newest_checkpoint(psld_training *t)
 {
     char folder[4096];

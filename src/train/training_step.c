@@ -15,7 +15,7 @@ typedef struct step_sums {
     psld_bins bins;
 } step_sums;
 
-/* From sample numbers to what the network is given. */
+/* From sample numbers to the network's input and target. */
 static psld_status fill_microbatch(psld_training *t, const psld_objective *objective, psld_microbatch *b)
 {
     const psld_loader *loader = t->loaders[PSLD_PHASE_TRAIN];
@@ -27,7 +27,7 @@ static psld_status fill_microbatch(psld_training *t, const psld_objective *objec
     return t->objective->aim(&t->perturbation, PSLD_PHASE_TRAIN, b);
 }
 
-/* Adds the losses of a micro-batch, whose gradients the trainer has, to those of the step. */
+/* Adds the losses of a micro-batch to those of the step. */
 static void count_losses(psld_training *t, psld_microbatch *b, step_sums *sums)
 {
     double batch = (double)t->settings.train.batch;
@@ -52,9 +52,9 @@ static void count_bits(psld_training *t, psld_microbatch *b, step_sums *sums)
     for (size_t i = 0; i < b->n; i++) sums->bits += (double)b->loss[i] / (double)t->settings.train.batch;
 }
 
-/* Gradients by one objective of this rank's share of a step, whose samples are step * batch + 0 ... batch - 1. A rank that
- * cannot read its data goes through the step all the same, with those of an earlier one, since others wait for its sums;
- * then no rank takes the step. */
+/* Gradients by one objective of this rank's share of a step, whose samples are step * batch + 0 ... batch - 1. A rank
+ * that cannot read its data still goes through the step, with the data of an earlier one, since the others wait for its
+ * sums. Then no rank updates its weights. */
 static psld_status add_share(psld_training *t, const psld_objective *objective, uint64_t step, psld_status status,
                              step_sums *sums)
 {
@@ -93,8 +93,8 @@ static psld_status add_gradients(psld_training *t, uint64_t step, step_sums *sum
     return status;
 }
 
-/* Data that cannot be read end a run, but nothing of it is lost: its last step gets a checkpoint, and a line in the log
- * if the step was taken (`report` not NULL). */
+/* If data cannot be read the run ends, but nothing is lost: a checkpoint of its last step is written, and a line of the
+ * log if the step was taken (`report` not NULL). */
 static psld_status stop_with_checkpoint(psld_training *t, psld_status status, const psld_training_report *report)
 {
     enum { TEXT = 800 };

@@ -1,5 +1,5 @@
 /* Tuning a trained model for sampling with few evaluations: the configuration of a run that begins with its weights and
- * has the loss of consistency (objective_consistency.c). What is not said here stays as the model was trained. */
+ * has the loss of consistency (objective_consistency.c). All other settings stay as in the model's training. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,11 @@
 #include "train/published.h"
 #include "train/training.h"
 
-/* Where published runs draw noise: the median and the spread of its logarithm, for data of deviation 0.5. */
+/* The law of the noise in published runs: its median and the deviation of its logarithm, for data of deviation 0.5. */
 #define MIDDLE_PER_DEVIATION (2 * 0.33287108)
 
-/* In the order in which they are set. `vectors`: another value for data that are no images; NULL: the same. */
+/* Settings of tuning, in the order in which they are set. `vectors`: the value for data that are not images; NULL: the
+ * same. */
 static const struct {
     const char *key, *value, *vectors;
 } tuning_keys[] = {
@@ -52,7 +53,7 @@ static psld_status check_model(const psld_model *model, const char *path)
     return PSLD_OK;
 }
 
-/* A larger network had a smaller rate, and keeps it. */
+/* A network that was trained with a smaller rate keeps it. */
 static psld_status set_rate(psld_yaml *yaml, double own)
 {
     char assignment[64], number[PSLD_NUMBER_SIZE];
@@ -61,7 +62,7 @@ static psld_status set_rate(psld_yaml *yaml, double own)
     return psld_yaml_override(yaml, assignment);
 }
 
-/* What eps is, given x_0 or all of z_0, was said by the loss, and is from now on by the process. */
+/* Until now the loss decided whether eps is given x_0 or all of z_0; from now on the process does. */
 static psld_status keep_kernel(const psld_model *model, psld_yaml *yaml)
 {
     if (model->recipe->spec.mode != PSLD_DSM || psld_model_predicts_data(model)) return PSLD_OK;
@@ -105,7 +106,7 @@ psld_status psld_training_tune_config(const char *path, psld_yaml **yaml)
     return status;
 }
 
-/* Whether somebody has said the value of a key. */
+/* Whether a key is given. */
 static int is_said(const psld_training_options *options, const char *key)
 {
     size_t length = strlen(key);

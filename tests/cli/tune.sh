@@ -121,7 +121,7 @@ refuses 1 "train.stages" tune base --consistency -o no train.stages=3
 refuses 1 "train.consistency_q" tune base --consistency -o no train.consistency_q=1
 refuses 2 "not tuned for it; psld tune" sample base -n 5 --sampler consistency -o no.npy
 refuses 2 "not tuned for it; psld tune" sample m.yaml -n 5 --sampler consistency -o no.npy
-refuses 1 "train.sampler: consistency draws only" train base.yaml -o no train.sampler=consistency
+refuses 1 "train.sampler: consistency needs train.loss" train base.yaml -o no train.sampler=consistency
 refuses 2 "grid" sample fast -n 5 --grid sigma:1,2 -o no.npy
 refuses 2 "corrector" sample fast -n 5 --corrector 1 -o no.npy
 refuses 1 "depends on the state" tune formulas --consistency -o no
