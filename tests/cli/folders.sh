@@ -24,9 +24,9 @@ refuses 1 "is the folder of a training run" eval c/d/pictures a/b/run --weights 
 
 check "a folder of data, or of anything else, does not become a run"
 # shellcheck disable=SC2086
-refuses 1 "pictures: cannot become the folder of a run: it has other things in it (" train c/d/pictures -o c/d/pictures $tiny
+refuses 1 "pictures: cannot become the folder of a run: it has other files in it (" train c/d/pictures -o c/d/pictures $tiny
 # shellcheck disable=SC2086
-refuses 1 "c/d: cannot become the folder of a run: it has other things in it (pictures)" train toy:moons -o c/d $tiny
+refuses 1 "c/d: cannot become the folder of a run: it has other files in it (pictures)" train toy:moons -o c/d $tiny
 mkdir empty logged
 echo "a log of the shell" >logged/out.log
 # shellcheck disable=SC2086
