@@ -38,7 +38,7 @@ static _Thread_local cli_listener *listening;
 void cli_listen(cli_listener *listener)
 {
     listening = listener;
-    own_error[0] = 0; /* that of earlier work of this thread */
+    own_error[0] = 0; /* from earlier work of this thread */
     if (listener) listener->message[0] = 0;
 }
 
@@ -60,7 +60,7 @@ void cli_kept(const char *format, ...)
 int cli_failed(psld_status status)
 {
     if (status == PSLD_CANCELLED) {
-        cli_complain("interrupted: %s", *kept ? kept : "nothing was written; the same command begins again");
+        cli_complain("interrupted: %s", *kept ? kept : "nothing was written; run the same command to begin again");
         return EXIT_FAILED;
     }
     cli_complain("%s", *own_error ? own_error : psld_error_text());

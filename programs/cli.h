@@ -1,5 +1,5 @@
-/* What all commands share: options, help, man pages, completion, messages, progress. A command is a row in main.c;
- * its options are a table from which parsing, --help, the man page and the completion all come. */
+/* Shared by all commands: options, help, man pages, completion, messages, progress. A command is a row in main.c;
+ * parsing, --help, the man page and the completion are all made from its table of options. */
 #ifndef PSLD_PROGRAMS_CLI_H
 #define PSLD_PROGRAMS_CLI_H
 
@@ -22,7 +22,7 @@ typedef struct cli_command {
     const char *description; /* paragraphs, separated by empty lines */
     const char *examples;    /* lines "command  # what it does" */
     int (*run)(const struct cli_command *command, int argc, char **argv);
-    void (*complete)(const char *word); /* prints words that are no options, for the completion; NULL: file names */
+    void (*complete)(const char *word); /* prints words other than options, for the completion; NULL: file names */
 } cli_command;
 
 extern const cli_command command_bench, command_configs, command_convert, command_data, command_demo, command_design,
@@ -45,22 +45,22 @@ typedef struct cli_option {
     const char *name; /* NULL ends a table */
     char letter;      /* 0: none */
     cli_kind kind;
-    const char *argument; /* as help shows it */
+    const char *argument; /* as shown in help */
     const char *help;
     void *value;
-    const char *choices; /* words separated by '|' that a text may be, or NULL */
+    const char *choices; /* allowed words of a text, separated by '|', or NULL */
 } cli_option;
 
-/* Sorts argv into options and the rest. Returns 1 when the command is to run; otherwise *exit_code is what to
- * return: help was asked for, or usage is wrong. `rest` needs room for argc pointers. */
+/* Divides argv into options and the rest. Returns 1 if the command is to run. Otherwise help was printed or the usage
+ * is wrong, and *exit_code is the exit code. `rest` needs memory for argc pointers. */
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **rest,
               int *rest_count, int *exit_code);
 
-/* "psld: message" as one line on stderr, whatever characters are in the names and arguments that it repeats. */
+/* "psld: message" as one line on stderr; control characters in names and arguments are escaped. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "psld: COMMAND: message", and EXIT_USAGE. */
 int cli_wrong_usage(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Fails as a function of the library would: cli_failed prints this text instead of the library's. */
+/* Fails like a function of the library, with this text for cli_failed. */
 psld_status cli_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "psld: <error text>", and the exit code for a status. */
 int cli_failed(psld_status status);
@@ -69,8 +69,8 @@ int cli_failed(psld_status status);
 enum { CLI_MEANT = 128 };
 const char *cli_meant(const char *word, const char *const *words, size_t count, char text[CLI_MEANT]);
 
-/* Somebody else than the terminal to talk to, for a program that runs what commands do in threads of its own: messages go
- * to `message`, the last one stays, and progress to `progress`. */
+/* A listener in place of the terminal, for a program that runs commands in its own threads: messages go to `message`,
+ * which keeps the last one, and progress to `progress`. */
 typedef struct cli_listener {
     char message[2048];
     psld_progress_fn progress;
@@ -80,45 +80,45 @@ typedef struct cli_listener {
 void cli_listen(cli_listener *listener);
 cli_listener *cli_listener_get(void);
 
-/* The value of a CLI_COUNT for options of the library; what does not fit becomes the largest int. */
+/* The value of a CLI_COUNT as an int, for options of the library; larger values become the largest int. */
 int cli_int(long count);
 
 /* Whether `path` ends in one of the '|'-separated endings. */
 int cli_ends_in(const char *path, const char *endings);
-/* Whether a file can be made at `path`: its folder exists and may be written. If not, says so. To be asked before long
- * work. */
+/* Whether a file can be created at `path`: its folder exists and may be written. If not, prints a message. Call it
+ * before long work. */
 int cli_output_possible(const char *path);
-/* Joins words with single spaces; NULL when memory ends. Free with free(). */
+/* Joins words with single spaces; NULL if memory runs out. Free with free(). */
 char *cli_join(const char *const *words, int count);
 
-/* "0.1, 1e-3" into numbers; -1 when one is not a number, else how many. */
+/* "0.1, 1e-3" into numbers; returns how many, or -1 if one is not a number. */
 int cli_numbers(const char *text, double *numbers, int room);
 
-/* Signals (cli_signals.c). To be called first: closed pipes and limits of file sizes become errors of writes. */
+/* Signals (cli_signals.c). Call it first: closed pipes and limits of file sizes become errors of writes. */
 void cli_signals_begin(void);
 /* Calls a handler on the signals that ask the program to end (Ctrl-C, SIGTERM, a lost terminal), until they are restored. */
 enum { CLI_SIGNALS = 3 };
 void cli_signals_catch(void (*handler)(int), int flags, struct sigaction before[CLI_SIGNALS]);
 void cli_signals_restore(const struct sigaction before[CLI_SIGNALS]);
-/* Whether nobody can read any more what is written there: a pipe without a reader, a terminal that was closed. */
+/* Whether the reader of a descriptor has gone: a pipe without a reader, or a closed terminal. */
 int cli_reader_gone(int fd);
-/* From here on control characters in what is printed on standard output are escaped (printable.c). */
+/* From then on control characters in standard output are escaped (printable.c). */
 void cli_output_begin(void);
-/* Says that standard output cannot be written, unless its reader has gone. Returns what to exit with. */
+/* Reports that standard output cannot be written, unless its reader has gone. Returns the exit code. */
 int cli_output_failed(void);
 
 /* The terminal (cli_terminal.c): whether standard error is one that a line can be written on again and again. */
 int cli_terminal(void);
-/* Writes that line: a bar for the part that is done (negative: none), and of the pieces, the most important first, as many
- * as fit the width. Nothing where there is no terminal. */
+/* Writes that line: a bar for the finished part (negative: no bar), then as many of the pieces as fit the width, the
+ * most important first. Writes nothing without a terminal. */
 void cli_line_show(double part, const char *const *pieces, size_t count);
-/* Takes it away. Messages and cli_say do so themselves. */
+/* Erases the line. Messages and cli_say do so themselves. */
 void cli_line_clear(void);
 /* Text for people on standard error, as printf. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ctrl-C says that what is finished is kept, wherever nothing else waits for it. */
+/* Ctrl-C prints that finished files are kept, unless another handler is set. */
 void cli_interrupts_begin(void);
-/* What cli_failed says of work that was interrupted: what was kept, and how to go on. */
+/* The text of cli_failed for interrupted work: what was kept, and how to continue. */
 void cli_kept(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Progress with time left on a terminal, and Ctrl-C as cancellation, a second one as usual; `user` of the callback is a
@@ -126,7 +126,7 @@ void cli_kept(const char *format, ...) __attribute__((format(printf, 1, 2)));
 typedef struct cli_progress {
     const char *what;
     double began, shown;
-    struct sigaction before[CLI_SIGNALS]; /* what signals did: again when it ends */
+    struct sigaction before[CLI_SIGNALS]; /* the handlers before; restored at the end */
 } cli_progress;
 void cli_progress_begin(cli_progress *progress, const char *what);
 int cli_progress_report(void *progress, uint64_t done, uint64_t total);
@@ -134,16 +134,16 @@ void cli_progress_end(cli_progress *progress);
 
 double cli_seconds(void);
 
-/* For commands that share their work under mpirun or srun: joins the other ranks if there are any. Returns 0, and what to
- * exit with, when that fails. cli_ranks_end leaves them, all at once when this one has failed; returns its argument. */
+/* For commands that share their work under mpirun or srun: joins the other ranks, if there are any. Returns 0 and sets
+ * the exit code if that fails. cli_ranks_end leaves them, and ends them all if this one has failed; returns its
+ * argument. */
 int cli_ranks_begin(int *exit_code);
 int cli_ranks_end(int exit_code);
 /* "12 s", "3 min 20 s", "2 h 15 min", "4 d 3 h"; returns `text`. */
 enum { CLI_DURATION = 48 };
 const char *cli_duration(double seconds, char text[CLI_DURATION]);
 
-/* The options that opening a model takes, for the tables of commands that open one. CLI_MODEL_OPTIONS needs a
- * cli_model m. */
+/* The options for opening a model, for the tables of commands that open one. CLI_MODEL_OPTIONS needs a cli_model m. */
 typedef struct cli_model {
     psld_model_options options;
     const char *use, *weak;
@@ -168,15 +168,15 @@ void cli_device_report(json_t *object, const char *id);
      0,                                                                                                             \
      CLI_FILE,                                                                                                      \
      "FILE",                                                                                                        \
-     "configuration of weights that carry none (ours or a published one)",                                          \
+     "configuration of weights without one (of psld, or a published one)",                                          \
      &(m).options.config,                                                                                           \
      NULL},                                                                                                         \
-        {"use", 0, CLI_TEXT, "ema|raw", "which weights, where a file has both (default ema)", &(m).use, "ema|raw"}, \
+        {"use", 0, CLI_TEXT, "ema|raw", "which weights, if a file has both (default ema)", &(m).use, "ema|raw"},    \
         {"ema",                                                                                                     \
          0,                                                                                                         \
          CLI_NUMBER,                                                                                                \
          "DECAY",                                                                                                   \
-         "which average of weights, of a run with several (default: the first of train.ema)",                       \
+         "which average of weights, if a run has several (default: the first of train.ema)",                        \
          &(m).options.ema,                                                                                          \
          NULL},                                                                                                     \
         {"reference", 0, CLI_FLAG, NULL, "compute with the plain reference kernels", &(m).options.reference, NULL}, \
@@ -191,37 +191,37 @@ void cli_device_report(json_t *object, const char *id);
          0,                                                                                                         \
          CLI_TEXT,                                                                                                  \
          "fp32|bf16|fp16",                                                                                          \
-         "of products in networks (default fp32; bf16: on the CPU; fp16: on other devices)",                        \
+         "number format of products in networks (default fp32; bf16: on the CPU; fp16: on other devices)",          \
          &(m).options.precision,                                                                                    \
          NULL},                                                                                                     \
         CLI_DEVICE_OPTION((m).options.device)
-/* Of commands that draw, and of convert: guidance by a weaker model. What draws under a condition, or along the flow of
- * the model itself, sets m.weak to "none" first. */
-#define CLI_WEAK_OPTIONS(m)                                                                                     \
-    {"weak",                                                                                                    \
-     0,                                                                                                         \
-     CLI_FILE,                                                                                                  \
-     "MODEL|none",                                                                                              \
-     "guide by a weaker model of the same data (default: from noise, the one in the model's file; else none)",  \
-     &(m).weak,                                                                                                 \
-     NULL},                                                                                                     \
-    {                                                                                                           \
-        "weak-scale", 0, CLI_NUMBER, "W",                                                                       \
-            "how far: eps of the weak one plus W times the difference; 1 is no guidance (default: as the file " \
-            "says, or 1.5)",                                                                                    \
-            &(m).options.weak_scale, NULL                                                                       \
+/* For commands that draw, and for convert: guidance by a weaker model. Commands that draw under a condition, or follow
+ * the flow of the model itself, set m.weak to "none" first. */
+#define CLI_WEAK_OPTIONS(m)                                                                                            \
+    {"weak",                                                                                                           \
+     0,                                                                                                                \
+     CLI_FILE,                                                                                                         \
+     "MODEL|none",                                                                                                     \
+     "guide by a weaker model of the same data (default for samples from noise: the one in the model's file, if any)", \
+     &(m).weak,                                                                                                        \
+     NULL},                                                                                                            \
+    {                                                                                                                  \
+        "weak-scale", 0, CLI_NUMBER, "W",                                                                              \
+            "strength: eps of the weak model plus W times the difference; 1 is no guidance (default: as the file "     \
+            "says, or 1.5)",                                                                                           \
+            &(m).options.weak_scale, NULL                                                                              \
     }
-/* Takes what was given as words into m->options. Where no device was named, a GPU is looked for. */
+/* Converts the words of options into m->options. If no device was named, looks for a GPU. */
 void cli_model_settle(cli_model *m);
-/* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is no
+/* Opens the model named by words[0]; the other words are overrides of its configuration. A .yaml file that is not an
  * exact model is a configuration: its network gets initial weights. */
 psld_status cli_model_open(cli_model *m, const char *const *words, int count, psld_model **model);
 
 /* The path of a model that comes with the program: in the folder $PSLD_MODELS, in `models` beside the program (as in a
- * build), or in the share/psld/models that it was installed with, wherever that was moved to. 0 when there is none. */
+ * build), or in share/psld/models of the installation, also after it was moved. Returns 0 if there is none. */
 enum { CLI_PATH = 4096 };
 int cli_shipped_model(const char *name, char path[CLI_PATH]);
-/* The same of configurations: `configs` instead of `models`, $PSLD_CONFIGS; also the folder itself, and that of the
+/* The same for configurations: `configs` instead of `models`, $PSLD_CONFIGS; also the folder itself, and that of the
  * documentation (0: not installed). */
 int cli_shipped_config(const char *name, char path[CLI_PATH]);
 int cli_configs_folder(char path[CLI_PATH]);
@@ -229,12 +229,12 @@ int cli_docs_folder(char path[CLI_PATH]);
 /* A configuration as a user names it: a file, or the bare name of one that comes with the program, from `folder` of its
  * configurations ("" or "sweeps/"). Returns `word` itself, or `path`. */
 const char *cli_find_config(const char *word, const char *folder, char path[CLI_PATH]);
-/* Fails because a word is neither a file nor a configuration; says which was perhaps meant. */
+/* Fails because a word is neither a file nor a configuration; suggests a similar name. */
 psld_status cli_no_config(const char *word);
 /* Calls for every configuration that comes with the program, by name; 0: there are none. */
 int cli_each_config(void (*each)(void *user, const char *name, const char *path), void *user);
 
-/* Where configurations and documentation are: for --help, and for man pages. */
+/* The folders of configurations and documentation: for --help, and for man pages. */
 void cli_print_folders(void);
 void cli_print_man_files(void);
 

@@ -99,7 +99,7 @@ static void print_option_names(const cli_option *options)
     for (const cli_option *o = cli_common_options; o->name; o++) printf("--%s\n", o->name);
 }
 
-/* What an option may be beside other things, which its table cannot say. */
+/* Choices of options that also accept other values, which the table cannot express. */
 static const struct {
     const char *option;
     names_fn name;

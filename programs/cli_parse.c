@@ -79,7 +79,7 @@ static int parse_time(const char *text, double *seconds)
     return 0;
 }
 
-/* Returns what was expected, or NULL when the value was taken. */
+/* Returns what was expected, or NULL if the value was accepted. */
 static const char *set_option(const cli_option *o, const char *text)
 {
     switch (o->kind) {
@@ -108,7 +108,7 @@ static const char *set_option(const cli_option *o, const char *text)
 
 enum { MAX_OPTIONS = 128 };
 
-/* The key that an option of psld train was perhaps meant to be: --steps is train.steps=. */
+/* The key that was probably meant by an option of psld train: --steps is train.steps=. */
 static int suggest_training_key(const char *word, char text[CLI_MEANT])
 {
     psld_key key = PSLD_KEY_EMPTY;
@@ -182,7 +182,7 @@ static int parse_option(const cli_command *command, const cli_option *options, i
     return 0;
 }
 
-/* Takes --threads out of argv for every command alike. Returns 0 for wrong usage. */
+/* Removes --threads from argv, for all commands. Returns 0 for wrong usage. */
 static int set_thread_count(const cli_command *command, int *argc, char **argv)
 {
     int kept = 0, i = 0;

@@ -1,5 +1,5 @@
-/* What comes with the program: models, configurations, documentation. It lies beside the program in a build, and below
- * the same prefix once installed, wherever that was moved to. */
+/* What comes with the program: models, configurations, documentation. They are beside the program in a build, and below
+ * the same prefix in an installation, also after it was moved. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "cli.h"
 
 typedef struct place {
-    const char *variable; /* of the environment: the folder instead of the two others */
+    const char *variable; /* environment variable: a folder that replaces the two others */
     const char *beside;   /* the program */
     const char *installed;
 } place;
@@ -19,7 +19,7 @@ static const place models = {"PSLD_MODELS", "models", PSLD_BIN_TO_MODELS};
 static const place configs = {"PSLD_CONFIGS", "configs", PSLD_BIN_TO_CONFIGS};
 static const place docs = {"PSLD_DOCS", "docs", PSLD_BIN_TO_DOCS};
 
-/* Where this program lies, without its own name; "." where the system does not say. */
+/* The folder of this program; "." if the system does not tell. */
 static void program_folder(char folder[CLI_PATH])
 {
     ssize_t length = readlink("/proc/self/exe", folder, CLI_PATH - 1);
@@ -58,7 +58,7 @@ int cli_shipped_config(const char *name, char path[CLI_PATH])
     return find_shipped(&configs, name, path);
 }
 
-/* Without the ".." on the way, which nobody wants to read. */
+/* The path without "..", for messages. */
 static int find_shipped_folder(const place *where, char path[CLI_PATH])
 {
     char found[CLI_PATH];
@@ -85,7 +85,7 @@ const char *cli_find_config(const char *word, const char *folder, char path[CLI_
     int is_bare = *word && !strchr(word, ':') && !strchr(word, '=') && word[0] != '/' && word[0] != '.';
     if (!is_bare || access(word, F_OK) == 0) return word;
     const char *given = word;
-    if (strncmp(word, "configs/", 8) == 0) word += 8; /* as the documentation names them */
+    if (strncmp(word, "configs/", 8) == 0) word += 8; /* under their names in the documentation */
     if (strncmp(word, folder, strlen(folder)) == 0) folder = "";
     for (int i = 0; i < 2; i++) {
         int length = snprintf(name, sizeof name, "%s%s%s", folder, word, i ? "" : ".yaml");
@@ -99,7 +99,7 @@ typedef struct search {
     char nearest[256];
 } search;
 
-/* Keeps the nearer of two: the one that was found, and this. */
+/* Keeps the more similar of two names: the best so far, and this one. */
 static void compare_name(void *user, const char *name, const char *path)
 {
     search *s = user;
@@ -147,7 +147,7 @@ int cli_each_config(void (*each)(void *user, const char *name, const char *path)
     return found;
 }
 
-/* ---- Where they are, for help and man pages ---------------------------------------------------------------------- */
+/* ---- Folders, for help and man pages ----------------------------------------------------------------------------- */
 
 void cli_print_folders(void)
 {
@@ -157,7 +157,7 @@ void cli_print_folders(void)
     if (cli_docs_folder(path)) printf("%sDocumentation: %s\n", configured ? "" : "\n", path);
 }
 
-/* A man page is written before anybody knows where the program will be installed. */
+/* A man page is written before installation, so it names folders below the prefix. */
 void cli_print_man_files(void)
 {
     printf(".SH FILES\n.TP\n.I share/psld/configs\nbelow the prefix that the program is installed under: "

@@ -9,7 +9,7 @@
 
 static const int asking[CLI_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
-/* The library reads data by calls that can fail. Model files are the exception: they are used in place in a mapping. */
+/* The library reads data by calls that can fail, except model files, which are mapped. */
 static void on_lost_bytes(int number)
 {
     static const char message[] = "psld: a file became shorter, or could not be read, while it was in use\n";
@@ -51,7 +51,8 @@ int cli_reader_gone(int fd)
 
 int cli_output_failed(void)
 {
-    if (cli_reader_gone(STDOUT_FILENO)) return 128 + SIGPIPE; /* the user who closed the pipe (head) knows */
+    if (cli_reader_gone(STDOUT_FILENO))
+        return 128 + SIGPIPE; /* no message if the user closed the pipe (as head does) */
     cli_complain("cannot write to standard output");
     return EXIT_FAILED;
 }

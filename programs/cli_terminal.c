@@ -36,7 +36,7 @@ static size_t columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
 }
 
-/* Prints "[#####-----] ", as wide as there is room; returns its width on the screen. */
+/* Prints "[#####-----] ", as wide as the line allows; returns its width on the screen. */
 static size_t format_bar(double part, size_t room, char text[LONGEST_LINE])
 {
     size_t width = room < LONGEST_BAR ? room : LONGEST_BAR, done;
@@ -115,13 +115,13 @@ void cli_complain(const char *format, ...)
     cli_say("%spsld:%s %s\n", colour, *colour ? "\033[0m" : "", message);
 }
 
-/* ---- Ctrl-C where nobody waits for it ---------------------------------------------------------------------------- */
+/* ---- Ctrl-C outside of cancellable work -------------------------------------------------------------------------- */
 
 /* While files are opened, read and written. Only calls that are allowed in a signal handler. */
 static void report_interrupt(int number)
 {
     static const char clear[] = "\r\033[K",
-                      message[] = "psld: interrupted; files that are finished are kept, and none is half written\n";
+                      message[] = "psld: interrupted; finished files are kept, and no file is incomplete\n";
     if (is_shown) (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
     (void)!write(STDERR_FILENO, message, sizeof message - 1);
     signal(number, SIG_DFL);

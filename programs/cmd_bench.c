@@ -138,8 +138,8 @@ const cli_command command_bench = {
     .summary = "measures the speed of a network on this machine",
     .usage = "net MODEL|CONFIG [-b BATCH] [options] [key=value ...]",
     .description = "Evaluates a network on random states. A configuration without weights gets initial ones: speed "
-                   "does not depend on them. Of an\n"
-                   "evaluation it also prints where the time goes, kernel by kernel, and with --plan step by step.",
+                   "does not depend on them. For an\n"
+                   "evaluation it also prints the time of each kernel, and with --plan of each step.",
     .examples = "  psld bench net configs/cifar10-psld-39m.yaml -b 8 --json\n"
                 "  psld bench net model.safetensors --plan\n",
     .run = bench_run,

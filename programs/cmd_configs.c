@@ -8,7 +8,7 @@
 
 enum { COMMENT = 600 };
 
-/* The comment that a file begins with, up to its first sentence that ends a line, in one line. */
+/* The first comment of a file, up to the first sentence that ends at the end of a line, as one line. */
 static void read_comment(const char *path, char text[COMMENT])
 {
     char line[512];
@@ -29,7 +29,7 @@ static void read_comment(const char *path, char text[COMMENT])
     if (end && strchr(".:", text[end - 1])) text[end - 1] = 0;
 }
 
-/* Parameters, recipe and shape of a network; 0 for what is none, such as a sweep. */
+/* Parameters, recipe and shape of a network; returns 0 if the file is not a network, such as a sweep. */
 static int read_config(const char *path, json_t *row)
 {
     psld_model_options options = PSLD_MODEL_DEFAULTS;
@@ -75,7 +75,7 @@ static void print_config_row(const json_t *row)
            json_string_value(json_object_get(row, "about")));
 }
 
-/* The text of one of them, to begin one's own with. */
+/* The text of one of them, as a start for one's own. */
 static int show_config(const char *name)
 {
     char path[CLI_PATH], buffer[4096];
@@ -109,8 +109,8 @@ static int configs_run(const cli_command *command, int argc, char **argv)
     json_t *rows = json_array();
     if (!cli_each_config(collect_configs, rows)) {
         json_decref(rows);
-        cli_complain("no configurations found beside the program or where it is installed; set PSLD_CONFIGS=FOLDER "
-                     "to say where they are");
+        cli_complain(
+            "no configurations found beside the program or in its installation; set PSLD_CONFIGS to their folder");
         return EXIT_FAILED;
     }
     cli_configs_folder(folder);
@@ -146,7 +146,7 @@ const cli_command command_configs = {
     .description =
         "Lists networks with their parameters, data, recipe and purpose, and then sweeps. psld train, info, bench and "
         "sweep accept\n"
-        "their bare names, unless there is a file of that name. With NAME the text of that configuration is printed.",
+        "their bare names, unless a file has that name. With NAME the text of that configuration is printed.",
     .examples = "  psld configs\n"
                 "  psld configs digits >mine.yaml\n"
                 "  psld train cifar10-psld-39m --data cifar-10-binary.tar.gz -o run\n",

@@ -22,8 +22,7 @@ static psld_status convert_model(cli_model *m, const char *loss, const char *con
     return status;
 }
 
-/* Whether a file knows its own configuration shows when it is opened; without one its tensors are converted as they
- * are. */
+/* A file without a configuration fails to open as a model; then its tensors are converted unchanged. */
 static psld_status convert_file(cli_model *m, const char *loss, const char *const *words, int count)
 {
     psld_status status = convert_model(m, loss, words, count);
@@ -31,7 +30,8 @@ static psld_status convert_file(cli_model *m, const char *loss, const char *cons
         return status;
     if (count > 2 || loss) return status;
     status = psld_tensors_convert(words[0], words[1]);
-    if (status == PSLD_OK) printf("%s: tensors as they were; no configuration (--config) to go with them\n", words[1]);
+    if (status == PSLD_OK)
+        printf("%s: tensors unchanged, without a configuration (give one with --config)\n", words[1]);
     return status;
 }
 
@@ -44,9 +44,8 @@ static int convert_run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         CLI_WEAK_OPTIONS(m),
         {"loss", 0, CLI_TEXT, "hsm|dsm",
-         "that the network was trained with (default: as its configuration says, or hsm)", &loss, "hsm|dsm"},
-        {"cfg", 0, CLI_TEXT, "W", "classifier-free guidance that the file is to take by itself (default: as IN does)",
-         &cfg, NULL},
+         "loss that the network was trained with (default: that of its configuration, or hsm)", &loss, "hsm|dsm"},
+        {"cfg", 0, CLI_TEXT, "W", "default of classifier-free guidance in OUT (default: that of IN)", &cfg, NULL},
         CLI_MODEL_OPTIONS(m),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -73,12 +72,12 @@ const cli_command command_convert = {
                    "a configuration, in IN or by\n"
                    "--config (ours, or the layout of published ones), the architecture is checked against the tensors, "
                    "EMA weights are\n"
-                   "taken where there are both, and the configuration goes into OUT, so that one file is enough. "
-                   "Without, tensors are\n"
-                   "converted as they are. OUT ends in .safetensors, or in .pt, .pth or .ckpt for PyTorch.\n"
-                   "--loss dsm says that the network learned the noise of the kernel given all of z_0, where the "
-                   "configuration does not:\n"
-                   "everything that is drawn then converts with that kernel.\n"
+                   "taken if there are both, and the configuration is stored in OUT, so that one file is enough. "
+                   "Without one, tensors are\n"
+                   "converted unchanged. OUT ends in .safetensors, or in .pt, .pth or .ckpt for PyTorch.\n"
+                   "--loss dsm: the network learned the noise of the kernel given all of z_0, and its configuration "
+                   "does not say so.\n"
+                   "Sampling then uses that kernel.\n"
                    "With --weak, a safetensors file has a weaker model of the same data in it, and what is drawn from "
                    "the file is guided\n"
                    "by it.",

@@ -9,7 +9,7 @@
 
 enum { NAMES_SHOWN = 100, SHEET_SIZE = 96 };
 
-/* ---- What a set is ----------------------------------------------------------------------------------------------- */
+/* ---- Description of a set ---------------------------------------------------------------------------------------- */
 
 static int is_endless(const psld_data *data)
 {
@@ -99,7 +99,7 @@ static int data_report(const data_job *job, uint64_t written)
     return EXIT_DONE;
 }
 
-/* What this set can be written as; NULL, with a message, when it cannot. */
+/* The writer for this set and this output; NULL, with a message, if there is none. */
 typedef psld_status (*writer)(data_job *job, uint64_t *written);
 
 static writer choose_writer(const cli_command *command, const data_job *job, int *exit_code)
@@ -116,7 +116,7 @@ static writer choose_writer(const cli_command *command, const data_job *job, int
     return NULL;
 }
 
-/* A sheet does not ask for a size where pictures have several: it shows all of them in one that fits. */
+/* A sheet needs no --size for pictures of several sizes: it shows all of them in one size. */
 static psld_status write_sheet_of_sizes(data_request *r, data_job *job, uint64_t *written)
 {
     cli_progress progress = job->progress;
@@ -231,18 +231,18 @@ const cli_command command_data = {
     .summary = "looks at data sets and converts them",
     .usage = "DATA [-o OUT] [options]",
     .description =
-        "DATA is whatever psld train takes: a folder or archive of images, CIFAR, IDX (MNIST), .npy, .npz, toy:NAME. "
-        "Without -o it\n"
-        "is looked at: what it is, how many items each class has, which files are broken.\n\n"
+        "DATA is any data that psld train takes: a folder or archive of images, CIFAR, IDX (MNIST), .npy, .npz, "
+        "toy:NAME. Without -o it\n"
+        "is described: its kind, the number of items in each class, and broken files.\n\n"
         "OUT is a folder, which gets a PNG file for each image, named by its number, in a folder for each class; .npz "
         "with\n"
         "`images` (u8 [n, h, w] or [n, h, w, channels]), `labels` and `class_names`; .npy with the first of these "
         "alone; or .png, a\n"
         "sheet: ten images of each class, a row each, 64 of a set without classes, or the first N. Points become "
         ".npy, .npz, or a\n"
-        "plot. Pixels are the same after any conversion and back. Broken images are left out and listed. A folder "
-        "that has files is\n"
-        "not written into, and an interrupted command leaves nothing.",
+        "plot. A conversion and its reverse keep all pixels. Broken images are left out and listed. A folder that has "
+        "files is\n"
+        "never written into, and an interrupted command leaves no output.",
     .examples = "  psld data photos/\n"
                 "  psld data mnist/train-images-idx3-ubyte.gz -o digits.png --zoom 2\n"
                 "  psld data cifar-10-binary.tar.gz --class cat,dog -n 1000 -o pets\n"

@@ -19,7 +19,7 @@ typedef struct demo {
     psld_mixture *mixture;
     psld_recipe *recipes[RECIPES];
     psld_array *truth;   /* [2 * SAMPLES][2]: two independent exact sets */
-    double floor;        /* distance between them: no sampler can be told from truth below it */
+    double floor;        /* distance between them: smaller distances cannot be measured */
     psld_array *states;  /* scratch [SAMPLES][3 * 2] */
     psld_array *samples; /* scratch [SAMPLES][2] */
     double evaluations[RECIPES][SAMPLERS][BUDGETS], distances[RECIPES][SAMPLERS][BUDGETS];
@@ -173,7 +173,7 @@ static psld_status demo_write_page(const demo *d)
             "critically damped\n"
             "Langevin diffusion, and phase-space Langevin diffusion. The data are eight Gaussians on a ring, whose "
             "score is\n"
-            "known exactly under every process, so what is seen below is the samplers' own error.</p>\n"
+            "known exactly under every process, so the errors below are those of the samplers.</p>\n"
             "<h2>The processes</h2>\n<img src=\"recipes.png\" alt=\"analysis of the three recipes\">\n"
             "<h2>Samples with about 50 evaluations</h2>\n<p>Rows: processes. Columns: Euler-Maruyama, symmetric "
             "splitting, probability\n"
@@ -231,7 +231,7 @@ static int demo_run(const cli_command *command, int argc, char **argv)
     if (!cli_parse(command, options, argc, argv, words, &count, &exit_code)) return exit_code;
     if (count) return cli_wrong_usage(command, "unexpected \"%s\"", words[0]);
     double began = cli_seconds();
-    cli_kept("the pictures that are finished are in %s; the same command begins again", d.folder);
+    cli_kept("the finished pictures are in %s; run the same command to begin again", d.folder);
     psld_status status = run_demo(&d);
     if (status == PSLD_OK) {
         printf("Eight Gaussians on a ring, exact scores: sliced Wasserstein distance of %d samples @ "
@@ -264,7 +264,7 @@ const cli_command command_demo = {
         "several budgets, compares\n"
         "the samples with the exact distribution, trains a network on data in the plane, draws digits from "
         "the model that comes\n"
-        "with the program, leads it to classes and fills in half a digit, and writes a page of pictures.\n\n"
+        "with the program, guides it to classes and fills in half a digit, and writes a page of pictures.\n\n"
         "The models are looked for in $PSLD_MODELS, in `models` beside the program, and where `make install` "
         "puts them.",
     .examples = "  psld demo\n  psld demo -o /tmp/look\n",

@@ -1,4 +1,4 @@
-/* psld design: recipes by search, with what was measured kept in a folder. */
+/* psld design: searches for recipes, and keeps all results in a folder. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static json_t *row_of_costs(const char *key, const psld_design_costs *costs, con
     return row;
 }
 
-/* What a trial is in this run, which may differ from what it was in the one that measured it. */
+/* The role of a trial in this run, which may differ from that in the run that measured it. */
 static void add_trial(json_t *row, const psld_design_trial *trial, double total)
 {
     json_object_set_new(row, "stage", json_string(stages[trial->stage]));
@@ -60,7 +60,7 @@ static int design_report_share(void *user, uint64_t done, uint64_t total)
     return cli_progress_report(&s->progress, s->trial * 1000 + 1000 * done / (total ? total : 1), 1000 * s->trials);
 }
 
-/* The row of a trial that has not been measured before, which is kept. */
+/* Measures a new trial, and keeps its row. */
 static psld_status measure_trial(psld_design *design, const psld_design_trial *trial, const char *key, const char *path,
                                  share *s, json_t **row)
 {
@@ -117,7 +117,7 @@ static psld_status run_trials(psld_design *design, const char *path, json_t *row
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
 
-/* The row of least total among starts and search. */
+/* The row with the least total among starts and search. */
 static const json_t *best_row(const json_t *rows)
 {
     size_t index;
@@ -206,7 +206,7 @@ static int design_all(const char *path, const request *r)
     snprintf(results, sizeof results, "%s/results.jsonl", r->out);
     status = psld_folder_make(r->out);
     if (status == PSLD_OK) status = run_trials(design, results, rows);
-    cli_kept("%s keeps what was measured; the same command goes on from there", r->out);
+    cli_kept("%s keeps the results so far; run the same command to continue", r->out);
     int exit_code = status == PSLD_OK ? design_show(design, r, rows) : cli_failed(status);
     json_decref(rows);
     psld_design_free(design);
@@ -225,22 +225,23 @@ static int design_run(const cli_command *command, int argc, char **argv)
         {"criterion", 0, CLI_TEXT, "LIST",
          "error, distance, factors, or a sum of them, as error,distance=0.1 (default error)", &r.criterion, NULL},
         {"limit", 0, CLI_TEXT, "LIST",
-         "largest values, as distance=0.005,factors=2: recipes beyond them are as good as failed", &o->limits, NULL},
-        {"learn", 0, CLI_TEXT, "LIST", "what is searched: some of D,Q,mass,beta (default all)", &o->learn, NULL},
+         "largest allowed values, as distance=0.005,factors=2: recipes beyond them are rejected", &o->limits, NULL},
+        {"learn", 0, CLI_TEXT, "LIST", "what to search: some of D,Q,mass,beta (default all)", &o->learn, NULL},
         {"sampler", 0, CLI_TEXT, "TEXT", "a sampler and its options, as \"dpm order=2\" (default sscs)", &o->sampler,
          NULL},
         {"nfe", 0, CLI_COUNT, "N", "evaluations per sample (default 10)", &r.nfe, NULL},
-        {"trials", 0, CLI_COUNT, "N", "recipes to try beyond those to begin from (default 300)", &r.trials, NULL},
-        {"searches", 0, CLI_COUNT, "N", "share them among searches from so many of the best (default 2)", &r.searches,
-         NULL},
-        {"number", 'n', CLI_COUNT, "N", "samples of a trial (default 2000)", &r.number, NULL},
+        {"trials", 0, CLI_COUNT, "N", "recipes to try, in addition to the starts (default 300)", &r.trials, NULL},
+        {"searches", 0, CLI_COUNT, "N", "divide them among searches from so many of the best starts (default 2)",
+         &r.searches, NULL},
+        {"number", 'n', CLI_COUNT, "N", "samples per trial (default 2000)", &r.number, NULL},
         {"final", 0, CLI_COUNT, "N", "samples of the final comparison (default 10000)", &r.final, NULL},
         {"directions", 0, CLI_COUNT, "N",
-         "of the sliced distance of a trial; four times as many in the end (default 64)", &r.directions, NULL},
-        {"components", 0, CLI_COUNT, "N", "of data: the first N items become the mixture (default 1000)", &r.components,
-         NULL},
-        {"scale", 0, CLI_NUMBER, "S", "of data: deviation of each component (default 0.1)", &o->scale, NULL},
-        {"seed", 0, CLI_SEED, "N", "of samples, data and search (default 0)", &o->seed, NULL},
+         "directions of the sliced distance per trial; four times as many in the final comparison (default 64)",
+         &r.directions, NULL},
+        {"components", 0, CLI_COUNT, "N", "for data: the first N items become the mixture (default 1000)",
+         &r.components, NULL},
+        {"scale", 0, CLI_NUMBER, "S", "for data: standard deviation of each component (default 0.1)", &o->scale, NULL},
+        {"seed", 0, CLI_SEED, "N", "seed of samples, data and search (default 0)", &o->seed, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -257,7 +258,7 @@ static int design_run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_design = {
     .name = "design",
-    .summary = "searches a recipe for a sampler and a budget, without any network",
+    .summary = "searches for the best recipe for a sampler and a budget, without any network",
     .usage = "MODEL.yaml|DATA -o FOLDER [NAME|FILE [key=value ...] ...] [options]",
     .description =
         "Searches D, Q, masses and beta for the least error of a sampler at so many evaluations, the least distance "

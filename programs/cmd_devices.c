@@ -77,11 +77,11 @@ const cli_command command_devices = {
     .summary = "lists where networks can be computed: the CPU, and GPUs by OpenCL",
     .usage = "[--json]",
     .description =
-        "The first column is what --device takes. `half` says whether a device computes with numbers of 16 bits; "
+        "The first column is the name for --device. `half` says whether a device computes with numbers of 16 bits; "
         "--precision fp16 stores\n"
-        "such numbers on any device that is not the CPU. A device of kind gpu is used where no --device is given; "
-        "opencl-cpu is the\n"
-        "processor once more, by OpenCL (PoCL): slower than cpu, for tests.",
+        "such numbers on any device except the CPU. A device of kind gpu is used if no --device is given; opencl-cpu "
+        "is the\n"
+        "processor as an OpenCL device (PoCL): slower than cpu, for tests.",
     .examples = "  psld devices\n"
                 "  psld sample run -n 16 -o samples.png --device gpu\n"
                 "  psld train configs/cifar10-psld-39m.yaml -o run --device opencl:1\n",

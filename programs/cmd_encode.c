@@ -1,4 +1,4 @@
-/* psld encode: pictures, or points, to the noise that a deterministic sampler turns back into them. */
+/* psld encode: pictures or points become the noise from which a deterministic sampler returns to them. */
 #include <stdio.h>
 
 #include "latent.h"
@@ -13,8 +13,8 @@ static int encode_report(const request *r, const latent_job *job, double rms, do
 {
     size_t n = job->x->shape[0];
     if (!r->json) {
-        printf("%zu states at t = 1, %llu evaluations each: %s; back within %.3g on average (of 255: %.2f)\n", n,
-               (unsigned long long)job->nfe, r->out, absolute, absolute * 127.5);
+        printf("%zu states at t = 1, %llu evaluations each: %s; error after decoding %.3g on average (of 255: %.2f)\n",
+               n, (unsigned long long)job->nfe, r->out, absolute, absolute * 127.5);
         return EXIT_DONE;
     }
     json_t *object = json_object();
@@ -70,13 +70,13 @@ static int encode_run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_encode = {
     .name = "encode",
-    .summary = "encodes pictures as the noise that they come from",
+    .summary = "encodes pictures as noise from which they can be drawn again",
     .usage = "MODEL DATA... -o Z.npy [options]",
     .description = "DATA are pictures of the model's size (PNG, JPEG, WebP) or .npy arrays of data, [n, channels, ...] "
                    "in [-1, 1]. A\n"
                    "deterministic sampler follows the flow from the data to t = 1. `psld sample MODEL --z0 Z.npy` with "
                    "the same sampler, grid\n"
-                   "and end time goes back. The error of the way there and back is measured and printed.",
+                   "and end time decodes them. The error of encoding and decoding is measured and printed.",
     .examples = "  psld encode digits.safetensors seven.png -o seven.npy\n"
                 "  psld sample digits.safetensors --z0 seven.npy --sampler collapsed --nfe 200 -o back.png\n",
     .run = encode_run,

@@ -20,7 +20,7 @@ static int is_model(const char *path)
     return stat(inside, &about) == 0;
 }
 
-/* Overrides belong to the model; what is left are the sides. */
+/* Overrides belong to the model; the other words are the two sides. */
 static int split_eval_words(const char *const *words, int count, const char **model_words, int *model_count,
                             const char *names[2])
 {
@@ -56,7 +56,7 @@ static psld_status open_samples(const eval_request *r, eval_sides *s)
                           &s->first);
 }
 
-/* What images are brought to: what the model takes, as its training did, or what is asked for. */
+/* The size of images: that of the model, fitted as in its training, or that of the options. */
 static psld_status choose_size(const eval_request *r, eval_sides *s)
 {
     s->images = (psld_data_options)PSLD_DATA_DEFAULTS;
@@ -81,7 +81,7 @@ static psld_status open_sides(eval_request *r, const char *const *model_words, i
     if (status == PSLD_OK && is_a_model && !eval_likelihood) status = open_samples(r, s);
     if (status == PSLD_OK && !is_a_model)
         status = psld_set_open_as(s->name[0], (uint64_t)r->sampling.n, &s->images, &s->first);
-    /* with a model, -n is the number of its samples, and the data are all of them */
+    /* with a model, -n is the number of its samples, and all data are used */
     uint64_t limit = is_a_model && !eval_likelihood ? 0 : (uint64_t)r->sampling.n;
     if (status == PSLD_OK && s->name[1]) status = psld_set_open_as(s->name[1], limit, &s->images, &s->second);
     return status;
@@ -204,7 +204,7 @@ static int eval_likelihood(eval_request *r, eval_sides *s)
 static void fill_eval_options(eval_request *r)
 {
     const sampling_request *s = &r->sampling;
-    r->likelihood.eps = s->eps != 0 ? s->eps : 1e-5; /* as the library chooses; they are printed */
+    r->likelihood.eps = s->eps != 0 ? s->eps : 1e-5; /* chosen by the library, and printed */
     r->likelihood.tolerance = s->tolerance != 0 ? s->tolerance : 1e-5;
     if (s->batch) r->likelihood.batch = cli_int(s->batch);
     r->likelihood.seed = r->compare.seed = s->options.seed;
@@ -226,7 +226,7 @@ static int is_listed(const char *list, const char *word)
     return 0;
 }
 
-/* What can be known to be wrong before anything is opened. Returns EXIT_DONE when nothing is. */
+/* Checks the options before anything is opened. Returns EXIT_DONE if they are right. */
 static int eval_check_request(const cli_command *command, eval_request *r, const eval_sides *s, int sides, int nll)
 {
     int files = r->features_out || r->statistics_out;
@@ -236,8 +236,8 @@ static int eval_check_request(const cli_command *command, eval_request *r, const
         return cli_wrong_usage(command, "--metric: nll cannot be combined with other metrics, found \"%s\"", r->metric);
     if (nll && sides < 2) return cli_wrong_usage(command, "nll needs a model and data");
     if (r->size && is_model(s->name[0]))
-        return cli_wrong_usage(command, "--size: data are brought to the size of the model's images");
-    if (nll && !is_model(s->name[0])) return cli_wrong_usage(command, "nll: %s is no model", s->name[0]);
+        return cli_wrong_usage(command, "--size: data are resized to the model's images; leave it out");
+    if (nll && !is_model(s->name[0])) return cli_wrong_usage(command, "nll: %s is not a model", s->name[0]);
     if (r->features_out && !cli_ends_in(r->features_out, ".npy"))
         return cli_wrong_usage(command, "--features-out: expected a name that ends in .npy");
     if (r->statistics_out && !cli_ends_in(r->statistics_out, ".npz"))
@@ -293,27 +293,28 @@ static int eval_run(const cli_command *command, int argc, char **argv)
         {"metric", 'm', CLI_TEXT, "LIST", metric_help(), &r.metric, NULL},
         {"weights", 'w', CLI_FILE, "FILE", "features of images: the FID network, or a classifier of psld", &r.weights,
          NULL},
-        {"number", 'n', CLI_COUNT, "N", "samples to draw of a model (default 10000), or items to take of each set",
+        {"number", 'n', CLI_COUNT, "N", "samples to draw from a model (default 10000), or items to take from each set",
          &r.sampling.n, NULL},
         {"size", 0, CLI_COUNT, "N", "resize the images of all sets to N x N", &r.size, NULL},
-        {"fit", 0, CLI_TEXT, "crop|stretch", "how images that are not square fit (default crop; of a model: its own)",
-         &r.fit, "crop|stretch"},
-        {"resample", 0, CLI_TEXT, "FILTER", "by which filter (default lanczos; of a model: its own)", &r.resample,
-         names_join(names_resample, "|", filters)},
+        {"fit", 0, CLI_TEXT, "crop|stretch",
+         "how images that are not square are fitted (default crop; with a model: as in its training)", &r.fit,
+         "crop|stretch"},
+        {"resample", 0, CLI_TEXT, "FILTER", "resampling filter (default lanczos; with a model: as in its training)",
+         &r.resample, names_join(names_resample, "|", filters)},
         {"features-out", 0, CLI_FILE, "FILE.npy", "write the features of one set", &r.features_out, NULL},
         {"statistics-out", 0, CLI_FILE, "FILE.npz", "write mean and covariance of one set (mu, sigma)",
          &r.statistics_out, NULL},
         {"page", 0, CLI_FILE, "FILE.png", "real images, generated ones, and the real ones nearest to these", &r.page,
          NULL},
-        {"per-class", 0, CLI_FLAG, NULL, "also compare class with class: of a model with classes, or of labelled data",
+        {"per-class", 0, CLI_FLAG, NULL, "also compare each class, for a model with classes or labelled data",
          &r.per_class, NULL},
         LABEL_OPTIONS(r.sampling.labels),
         {"splits", 0, CLI_COUNT, "N", "parts of the inception score (default 10)", &r.splits, NULL},
         {"kid-subsets", 0, CLI_COUNT, "N", "subsets of kid (default 100)", &r.kid_subsets, NULL},
         {"kid-size", 0, CLI_COUNT, "N", "images of a subset of kid (default 1000)", &r.kid_size, NULL},
         {"neighbours", 0, CLI_COUNT, "K", "neighbours of precision and recall (default 3)", &r.neighbours, NULL},
-        {"divergence", 0, CLI_TEXT, "auto|exact|hutchinson", "of nll (default: exact where cheap)", &r.divergence,
-         "auto|exact|hutchinson"},
+        {"divergence", 0, CLI_TEXT, "auto|exact|hutchinson", "divergence of nll (default: exact if cheap)",
+         &r.divergence, "auto|exact|hutchinson"},
         {"probes", 0, CLI_COUNT, "N", "directions of Hutchinson's estimate (default 1)", &r.probes, NULL},
         SAMPLING_WALK(r.sampling),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},

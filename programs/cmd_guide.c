@@ -12,7 +12,7 @@ typedef struct guide_job {
     psld_array *x;     /* [labels * n, ...], class by class */
 } guide_job;
 
-/* Sample i of a class of a seed is always the same, whichever classes are drawn beside it. */
+/* Sample i of a class and a seed is always the same, whichever other classes are drawn. */
 static psld_status guide_draw_class(guide_job *g, size_t number)
 {
     sampling_job *job = &g->sampling;
@@ -52,7 +52,7 @@ static psld_status guide_write_plot(const guide_job *g)
     return status;
 }
 
-/* The name of a class among those drawn, as the user has it. */
+/* The name of a drawn class, as the user wrote it. */
 static const char *name_of(const guide_job *g, size_t row, char number[32])
 {
     snprintf(number, 32, "%zu", row);

@@ -1,4 +1,4 @@
-/* psld info: what a file is. Its parts are in info_*.c. */
+/* psld info: describes a file. Its parts are in info_*.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static int show_exact_model(const char *path, const psld_model *model, int json)
         printf("%s: exact model, a mixture in %zu dimensions under the recipe %s (k = %d)", path, dim, spec->name,
                spec->k);
         if (classes) printf(", %zu classes", classes);
-        if (*family) printf(", posed as a network: %s", family);
+        if (*family) printf(", in place of a network: %s", family);
         printf("\n");
         return EXIT_DONE;
     }
@@ -60,7 +60,7 @@ static int show_recipe(const char *path, const psld_process *process, int json)
     if (!recipe) return show_process(path, process, json);
     const psld_recipe_spec *spec = psld_recipe_get(recipe);
     if (!json) {
-        printf("%s: recipe %s, k = %d (psld recipe %s says more)\n", path, spec->name, spec->k, path);
+        printf("%s: recipe %s, k = %d (psld recipe %s tells more)\n", path, spec->name, spec->k, path);
         return EXIT_DONE;
     }
     json_t *object = json_object();
@@ -70,8 +70,8 @@ static int show_recipe(const char *path, const psld_process *process, int json)
     return cli_json_print(object);
 }
 
-/* YAML is a recipe, a configuration of a network or an exact model, whichever reads without an error; when none
- * does, the message is about the one that its keys look like. */
+/* YAML is a recipe, a configuration of a network or an exact model: the first that can be read. If none can, the
+ * message is that of the kind that its keys suggest. */
 static int show_yaml(const char *path, int json)
 {
     psld_model *model = NULL;
@@ -110,7 +110,7 @@ static void ignore_tensor(void *user, const char *name, const char *type, int ra
     (void)user, (void)name, (void)type, (void)rank, (void)shape;
 }
 
-/* Data sets whose names do not show it: CIFAR's Python files, archives and IDX under other names. */
+/* Data sets without a typical name: CIFAR's Python files, archives and IDX with other names. */
 static int opens_as_data_alone(const char *path)
 {
     psld_data *data = NULL;
@@ -192,7 +192,7 @@ static int info_command(const cli_command *command, int argc, char **argv)
 
 const cli_command command_info = {
     .name = "info",
-    .summary = "says what a file is",
+    .summary = "describes a file",
     .usage = "FILE [--tensors] [--quick] [--recipe] [--json]",
     .description =
         "FILE is the folder of a training run (how far it is, what it trains, its loss or accuracy); weights: a model "

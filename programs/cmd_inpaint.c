@@ -1,4 +1,4 @@
-/* psld inpaint: fills in what is unknown of pictures or vectors. */
+/* psld inpaint: fills in the unknown part of pictures or vectors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* psld interpolate: what lies between two pictures, or points. */
+/* psld interpolate: pictures or points between two others. */
 #include <stdio.h>
 
 #include "latent.h"

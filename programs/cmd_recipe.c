@@ -1,4 +1,4 @@
-/* psld recipe: what a process is and what it will do. */
+/* psld recipe: describes a process and analyses it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct request {
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
-/* What a recipe is given by is printed so that it can be written into another one. */
+/* Prints the numbers of a recipe in the form of a recipe file. */
 static void print_matrix(const char *name, int k, const double *a)
 {
     char text[PSLD_NUMBER_SIZE];
@@ -138,7 +138,7 @@ static psld_status recipe_print_json(const request *r, int *exit_code)
 {
     json_t *list = json_array(), *object = NULL;
     for (int i = 0; i < r->count; i++) {
-        object = NULL; /* not the one before, when this fails */
+        object = NULL; /* not the previous one, if this fails */
         psld_status status = recipe_json(r->recipes[i], r->times, (size_t)r->time_count, r->mode, &object);
         if (object) json_array_append_new(list, object);
         if (status != PSLD_OK) {
@@ -159,7 +159,7 @@ static psld_status recipe_print_json(const request *r, int *exit_code)
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-/* A recipe of either kind. What is no recipe with formulas is opened as one of matrices, which says what is wrong. */
+/* A recipe of either kind. A recipe without formulas is opened as one of matrices, which also reports its errors. */
 static psld_status open_recipe(const char *text, request *r)
 {
     psld_process *process;
@@ -227,14 +227,15 @@ static int recipe_run(const cli_command *command, int argc, char **argv)
     long points = 0;
     recipe_full full = {0};
     const cli_option options[] = {
-        {"at", 0, CLI_TEXT, "T,T,...", "times in [0, 1] at which to give the kernel", &at, NULL},
+        {"at", 0, CLI_TEXT, "T,T,...", "times in [0, 1] at which the kernel is printed", &at, NULL},
         {"mode", 0, CLI_TEXT, "hsm|dsm", "kernel given x_0 alone (hsm, default) or all of z_0 (dsm)", &mode, "hsm|dsm"},
         {"plot", 0, CLI_FILE, "FILE", "draw a page of plots, .svg or .png", &full.plot, NULL},
         {"json", 0, CLI_FLAG, NULL, "print one JSON object with all digits", &full.json, NULL},
         {"exchange", 0, CLI_FLAG, NULL, "with formulas: also compute Q from the drift, D and H on a grid",
          &full.exchange, NULL},
-        {"exchange-out", 0, CLI_FILE, "FILE", "and write it, .npy", &full.exchange_path, NULL},
-        {"points", 0, CLI_COUNT, "N", "of that grid, for each variable (128; 64 of three variables)", &points, NULL},
+        {"exchange-out", 0, CLI_FILE, "FILE", "also write that Q, .npy", &full.exchange_path, NULL},
+        {"points", 0, CLI_COUNT, "N", "points of that grid per variable (default 128; 64 with three variables)",
+         &points, NULL},
         {"list", 0, CLI_FLAG, NULL, "list the presets", &list, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };
@@ -269,7 +270,7 @@ static int recipe_run(const cli_command *command, int argc, char **argv)
     return status == PSLD_OK ? exit_code : cli_failed(status);
 }
 
-/* Whether a preset before this one has the parameter too. */
+/* Whether an earlier preset has the parameter, too. */
 static int is_known(const char *parameter, int before)
 {
     for (int i = 0; i < before; i++)
@@ -291,7 +292,7 @@ static void recipe_complete(const char *word)
 
 const cli_command command_recipe = {
     .name = "recipe",
-    .summary = "checks a process and shows what it will do",
+    .summary = "checks a process and shows its properties",
     .usage = "NAME|FILE [key=value ...] [NAME|FILE ...] [options]",
     .description =
         "A recipe is a preset (psld recipe --list) or a YAML file with D and Q (or drift and noise), masses, beta and\n"

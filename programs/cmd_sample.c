@@ -10,7 +10,7 @@
 
 #define ENDINGS ".npy|.npz|.png|.svg"
 
-/* ---- Where the walk starts --------------------------------------------------------------------------------------- */
+/* ---- Initial states ---------------------------------------------------------------------------------------------- */
 
 static psld_status start_from_file(sample_job *job)
 {
@@ -52,16 +52,16 @@ static psld_status find_start(sample_job *job)
 
 typedef struct share {
     cli_progress progress;
-    uint64_t before, count, all; /* samples: there before, drawn now, in all */
+    uint64_t before, count, all; /* samples: finished before, drawn now, in all */
 } share;
 
-/* Progress of a part as that of the whole. */
+/* Progress of a part as progress of the whole. */
 static int sample_report_share(void *user, uint64_t done, uint64_t total)
 {
     share *s = user;
     uint64_t all = total / s->count * (s->all - s->before);
     return cli_progress_report(&s->progress, done < all ? done : all,
-                               all); /* a group may be drawn again for its rest */
+                               all); /* a group may be drawn again for the rest of its samples */
 }
 
 size_t sample_group(const sample_job *job)
@@ -86,7 +86,7 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
     sampling_job *s = &job->sampling;
     psld_sample_options options = s->options;
     psld_array start, *given = NULL;
-    if (job->start) { /* a view of the states that these samples begin with */
+    if (job->start) { /* a view of the initial states of these samples */
         size_t width = job->sampling.width;
         start = (psld_array){.type = PSLD_F64, .rank = 2, .shape = {count, width}, .count = count * width};
         start.data = (double *)job->start->data + first * width;
@@ -103,7 +103,7 @@ psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t befo
     return status;
 }
 
-/* ---- What the model believes along the way ----------------------------------------------------------------------- */
+/* ---- Predicted clean data along trajectories --------------------------------------------------------------------- */
 
 enum { STRIPS = 8, FRAMES = 12 };
 
@@ -153,7 +153,7 @@ static int sample_report(const sample_job *job)
         char names[64];
         snprintf(what + used, sizeof what - used, ", %s", labels_text(&r->labels, &s->labels, names, sizeof names));
     }
-    if (job->request->z0) { /* which sampler, since the default is another then */
+    if (job->request->z0) { /* names the sampler, since the default differs then */
         size_t used = strlen(what);
         snprintf(what + used, sizeof what - used, ", from the given states by %s", s->options.sampler);
     }
@@ -163,12 +163,13 @@ static int sample_report(const sample_job *job)
 static int report_interrupted(const sample_job *job)
 {
     int is_file = cli_ends_in(job->sampling.request->out, ENDINGS);
-    return sampling_report_interrupted(&job->sampling, job->made, job->n, is_file ? "" : "; the same command goes on");
+    return sampling_report_interrupted(&job->sampling, job->made, job->n,
+                                       is_file ? "" : "; run the same command to continue");
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------- */
 
-/* What can be known to be wrong before anything is computed. Returns EXIT_DONE when nothing is. */
+/* Checks the options before anything is computed. Returns EXIT_DONE if they are right. */
 static int sample_check_request(const cli_command *command, sample_request *r)
 {
     int exit_code = sampling_check(command, &r->sampling);
@@ -194,7 +195,7 @@ static int sample_check_request(const cli_command *command, sample_request *r)
     return r->estimate && !r->sampling.out ? EXIT_DONE : sampling_check_out(command, &r->sampling, ENDINGS);
 }
 
-/* What only some models can do. Returns EXIT_DONE when this one can. */
+/* Checks whether this model can do what is asked. Returns EXIT_DONE if it can. */
 static int sample_check_model(const cli_command *command, const sample_job *job)
 {
     const sample_request *r = job->request;
@@ -224,7 +225,7 @@ static int sample_check_model(const cli_command *command, const sample_job *job)
     return EXIT_DONE;
 }
 
-/* Labels of a file are one per sample: none is used twice, and none is left over unless -n asks for fewer. */
+/* A file has one label per sample: it must have enough, and no more, unless -n asks for fewer. */
 static psld_status check_label_count(const sample_job *job, size_t listed)
 {
     const sampling_request *s = &job->request->sampling;
@@ -256,8 +257,8 @@ static int sample_model(const cli_command *command, const char *const *words, in
     return status == PSLD_OK || status == PSLD_CANCELLED ? exit_code : cli_failed(status);
 }
 
-/* States come from psld encode, or from another sampler that is to be compared: noise would throw them away. So the flow
- * is walked as psld encode walks it, unless somebody asks for something else. */
+/* States come from psld encode, or from another sampler for comparison; a sampler with noise would lose what they
+ * contain. So the default is the sampler of psld encode, which follows the flow. */
 static void follow_the_flow(sampling_request *s)
 {
     if (!s->model.weak) s->model.weak = "none";
@@ -290,7 +291,7 @@ static int sample_run(const cli_command *command, int argc, char **argv)
          &r.timesteps, NULL},
         {"trajectory", 0, CLI_FILE, "FILE.png",
          "strips of the predicted clean image along the trajectories of the first samples", &r.trajectory_path, NULL},
-        {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
+        {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and estimate the time", &r.estimate, NULL},
         LABEL_OPTIONS(s->labels),
         SAMPLING_OPTIONS(*s),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
@@ -312,20 +313,20 @@ const cli_command command_sample = {
         "exact model: a YAML file with `mixture` (weights, means, scales) and `process` (a recipe), whose "
         "score is known in\n"
         "closed form. Sample i of a seed has the same bits whatever --batch and --threads are.\n\n"
-        "OUT says by its ending what is written: .npy has float32 [n, channels, ...]; .npz has `arr_0`, of "
+        "The ending of OUT decides what is written: .npy has float32 [n, channels, ...]; .npz has `arr_0`, of "
         "pictures unsigned\n"
         "bytes [n, height, width, channels]; .png is a grid of pictures, or a plot of 2-D points (.svg too). "
         "A name without an\n"
         "ending is a folder of .png files named by the number of the sample. It is filled as samples come: "
         "the same command\n"
-        "goes on where it was stopped.\n\n"
+        "continues where it was stopped.\n\n"
         "Without --sampler, --quality chooses sampler, grid, evaluations and end time: ancestral on the grid log with "
         "12, 30 or 100\n"
         "evaluations. If --sampler is given, that sampler's own grid and number of evaluations are the defaults "
         "(--grid, --nfe);\n"
         "--sampler ancestral is the same as no --sampler. With --z0 the default is collapsed with 200 evaluations, as "
         "in psld encode:\n"
-        "a sampler with noise would lose what the states hold.\n\n"
+        "a sampler with noise would lose what the states contain.\n\n"
         "A model file may contain a weaker model of the same data (psld convert --weak). Sampling is then guided away "
         "from the\n"
         "errors that both make (autoguidance), at the cost of evaluating both: fewer broken samples, and fewer unusual "

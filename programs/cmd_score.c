@@ -12,7 +12,7 @@ typedef struct arrays {
     psld_array *z, *t, *given, *out, *grad_z;
 } arrays;
 
-/* A label is one number for all samples, or a file with one for each. */
+/* A label is one number for all samples, or a file with one per sample. */
 static psld_status read_label(const char *text, size_t n, psld_array **label)
 {
     double number;
@@ -43,7 +43,7 @@ static psld_status score_evaluate(const request *r, psld_model *model, arrays *a
     return status;
 }
 
-/* Clean data in noisy ones, or what a network of timesteps says. */
+/* Clean data in noisy data, or the raw output of a network of timesteps. */
 static psld_status score_noisy(const request *r, psld_model *model, arrays *a)
 {
     psld_status status = psld_array_load(r->x, &a->z);
@@ -65,14 +65,15 @@ static int score_run(const cli_command *command, int argc, char **argv)
         {"z", 0, CLI_FILE, "FILE", "states, .npy [n, channels, height, width]", &r.z, NULL},
         {"t", 0, CLI_FILE, "FILE", "times, .npy [n]", &r.t, NULL},
         {"x", 0, CLI_FILE, "FILE", "noisy images x_0 + sigma n, .npy [n, channels, height, width]", &r.x, NULL},
-        {"sigma", 0, CLI_FILE, "FILE", "their noise, .npy [n]: E[x_0 | x] is written", &r.sigma, NULL},
+        {"sigma", 0, CLI_FILE, "FILE", "sigma of their noise, .npy [n]: E[x_0 | x] is written", &r.sigma, NULL},
         {"timestep", 0, CLI_FILE, "FILE",
-         "instead, timesteps of a network that has them, .npy [n]: what it says of --x is written", &r.timestep, NULL},
-        {"out", 'o', CLI_FILE, "FILE", "where eps, logits or clean data go: .npy", &r.out, NULL},
+         "instead of --sigma, timesteps, .npy [n]: the raw output of the network for --x is written", &r.timestep,
+         NULL},
+        {"out", 'o', CLI_FILE, "FILE", "file for eps, logits or clean data: .npy", &r.out, NULL},
         {"grad-out", 0, CLI_FILE, "FILE", "weights of eps in the sum that --grad-z differentiates", &r.grad_out, NULL},
         {"label", 0, CLI_TEXT, "L|FILE", "classifiers: the label whose log-probability --grad-z differentiates",
          &r.label, NULL},
-        {"grad-z", 0, CLI_FILE, "FILE", "where the gradient by z goes: .npy", &r.grad_z, NULL},
+        {"grad-z", 0, CLI_FILE, "FILE", "file for the gradient by z: .npy", &r.grad_z, NULL},
         CLI_MODEL_OPTIONS(r.model),
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
     };

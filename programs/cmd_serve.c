@@ -61,7 +61,7 @@ const cli_command command_serve = {
         "started and watched. FOLDER (default: the current one) holds the models, runs, recipes and pictures that it "
         "may "
         "use and\n"
-        "write to; nothing outside is touched. The address that is printed has a token, which every request must "
+        "write to; nothing outside is changed. The printed address contains a token, which every request must "
         "have.\n"
         "\n"
         "The page uses an interface of JSON over HTTP, which can be used with curl, too: docs/reference/serve.md.",

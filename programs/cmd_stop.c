@@ -22,14 +22,14 @@ static int stop_training(const char *stop_run, int no_wait)
     psld_status status = psld_run_stop(stop_run);
     if (status != PSLD_OK) return cli_failed(status);
     if (no_wait) {
-        printf("%s: asked to stop after the current step; psld info %s shows when it has\n", stop_run, stop_run);
+        printf("%s: asked to stop after the current step; psld info %s shows when it has stopped\n", stop_run,
+               stop_run);
         return EXIT_DONE;
     }
-    fprintf(stderr, "psld: %s is asked to stop after the current step; Ctrl-C ends the waiting, not the stopping\n",
-            stop_run);
+    fprintf(stderr, "psld: %s is asked to stop after the current step; Ctrl-C only ends the waiting\n", stop_run);
     status = wait_for_end(stop_run, &info);
     if (status != PSLD_OK) return cli_failed(status);
-    printf("%s: stopped after step %llu of %llu, the last checkpoint is of step %llu; psld train -o %s goes on\n",
+    printf("%s: stopped after step %llu of %llu, the last checkpoint is of step %llu; psld train -o %s continues\n",
            stop_run, (unsigned long long)info.step, (unsigned long long)info.steps, (unsigned long long)info.saved,
            stop_run);
     return EXIT_DONE;
@@ -51,7 +51,7 @@ static int stop_run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_stop = {
     .name = "stop",
-    .summary = "stops a training run after its step, with a checkpoint",
+    .summary = "stops a training run after its current step, with a checkpoint",
     .usage = "RUN [options]",
     .description = "Asks the process that trains in the folder RUN to stop, and waits until it has. The process may "
                    "run on another machine or\n"

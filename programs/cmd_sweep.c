@@ -1,4 +1,4 @@
-/* psld sweep: quality against cost, cell by cell, with what is done kept in a folder. */
+/* psld sweep: quality against cost, cell by cell; finished cells are kept in a folder. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@ typedef struct request {
     int json, estimate;
 } request;
 
-/* ---- What is done: one JSON object a line in OUT/results.jsonl, found again by its key --------------------------- */
+/* ---- Finished cells: one JSON object per line in OUT/results.jsonl, found by its key ----------------------------- */
 
 static int is_whole(const json_t *row)
 {
     return json_is_integer(json_object_get(row, "nfe")) && json_is_number(json_object_get(row, "seconds"));
 }
 
-/* What the cell is called in this sweep, which may be another that gave the same model another name. */
+/* The names of the cell in this sweep: another sweep may have given the same model another name. */
 static void add_row_names(json_t *row, const psld_sweep *sweep, size_t index)
 {
     psld_sweep_cell cell = PSLD_SWEEP_CELL_EMPTY;
@@ -63,7 +63,7 @@ static int sweep_report_share(void *user, uint64_t done, uint64_t total)
     return cli_progress_report(&s->progress, s->cell * 1000 + 1000 * done / (total ? total : 1), 1000 * s->cells);
 }
 
-/* Rows of all cells, those done before and those done now; when interrupted, as many as there are. */
+/* Rows of all cells, finished before or now; after an interruption, of the finished ones. */
 static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
 {
     size_t count = psld_sweep_count(sweep);
@@ -79,7 +79,7 @@ static psld_status run_cells(psld_sweep *sweep, const char *path, json_t *rows)
         json_t *before = status == PSLD_OK ? json_object_get(done, key) : NULL;
         if (before) {
             add_row_names(before, sweep, i);
-            json_array_append_new(rows, json_copy(before)); /* another cell may be the same by another name */
+            json_array_append_new(rows, json_copy(before)); /* another cell may be equal but have another name */
             continue;
         }
         if (status == PSLD_OK) status = psld_sweep_run(sweep, i, sweep_report_share, &s, &result);
@@ -137,8 +137,8 @@ static int sweep_all(psld_sweep *sweep, const request *r)
     snprintf(path, sizeof path, "%s/results.jsonl", r->out);
     psld_status status = psld_folder_make(r->out);
     if (status == PSLD_OK) status = run_cells(sweep, path, rows);
-    cli_kept("%s keeps %zu of %zu cells; the same command goes on with the others", r->out, json_array_size(rows),
-             psld_sweep_count(sweep));
+    cli_kept("%s keeps %zu of %zu cells; run the same command to continue with the others", r->out,
+             json_array_size(rows), psld_sweep_count(sweep));
     json_t *means = sweep_means(rows);
     int several = json_array_size(means) < json_array_size(rows);
     if (status == PSLD_OK) status = sweep_write_all(sweep, r, rows, means);
@@ -164,7 +164,7 @@ static int sweep_run(const cli_command *command, int argc, char **argv)
     const cli_option options[] = {
         {"out", 'o', CLI_FILE, "FOLDER", "where results are kept: results.jsonl, table.csv, table.json, plot.svg",
          &r.out, NULL},
-        {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and say how long it would take", &r.estimate, NULL},
+        {"estimate", 0, CLI_FLAG, NULL, "measure a few evaluations and estimate the time", &r.estimate, NULL},
         CLI_DEVICE_OPTION(r.device),
         {"json", 0, CLI_FLAG, NULL, "print one JSON object", &r.json, NULL},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL, NULL},
@@ -192,8 +192,8 @@ const cli_command command_sweep = {
     .usage = "SWEEP.yaml -o FOLDER [--estimate] [--json] [key=value ...]",
     .description =
         "Draws from every combination that the file lists and compares with the data: a table (text, CSV, JSON) "
-        "and a plot. What is done is\n"
-        "kept in FOLDER, and a second call goes on from there. configs/sweeps/ has one for each table of the "
+        "and a plot. Finished cells are\n"
+        "kept in FOLDER, and a second call continues from there. configs/sweeps/ has one for each table of the "
         "paper; docs/reference/evaluation.md says\n"
         "what a file may hold.",
     .examples = "  psld sweep configs/sweeps/mixture.yaml -o mixture\n"

@@ -9,7 +9,7 @@
 
 #include "train.h"
 
-/* ---- Signals: the step is finished first ------------------------------------------------------------------------- */
+/* ---- Signals: training stops after the current step -------------------------------------------------------------- */
 
 static volatile sig_atomic_t asked_to_stop;
 
@@ -18,7 +18,7 @@ static void on_signal(int number)
     asked_to_stop = number;
 }
 
-/* Who reads the progress may have gone, as tee has after Ctrl-C: that is a request to stop, too. */
+/* If the reader of the progress has gone, as tee after Ctrl-C, this is a request to stop, too. */
 static int is_asked_to_stop(void)
 {
     if (!asked_to_stop && psld_rank() == 0 && cli_reader_gone(STDERR_FILENO)) asked_to_stop = SIGPIPE;
@@ -35,7 +35,7 @@ typedef struct progress {
     int terminal;
 } progress;
 
-/* What matters most first: a narrow terminal shows the beginning. */
+/* The most important first: a narrow terminal shows only the beginning. */
 static void show_progress_line(const progress *p, const psld_training_report *r, double each, const char *left)
 {
     char text[7][64] = {""};
@@ -80,7 +80,7 @@ static int on_step(void *user, const psld_training_report *r)
     return stop;
 }
 
-/* ---- What is about to be done ------------------------------------------------------------------------------------ */
+/* ---- Summary before the start ------------------------------------------------------------------------------------ */
 
 /* A summary; every key with -v. */
 static void train_describe(psld_training *training, const train_request *r)
@@ -99,30 +99,30 @@ static void train_describe(psld_training *training, const train_request *r)
     cli_say("model: %s, %.2fM parameters, recipe %s%s\n",
             psld_model_kind_of(model) == PSLD_CLASSIFIER ? "classifier" : "score network",
             (double)psld_model_parameters(model) / 1e6, psld_model_process_name(model),
-            chosen ? ", chosen for these data; as key=value anything can be changed" : "");
+            chosen ? ", chosen for these data; change any key by key=value" : "");
     cli_say("%s", psld_training_reasons(training));
     if (!r->estimate && psld_run_inspect(r->run, &info) == PSLD_OK)
         cli_say("run: %s, %llu steps%s\n", r->run, (unsigned long long)info.steps,
                 r->verbose ? "" : " (-v shows every key; config.yaml has them)");
     if (r->verbose) cli_say("%s", psld_training_config(training));
     if (psld_training_steps(training) > 0)
-        cli_say("going on after step %llu\n", (unsigned long long)psld_training_steps(training));
+        cli_say("continuing after step %llu\n", (unsigned long long)psld_training_steps(training));
 }
 
-/* A run with nothing left to do says so. Returns whether it is one. */
+/* Prints a message if the run is already finished. Returns whether it is. */
 static int train_is_finished(psld_training *training, const train_request *r)
 {
     psld_run_info info = PSLD_RUN_INFO_EMPTY;
     uint64_t done = psld_training_steps(training);
     if (psld_rank() != 0 || done == 0 || psld_run_inspect(r->run, &info) != PSLD_OK || done < info.steps) return 0;
-    cli_say("%s is finished: %llu of %llu steps are done. To go on: psld train -o %s train.steps=%llu\n", r->run,
-            (unsigned long long)done, (unsigned long long)info.steps, r->run, (unsigned long long)(2 * done));
+    cli_say("%s is finished: %llu of %llu steps are done. To train further: psld train -o %s train.steps=%llu\n",
+            r->run, (unsigned long long)done, (unsigned long long)info.steps, r->run, (unsigned long long)(2 * done));
     return 1;
 }
 
 /* ---- Estimate ---------------------------------------------------------------------------------------------------- */
 
-/* A few steps on the clock, of a run that writes nothing. */
+/* Measures a few steps, in a run that writes nothing. */
 static psld_status train_estimate(psld_training *training, const train_request *r)
 {
     enum { STEPS = 4 };
@@ -148,7 +148,8 @@ static psld_status train_estimate(psld_training *training, const train_request *
         cli_json_print(object);
         return PSLD_OK;
     }
-    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory beside the data%s\n",
+    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB of memory in addition to the "
+           "data%s\n",
            best, (unsigned long long)report.samples, (double)report.samples / best, cli_duration(seconds, whole),
            (unsigned long long)report.steps, (double)bytes / 1e6, cli_device_room(device, room));
     return PSLD_OK;
@@ -174,11 +175,11 @@ static int report_end(psld_status status, const train_request *r, psld_training 
 {
     if (status == PSLD_CANCELLED) {
         if (psld_rank() == 0)
-            cli_say(
-                "psld: stopped after step %llu, which %s keeps; the same command, or psld train -o %s, goes on from "
-                "there\n",
-                (unsigned long long)psld_training_steps(training), r->run, r->run);
-        return 128 + (asked_to_stop ? asked_to_stop : SIGTERM); /* or another rank was told, which is the same */
+            cli_say("psld: stopped after step %llu, which is saved in %s; the same command, or psld train -o %s, "
+                    "continues from "
+                    "there\n",
+                    (unsigned long long)psld_training_steps(training), r->run, r->run);
+        return 128 + (asked_to_stop ? asked_to_stop : SIGTERM); /* or another rank got the signal */
     }
     if (status == PSLD_NOT_FINITE) {
         cli_complain("%s; the last checkpoint in %s/checkpoints is good: a smaller train.lr or train.clip may help",
@@ -255,22 +256,22 @@ static int train_run(const cli_command *command, int argc, char **argv)
     int count, exit_code;
     r.options.metric = psld_training_distance();
     const cli_option options[] = {
-        {"out", 'o', CLI_FILE, "RUN", "folder of the run; one that is there already goes on", &r.run, NULL},
-        {"data", 0, CLI_FILE, "DATA", "what to train on, instead of data.path of the configuration", &r.options.data,
+        {"out", 'o', CLI_FILE, "RUN", "folder of the run; a run that exists is continued", &r.run, NULL},
+        {"data", 0, CLI_FILE, "DATA", "data to train on, instead of data.path of the configuration", &r.options.data,
          NULL},
         {"init", 0, CLI_FILE, "MODEL", "start from the weights of another model", &r.options.init, NULL},
         {"classifier", 0, CLI_FLAG, NULL, "with DATA alone: train a classifier of noisy data", &r.options.classifier,
          NULL},
         {"clean", 0, CLI_FLAG, NULL, "the classifier sees data without noise", &r.clean, NULL},
         {"time", 0, CLI_TIME, "T",
-         "how long training may take here: 30m, 2h, 1d (default 2h where a network is chosen; else as train.steps "
+         "time for training on this machine: 30m, 2h, 1d (default 2h if a network is chosen; else as train.steps "
          "says)",
          &r.options.seconds, NULL},
         {"isa", 0, CLI_TEXT, "NAME",
          "instruction set: avx512, avx2, neon, generic or reference (default: the best of this processor)",
          &r.options.isa, NULL},
         CLI_DEVICE_OPTION(r.options.device),
-        {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and say how long all will take; nothing is written",
+        {"estimate", 0, CLI_FLAG, NULL, "measure a few steps and estimate the time of all; nothing is written",
          &r.estimate, NULL},
         {"keys", 0, CLI_FLAG, NULL, "list every key of configurations: type, default, choices, meaning", &r.keys, NULL},
         {"verbose", 'v', CLI_FLAG, NULL, "show the whole configuration, with every key", &r.verbose, NULL},
@@ -303,7 +304,7 @@ static int train_run(const cli_command *command, int argc, char **argv)
 
 const cli_command command_train = {
     .name = "train",
-    .summary = "trains a network on data, or goes on training it",
+    .summary = "trains a network on data, or continues its training",
     .usage = "CONFIG|DATA -o RUN [options] [key=value ...]",
     .description =
         "CONFIG is a YAML file, or the name of one that comes with the program (psld configs lists them; --keys lists "
@@ -314,7 +315,8 @@ const cli_command command_train = {
         "RUN gets config.yaml, log.jsonl, loss.png, model.safetensors, checkpoints/, samples/, and index.html, which "
         "shows them\n"
         "in a browser and reloads itself while the run goes on. The same command again, or\n"
-        "psld train -o RUN, goes on where it stopped, bit for bit. Ctrl-C finishes the step and writes a checkpoint.",
+        "psld train -o RUN, continues where it stopped, with the same bits. Ctrl-C finishes the step and writes a "
+        "checkpoint.",
     .examples = "  psld train toy:moons -o moons\n"
                 "  psld train pictures/ -o run train.steps=20000\n"
                 "  psld train cifar10-psld-39m --data cifar-10-binary.tar.gz -o run train.batch=8\n"

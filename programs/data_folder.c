@@ -1,5 +1,5 @@
-/* Writes items as PNG files, named by their numbers, into one folder per class. They are written under a temporary
- * name beside the target, which is renamed at the end: nobody ever sees half a set. */
+/* Writes items as PNG files, named by their numbers, into one folder per class. They are written under a temporary name
+ * beside the target, which is renamed at the end: nobody ever sees an incomplete set. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@ enum { BATCH = 64, DIGITS = 6 };
 
 typedef struct folder {
     char out[CLI_PATH];       /* without '/' at its end */
-    char part[CLI_PATH];      /* where it is filled */
+    char part[CLI_PATH];      /* folder in which it is filled */
     unsigned char *has_class; /* [classes]: its folder was made */
     int digits;               /* of names: enough for their order to be that of the numbers */
 } folder;
@@ -89,7 +89,8 @@ static psld_status begin_folder(const data_job *job, folder *f)
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
-/* A class comes from a file and becomes a name: it must be one, and one that is read again. */
+/* The name of a class comes from a file and becomes that of a folder: it must be a valid name, and one that is not left
+ * out when the data are read again. */
 static psld_status make_class_folder(const data_job *job, folder *f, int32_t label, char path[CLI_PATH])
 {
     const char *name = label < 0 ? "" : psld_data_class(job->data, (size_t)label);
@@ -103,7 +104,7 @@ static psld_status make_class_folder(const data_job *job, folder *f, int32_t lab
     return mkdir(path, 0777) == 0 ? PSLD_OK : cli_bad_input("%s: cannot make this folder: %s", path, strerror(errno));
 }
 
-/* Nobody knows of the folder yet: that it is on the disk is asked for once, for all files of it. */
+/* Nobody uses the folder yet: its files are synced to the disk once, all together. */
 static psld_status write_folder_file(const char *path, const void *bytes, size_t size)
 {
     FILE *file = fopen(path, "wbx");

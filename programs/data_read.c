@@ -7,7 +7,7 @@
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* Index of the class whose name these letters are; the number of classes when there is none. */
+/* Index of the class with this name; the number of classes if there is none. */
 static size_t find_data_class(const psld_data *data, const char *name, size_t length)
 {
     size_t i = 0, classes = psld_data_classes(data);
@@ -81,7 +81,7 @@ int data_is_wanted(const data_job *job, uint64_t index)
 uint64_t data_count_wanted(const data_job *job)
 {
     uint64_t count = psld_data_count(job->data), wanted = 0, of_all = 0;
-    if (job->left) { /* no more than there are, or may be, of each class */
+    if (job->left) { /* at most the items of each class, or the limit per class */
         for (size_t c = 0; c < psld_data_classes(job->data); c++) {
             uint64_t has = psld_data_class_count(job->data, c);
             if (!job->wanted || job->wanted[c]) of_all += has && has < job->left[c] ? has : job->left[c];
@@ -109,7 +109,7 @@ psld_status data_pixels(data_job *job, size_t n, const uint64_t *index, unsigned
     return status;
 }
 
-/* Whether an item is to be taken now: of a class chosen that has not had enough of them. */
+/* Whether an item is taken: it is of a chosen class whose limit is not reached. */
 static int is_item_taken(data_job *job, uint64_t index)
 {
     if (!data_is_wanted(job, index)) return 0;
@@ -118,13 +118,14 @@ static int is_item_taken(data_job *job, uint64_t index)
     return label >= 0 && job->left[label] > 0 ? (job->left[label]--, 1) : 0;
 }
 
-/* Moves what is good to the front. */
+/* Moves good items to the front. */
 static size_t leave_out_broken(const data_job *job, size_t n, size_t item, uint64_t *index, unsigned char *items)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         if (psld_data_is_broken(job->data, index[i])) {
-            if (job->left) job->left[psld_data_label(job->data, index[i])]++; /* the next one instead */
+            if (job->left)
+                job->left[psld_data_label(job->data, index[i])]++; /* a broken item is replaced by the next one */
             continue;
         }
         index[kept] = index[i];

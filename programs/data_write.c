@@ -16,7 +16,7 @@ static void data_channels_last(size_t channels, size_t pixels, const unsigned ch
         for (size_t p = 0; p < pixels; p++) to[p * channels + c] = *from++;
 }
 
-/* Room for n items: pictures u8 [n, h, w] or [n, h, w, c], as published sets have them, others float32 [n, ...]. */
+/* An array for n items: pictures u8 [n, h, w] or [n, h, w, c], as in published sets, others float32 [n, ...]. */
 static psld_status make_array(const data_job *job, size_t n, psld_array **x)
 {
     size_t shape[PSLD_MAX_RANK + 1] = {n};
@@ -34,7 +34,7 @@ static void cut_to(psld_array *array, size_t n)
     array->shape[0] = n;
 }
 
-/* Reads everything into x and labels; *n: how many there were. */
+/* Reads everything into x and labels; *n: the number of items. */
 static psld_status fill_arrays(data_job *job, psld_array *x, psld_array *labels, size_t *n)
 {
     int is_image = psld_data_is_image(job->data);
@@ -55,7 +55,7 @@ static psld_status fill_arrays(data_job *job, psld_array *x, psld_array *labels,
     return status;
 }
 
-/* u8 [classes, longest]: a name a row, 0 behind it. */
+/* u8 [classes, longest]: one name per row, followed by zeros. */
 static psld_status data_name_classes(const data_job *job, psld_array **names)
 {
     size_t shape[2] = {psld_data_classes(job->data), 1};
@@ -129,7 +129,7 @@ static psld_status reserve_picks(picks *p, size_t count)
     return p->index ? PSLD_OK : cli_bad_input("out of memory");
 }
 
-/* One row a class, from its first items on. */
+/* One row per class: its first items. */
 static psld_status pick_by_class(const data_job *job, size_t rows, picks *p)
 {
     size_t row_of[MAX_ROWS], used[MAX_ROWS] = {0}, row = 0, full = 0;
@@ -146,7 +146,7 @@ static psld_status pick_by_class(const data_job *job, size_t rows, picks *p)
     return status;
 }
 
-/* The first so many; without a number, some that are evenly chosen. */
+/* The first items; without -n, some that are evenly chosen. */
 static psld_status pick_in_order(const data_job *job, picks *p)
 {
     uint64_t count = data_count_wanted(job), most = job->request->n ? count : WITHOUT_CLASSES, seen = 0;
@@ -168,7 +168,7 @@ static psld_status choose_picks(const data_job *job, picks *p)
     return by_class ? pick_by_class(job, rows, p) : pick_in_order(job, p);
 }
 
-/* What is missing, and what is broken, stays white. */
+/* Missing and broken items stay white. */
 static psld_status read_picks(data_job *job, const picks *p, psld_array *pixels, uint64_t *shown)
 {
     psld_status status = PSLD_OK;

@@ -28,7 +28,7 @@ enum { BY_LABEL, BY_CLASSIFIER, COMPLETED };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* One of the two models; what is not there is no failure, and leaves *model NULL. */
+/* Opens one of the two models. It is no failure if it is missing: *model is NULL then. */
 static psld_status open_shipped(const char *name, psld_model **model)
 {
     char path[CLI_PATH];
@@ -37,7 +37,7 @@ static psld_status open_shipped(const char *name, psld_model **model)
     return cli_shipped_model(name, path) ? psld_model_open(path, &options, model) : PSLD_OK;
 }
 
-/* Whether they are a model of grey pictures and a classifier of its states. */
+/* Whether the two are a model of grey pictures and a classifier of its states. */
 static int belong_together(void)
 {
     size_t shape[PSLD_MAX_RANK];
@@ -134,7 +134,7 @@ static psld_status demo_draw_classes(const char *folder)
     return status == PSLD_OK ? save_row(demo_file(folder, "digits-guided.png")) : status;
 }
 
-/* The row's digit SHOWN, what is left of it when its lower half is hidden, and completions. */
+/* Digit SHOWN of the row, the same with its lower half hidden, and completions. */
 static psld_status complete_digits(double *x, unsigned char *known)
 {
     psld_inpainting inpainting = PSLD_INPAINTING_DEFAULTS;
@@ -217,11 +217,11 @@ void demo_steer_page(FILE *out)
                 "<p>One digit per label, with classifier-free guidance at %g (psld sample --label all).</p>\n"
                 "<img class=\"pixels\" src=\"digits-labels.png\" alt=\"one digit per label\">\n",
                 steered.cfg);
-    fprintf(
-        out,
-        "<p>The same network without labels, led to each class by the gradient of a classifier of noisy digits (psld "
-        "guide);\nand one digit of that row, its lower half hidden, then filled in %d times (psld inpaint).</p>\n"
-        "<img class=\"pixels\" src=\"digits-guided.png\" alt=\"one digit of each class\">\n"
-        "<img class=\"pixels\" src=\"digits-completed.png\" alt=\"original, lower half hidden, completions\">\n",
-        (int)COMPLETIONS);
+    fprintf(out,
+            "<p>The same network without labels, guided to each class by the gradient of a classifier of noisy digits "
+            "(psld "
+            "guide);\nand one digit of that row, its lower half hidden, then filled in %d times (psld inpaint).</p>\n"
+            "<img class=\"pixels\" src=\"digits-guided.png\" alt=\"one digit of each class\">\n"
+            "<img class=\"pixels\" src=\"digits-completed.png\" alt=\"original, lower half hidden, completions\">\n",
+            (int)COMPLETIONS);
 }

@@ -1,4 +1,4 @@
-/* A network trained while one watches: data in the plane, samples at several moments of the training, the loss. */
+/* Trains a network: data in the plane, samples at several moments of the training, the loss. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct learned {
 
 /* ---- Points ------------------------------------------------------------------------------------------------------ */
 
-/* POINTS fresh points of the data, from number `first` on, which training will not come to. */
+/* POINTS new points of the data, from number `first` on, which training does not reach. */
 static psld_status fresh_data(uint64_t first, double points[2 * POINTS])
 {
     static uint64_t index[POINTS];

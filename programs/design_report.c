@@ -196,7 +196,7 @@ static int has_stage(const json_t *rows, const char *stage)
     return 0;
 }
 
-/* The least error of the recipes that the search began from, in the final comparison. */
+/* The smallest error of the starts in the final comparison. */
 static double least_of_starts(const json_t *rows)
 {
     size_t index;
@@ -224,7 +224,7 @@ void design_print(const json_t *rows, const json_t *front, design_axes axes, con
     {
         if (!json_is_true(json_object_get(row, "best"))) continue;
         double error = design_number(row, "error"), least = least_of_starts(rows);
-        printf("two fresh sets: %.4g; error of the best: %.4g, %.3g times the least of the others (%.4g)\n", floor,
-               error, error / least, least);
+        printf("two sets of the data: %.4g; error of the best: %.4g, %.3g times the smallest of the others (%.4g)\n",
+               floor, error, error / least, least);
     }
 }

@@ -18,7 +18,7 @@ static psld_status find_class(const eval_sides *s, const char *name, size_t *mat
     return PSLD_OK;
 }
 
-/* Names count unless no class of one side has the name of a class of the other: then numbers do. */
+/* Classes are matched by name; if both sides have no name in common, by number. */
 static psld_status have_common_names(const eval_sides *s, int *common)
 {
     char name[CLASS_NAME];
@@ -73,7 +73,7 @@ static psld_status compare_class(const eval_request *r, eval_sides *s, size_t cl
     return PSLD_OK;
 }
 
-/* Classes that are not asked for have no samples, and are left out. */
+/* Classes without samples are left out. */
 static int is_drawn(const eval_sides *s, size_t class)
 {
     const label_choice *l = &s->labels;

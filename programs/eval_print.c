@@ -12,14 +12,14 @@ static int was_resized(const psld_set *set)
 static void report_resize_of(const char *name, const psld_data_options *images)
 {
     if (images->image_size > 0)
-        cli_complain("%s: images were brought to %d x %d%s, %s", name, images->image_size, images->image_size,
+        cli_complain("%s: images were resized to %d x %d%s, %s", name, images->image_size, images->image_size,
                      images->channels == 1 ? " in grey" : "",
-                     images->stretch ? "stretched" : "of each the largest square in the middle");
+                     images->stretch ? "stretched" : "from the largest square in the middle");
     else
-        cli_complain("%s: images in colour were made grey, as most are", name);
+        cli_complain("%s: colour images were converted to grey, like most of the set", name);
 }
 
-/* Nothing is resized without a word: once the sets have been read it is known whether they were. */
+/* Every resizing is reported. Whether there was any is known once the sets have been read. */
 void eval_report_resize(const eval_sides *s)
 {
     if (was_resized(s->first)) report_resize_of(s->name[0], &s->images);
@@ -49,8 +49,8 @@ int eval_is_fid(const eval_sides *s)
     return !s->features || psld_features_is_fid(s->features);
 }
 
-/* Of points, and of features of unknown make, the distance is no FID; published statistics and features of the FID network
- * have this width. */
+/* The distance is not FID for points and for features of an unknown network. Published statistics and features of the
+ * FID network have this width. */
 static const char *frechet_name(const eval_sides *s, size_t dim)
 {
     enum { FID_WIDTH = 2048 };

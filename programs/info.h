@@ -6,7 +6,7 @@
 
 /* Whether a path looks like that of a data set: a folder, an archive, IDX, CIFAR, "toy:NAME". */
 int info_is_data(const char *path);
-/* quick: the images are not decoded, so that broken ones are not counted. A .npz that is no data set is shown as
+/* quick: the images are not decoded, so that broken ones are not counted. A .npz that is not a data set is shown as
  * arrays. */
 int info_show_data(const char *path, int quick, int json);
 /* A set as JSON; is_checked: all of its images were decoded. */
@@ -14,15 +14,15 @@ json_t *info_describe_data(const psld_data *data, int is_checked);
 /* "60000 items of 28 x 28 pixels in grey", without an end of line. */
 void info_print_items(const psld_data *data);
 
-/* Whether a path is the folder of a training run, and what to say of it. */
+/* Whether a path is the folder of a training run, and its description. */
 int info_is_run(const char *path);
 int info_run(const char *path, int json);
 
-/* Networks: as JSON, and as the line about it and that about its classes. */
+/* Networks: as JSON, and as a line about the network and one about its classes. */
 json_t *info_describe_network(psld_model *model);
 void info_print_network(const char *path, const json_t *network);
 void info_print_classes(const json_t *names);
-/* A folder of a pipeline of another project, whether its network can be read or not. */
+/* The folder of a pipeline of another project, also if its network cannot be read. */
 int info_is_pipeline(const char *path);
 int info_show_pipeline(const char *path, int json);
 /* A file of weights; with `tensors` each of them is listed. */

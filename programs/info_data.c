@@ -66,7 +66,7 @@ static int info_print_text(const char *path, const psld_data *data, int is_check
     if (is_checked)
         printf("%" PRIu64 " skipped\n", skipped);
     else
-        printf("%" PRIu64 " skipped so far; the images were not looked at (--quick)\n", skipped);
+        printf("%" PRIu64 " skipped so far; the images were not decoded (--quick)\n", skipped);
     return EXIT_DONE;
 }
 

@@ -14,7 +14,7 @@ int info_show_image(const char *path, int json)
     char size[INFO_SIZE];
     psld_array *image = NULL;
     psld_status status = psld_image_inspect(path, &format, shape);
-    if (status == PSLD_OK) status = psld_image_load(path, &image); /* whether it is whole */
+    if (status == PSLD_OK) status = psld_image_load(path, &image); /* whether the file is complete */
     psld_array_free(image);
     if (status != PSLD_OK) return cli_failed(status);
     if (!json) {
@@ -49,7 +49,7 @@ static void print_shape(int rank, const size_t *shape)
     printf("]");
 }
 
-/* What an array is when it is taken as data; nothing where it cannot be. */
+/* What the array is as a data set; prints nothing if it cannot be one. */
 static void print_as_data(const char *path)
 {
     psld_data *data = NULL;
@@ -122,7 +122,8 @@ int info_begins_with(const char *path, const char *bytes, size_t count)
 {
     char head[32];
     struct stat about;
-    FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL; /* a pipe would wait */
+    FILE *file =
+        stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL; /* opening a pipe would wait */
     size_t size = file ? fread(head, 1, sizeof head, file) : 0;
     if (file) fclose(file);
     return size >= count && memcmp(head, bytes, count) == 0;

@@ -18,7 +18,7 @@ static json_t *describe_classes(const psld_model *model)
     return names;
 }
 
-/* Of networks of other projects: which, and the noise that they know. */
+/* For networks of other projects: their kind, and the noise of their training. */
 static void describe_origin(const psld_model *model, json_t *object)
 {
     double least, most;
@@ -107,7 +107,7 @@ static void print_origin(const json_t *network)
     printf("\n");
 }
 
-/* The lines below that of info_print_network. */
+/* The lines after that of info_print_network. */
 static void print_details(const json_t *network)
 {
     const char *predicts = json_string_value(json_object_get(network, "predicts"));
@@ -186,7 +186,7 @@ static void list_tensor(void *user, const char *name, const char *type, int rank
     json_array_append_new(l->tensors, row);
 }
 
-/* NULL: the file does not say what its tensors are part of. */
+/* NULL: the file does not tell what its tensors are part of. */
 static json_t *network_of(const char *path)
 {
     psld_model *model = NULL;
@@ -233,7 +233,7 @@ int info_show_tensors(const char *path, int tensors, int json)
     }
     json_t *network = network_of(path);
     if (!network && info_begins_with(path, "\x80", 1) && !strstr(psld_error_text(), "no configuration of its own")) {
-        json_decref(l.tensors); /* a network that was pickled as an object, and is none that is known */
+        json_decref(l.tensors); /* a network that was pickled as an object of an unknown class */
         return cli_failed(PSLD_BAD_INPUT);
     }
     if (!json) {

@@ -14,7 +14,7 @@ int info_is_run(const char *path)
     return access(config, F_OK) == 0;
 }
 
-/* From the model, or before there is one from the configuration. NULL: neither can be read. */
+/* From the model, or from the configuration if there is no model yet. NULL: neither can be read. */
 static json_t *run_network(const char *folder, size_t checkpoints)
 {
     char config[4096];

@@ -1,4 +1,4 @@
-/* Filling in what is unknown of pictures or vectors, for the command and for the server. */
+/* Fills in the unknown part of pictures or vectors, for the command and for the server. */
 #ifndef PSLD_PROGRAMS_INPAINT_H
 #define PSLD_PROGRAMS_INPAINT_H
 
@@ -12,7 +12,7 @@ typedef struct inpaint_request {
 
 typedef struct inpaint_job {
     sampling_job sampling;
-    psld_array *x, *known, *corrupted, *samples; /* [images][dim] but for samples */
+    psld_array *x, *known, *corrupted, *samples; /* [images][dim], except for samples */
     size_t each;                                 /* samples per image */
     psld_inpainting inpainting;
 } inpaint_job;
@@ -32,9 +32,10 @@ typedef struct inpaint_job {
     {"jump", 0, CLI_COUNT, "J", "resample: reverse steps per repetition (default 1)", &(r).jump, NULL}
 /* clang-format on */
 
-/* What can be known to be wrong before anything is computed, but for the output; fills in the method. */
+/* Checks the options before anything is computed, except those of the output; fills in the method. */
 int inpaint_check(const cli_command *command, inpaint_request *r);
-/* Once job->sampling is open: reads, and draws. After an interruption job->samples has those that are finished. */
+/* Reads the images and draws; job->sampling must be open. After an interruption job->samples has the finished
+ * samples. */
 psld_status inpaint_fill(const inpaint_request *r, inpaint_job *job);
 void inpaint_release(inpaint_job *job);
 

@@ -85,7 +85,7 @@ psld_status labels_choose(const label_request *r, const psld_model *model, const
     if (status != PSLD_OK) return status;
     double range[2];
     if (r->cfg) cli_numbers(r->cfg, &c->labels.cfg, 1);
-    if (r->cfg && c->labels.cfg == PSLD_UNSET) c->labels.cfg = nextafter(PSLD_UNSET, 0); /* -1 itself means unset */
+    if (r->cfg && c->labels.cfg == PSLD_UNSET) c->labels.cfg = nextafter(PSLD_UNSET, 0); /* -1 would mean unset */
     if (r->range) {
         cli_numbers(r->range, range, 2);
         c->labels.sigma_min = range[0];

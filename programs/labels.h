@@ -1,4 +1,4 @@
-/* Options for class-conditional models: which classes samples are to have, and how strongly. */
+/* Options for class-conditional models: the classes of samples, and the strength of guidance. */
 #ifndef PSLD_PROGRAMS_LABELS_H
 #define PSLD_PROGRAMS_LABELS_H
 
@@ -15,7 +15,7 @@ typedef struct label_request {
 #define LABEL_CFG_OPTIONS(l) \
     {"cfg", 0, CLI_TEXT, "W", "classifier-free guidance: 1 follows the label, more exaggerates it (default: the model's)", \
      &(l).cfg, NULL}, \
-    {"cfg-range", 0, CLI_TEXT, "LO,HI", "guide only where the effective noise is in this range", &(l).range, NULL}
+    {"cfg-range", 0, CLI_TEXT, "LO,HI", "guide only while the effective noise is in this range", &(l).range, NULL}
 #define LABEL_OPTIONS(l) \
     {"label", 0, CLI_TEXT, "L|all", "classes by name or number, in turn: a; a,b,c; all; none: without label", \
      &(l).label, NULL}, \
@@ -23,14 +23,14 @@ typedef struct label_request {
     LABEL_CFG_OPTIONS(l)
 /* clang-format on */
 
-/* What a request means for a model. */
+/* The choice of labels for a model. */
 typedef struct label_choice {
     psld_labels labels;
     int32_t *numbers; /* labels.label, owned */
-    int is_set;       /* 0: the request says nothing; labels are left to the library */
+    int is_set;       /* 0: nothing was asked for; the library chooses labels */
 } label_choice;
 
-/* What can be known to be wrong before a model is opened. Returns EXIT_DONE when nothing is. */
+/* Checks the options before a model is opened. Returns EXIT_DONE if they are right. */
 int labels_check(const cli_command *command, const label_request *request);
 /* `origin` names the model in messages. Free the choice after failure, too. */
 psld_status labels_choose(const label_request *request, const psld_model *model, const char *origin,

@@ -16,7 +16,7 @@ void latent_defaults(latent_request *request)
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
-/* Behind what is there already. */
+/* Appends the data of a file. */
 static psld_status append_latents(latent_job *job, int rank, size_t *shape, const psld_array *x)
 {
     size_t before = job->x ? job->x->shape[0] : 0, width = x->shape[1];
@@ -52,7 +52,8 @@ static psld_status load_data(const char *const *files, int count, latent_job *jo
 psld_status latent_settle(latent_request *request)
 {
     if (request->options.grid && strchr(request->options.grid, ',')) {
-        if (request->nfe) return cli_bad_input("--nfe: the times of --grid say how many evaluations there are");
+        if (request->nfe)
+            return cli_bad_input("--nfe: the times of --grid set the number of evaluations; give no --nfe");
         request->options.nfe = 0;
     } else if (request->nfe) {
         request->options.nfe = request->nfe > 1000000000 ? 1000000000 : (int)request->nfe;
@@ -115,7 +116,7 @@ psld_status latent_decode(latent_job *job, const psld_array *z, psld_array **x)
     return status;
 }
 
-/* ---- Comparing, and between -------------------------------------------------------------------------------------- */
+/* ---- Comparison and interpolation -------------------------------------------------------------------------------- */
 
 void latent_compare(const psld_array *x, const psld_array *again, double *rms, double *absolute)
 {

@@ -1,4 +1,4 @@
-/* What psld encode and psld interpolate share: data to states at t = 1, and back. */
+/* Shared by psld encode and psld interpolate: data to states at t = 1, and back. */
 #ifndef PSLD_PROGRAMS_LATENT_H
 #define PSLD_PROGRAMS_LATENT_H
 
@@ -16,26 +16,30 @@ typedef struct latent_request {
     int fit;
 } latent_request;
 
-#define LATENT_OPTIONS(l)                                                                                             \
-    {"sampler",                                                                                                       \
-     0,                                                                                                               \
-     CLI_TEXT,                                                                                                        \
-     "NAME",                                                                                                          \
-     "a deterministic one: collapsed (default), dpm, collapsed-heun, heun, euler-ode",                                \
-     &(l).options.sampler,                                                                                            \
-     "collapsed|dpm|collapsed-heun|heun|euler-ode"},                                                                  \
-        {"nfe", 0, CLI_COUNT, "N", "evaluations each way (default 200)", &(l).nfe, NULL},                             \
-        {"order", 0, CLI_COUNT, "N", "of dpm and collapsed: 1 to 3 (default 3)", &(l).order, NULL},                   \
-        {"grid", 0, CLI_TEXT, "NAME", "as of psld sample", &(l).options.grid, NULL},                                  \
-        {"eps", 0, CLI_NUMBER, "T", "where the data stand (default 1e-3)", &(l).options.eps, NULL},                   \
-        {"end-sigma", 0, CLI_NUMBER, "S", "where the effective noise is S, instead of --eps", &(l).options.end_sigma, \
-         NULL},                                                                                                       \
-        LABEL_OPTIONS((l).labels),                                                                                    \
-        {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &(l).fit, NULL},                  \
-        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &(l).model.options.process, NULL},  \
-    {                                                                                                                 \
-        "seed", 0, CLI_SEED, "S", "of the auxiliary variables that data are given (default 0)", &(l).options.seed,    \
-            NULL                                                                                                      \
+#define LATENT_OPTIONS(l)                                                                                            \
+    {"sampler",                                                                                                      \
+     0,                                                                                                              \
+     CLI_TEXT,                                                                                                       \
+     "NAME",                                                                                                         \
+     "a deterministic sampler: collapsed (default), dpm, collapsed-heun, heun, euler-ode",                           \
+     &(l).options.sampler,                                                                                           \
+     "collapsed|dpm|collapsed-heun|heun|euler-ode"},                                                                 \
+        {"nfe", 0, CLI_COUNT, "N", "evaluations in each direction (default 200)", &(l).nfe, NULL},                   \
+        {"order", 0, CLI_COUNT, "N", "order of dpm and collapsed: 1 to 3 (default 3)", &(l).order, NULL},            \
+        {"grid", 0, CLI_TEXT, "NAME", "time grid, as in psld sample", &(l).options.grid, NULL},                      \
+        {"eps", 0, CLI_NUMBER, "T", "time of the data (default 1e-3)", &(l).options.eps, NULL},                      \
+        {"end-sigma",                                                                                                \
+         0,                                                                                                          \
+         CLI_NUMBER,                                                                                                 \
+         "S",                                                                                                        \
+         "time of the data by its effective noise S, instead of --eps",                                              \
+         &(l).options.end_sigma,                                                                                     \
+         NULL},                                                                                                      \
+        LABEL_OPTIONS((l).labels),                                                                                   \
+        {"fit", 0, CLI_FLAG, NULL, "resize pictures of another size to the model's", &(l).fit, NULL},                \
+        {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own", &(l).model.options.process, NULL}, \
+    {                                                                                                                \
+        "seed", 0, CLI_SEED, "S", "seed of the auxiliary variables of the data (default 0)", &(l).options.seed, NULL \
     }
 
 typedef struct latent_job {
@@ -49,8 +53,8 @@ typedef struct latent_job {
 } latent_job;
 
 void latent_defaults(latent_request *request);
-/* Opens the model and reads the data; latent_close also after a failure. latent_settle takes in what was given as text,
- * and latent_begin follows when job->model is open. */
+/* Opens the model and reads the data; latent_close also after a failure. latent_settle converts options given as text;
+ * call latent_begin after it, when job->model is open. */
 psld_status latent_open(latent_request *request, const char *model, const char *const *files, int count,
                         latent_job *job);
 psld_status latent_settle(latent_request *request);
@@ -59,9 +63,9 @@ psld_status latent_begin(const latent_request *request, const char *model, const
 void latent_close(latent_job *job);
 psld_status latent_encode(latent_job *job);
 psld_status latent_decode(latent_job *job, const psld_array *z, psld_array **x);
-/* Root of the mean square, and mean absolute, difference of what comes back. */
+/* Root mean square and mean absolute difference between the data and the decoded data. */
 void latent_compare(const psld_array *x, const psld_array *again, double *rms, double *absolute);
-/* Of two encoded data: whether they are two; and n states on the arc from one to the other. */
+/* For two encoded data: checks that they are two, and computes n states on the arc from one to the other. */
 psld_status latent_check_pair(const latent_job *job, const char *a, const char *b);
 psld_status latent_between(const latent_job *job, size_t n, psld_array **between);
 

@@ -1,4 +1,4 @@
-/* psld: finds the command and hands over. */
+/* psld: finds the command and runs it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void main_print_help(void)
 {
     printf("psld %s: %s\n\nUsage: psld COMMAND [options] [key=value ...]\n\n", psld_version(), about);
     for (int i = 0; i < COMMANDS; i++) printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\n`psld demo` shows what it can do; `psld COMMAND --help` has the options and examples.\n");
+    printf("\n`psld demo` shows what it can do; `psld COMMAND --help` lists options and examples.\n");
     cli_print_folders();
 }
 
@@ -31,7 +31,7 @@ static void main_print_man(void)
 }
 
 /* Options and words come from the commands themselves: `psld COMMAND --options`, --choices OPTION and --words WORD list
- * them. Bash cuts words at ':' and '=', so the word is taken from the line, and replies lose what stands before these. */
+ * them. Bash splits words at ':' and '=', so the word is taken from the line, and replies lose what precedes these. */
 static void print_completion(void)
 {
     printf("# bash completion for psld\n_psld() {\n"
@@ -61,7 +61,7 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
-/* What is said again, as by each of many calls, is said once. */
+/* A warning that is repeated, as by each of many calls, is printed once. */
 static void print_log(void *user, psld_log_level level, const char *line)
 {
     static char last[1024];
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 {
     cli_signals_begin();
     cli_output_begin();
-    /* OpenBLAS, when it is loaded, starts no threads of its own: each call of evaluation says how many it wants. */
+    /* OpenBLAS starts no threads when it is loaded: each call of evaluation sets how many it uses. */
     setenv("OPENBLAS_NUM_THREADS", "1", 0);
     cli_interrupts_begin();
     psld_log_to(print_log, NULL);

@@ -1,4 +1,4 @@
-/* Names from the library's tables, for help, choices and completion: nothing that has a table is listed by hand. */
+/* Names from the library's tables, for help, choices and completion, so that no list is written by hand. */
 #ifndef PSLD_PROGRAMS_NAMES_H
 #define PSLD_PROGRAMS_NAMES_H
 
@@ -19,7 +19,7 @@ const char *names_toy(int index);
 /* All of them in one text. Returns `text`. */
 enum { NAMES_SIZE = 512 };
 const char *names_join(names_fn name, const char *between, char text[NAMES_SIZE]);
-/* Those of samplers of which `is` holds: "dpm, collapsed". */
+/* The names of samplers for which `is` is true: "dpm, collapsed". */
 const char *names_samplers_that(int (*is)(const psld_sampler_info *sampler), char text[NAMES_SIZE]);
 
 #endif

@@ -49,11 +49,11 @@ static char *put_printable(char *to, const unsigned char *bytes, size_t size, in
     return to;
 }
 
-/* One byte more; `to` has room for what was begun and for it, escaped. Returns the end. */
+/* Adds one byte; `to` has memory for the begun character and for this byte, both escaped. Returns the end. */
 static char *escape_byte(char *to, unsigned char byte)
 {
     begun[begun_size++] = byte;
-    if (!is_begun(begun, begun_size)) { /* what was begun is no character; the byte may begin one */
+    if (!is_begun(begun, begun_size)) { /* the begun bytes are no character; this byte may begin one */
         size_t before = begun_size - 1;
         to = put_printable(to, begun, before ? before : 1, 1);
         begun_size = 0;
@@ -92,7 +92,7 @@ static ssize_t write_printable(void *unused, const char *bytes, size_t size)
 
 void cli_output_begin(void)
 {
-#ifdef __GLIBC__ /* others cannot change what stdout is */
+#ifdef __GLIBC__ /* other C libraries cannot redirect stdout */
     const cookie_io_functions_t functions = {.write = write_printable};
     FILE *printable = fopencookie(NULL, "w", functions);
     if (!printable) return;

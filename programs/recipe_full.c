@@ -1,4 +1,4 @@
-/* psld recipe for recipes with formulas: what is checked of them, and the exchange that belongs to their drift. */
+/* psld recipe for recipes with formulas: the results of the checks, and the exchange that belongs to their drift. */
 #include "recipe_full.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ static psld_status save_exchange(const psld_process *process, int points, const 
     return status;
 }
 
-/* Computes it, and writes it where that is asked for. */
+/* Computes it, and writes it if a file is given. */
 static psld_status find_exchange(const psld_process *process, const recipe_full *r, int points, psld_exchange *e)
 {
     size_t n = (size_t)psld_process_variables(process), total = n * n;
@@ -109,7 +109,7 @@ static json_t *exchange_json(size_t n, int points, const psld_exchange *e)
     return found;
 }
 
-/* In three variables Q is not unique, so how far it is from the file's says nothing. */
+/* In three variables Q is not unique, so its difference from that of the file has no meaning. */
 static void print_exchange(size_t n, int points, const psld_exchange *e, const char *path)
 {
     printf("  %-12sQ from the drift, %d points a variable: gives the current to %.2g of its largest", "converse",

@@ -6,12 +6,12 @@
 
 typedef struct recipe_full {
     int json, exchange;
-    int points;                /* of the exchange, for each variable; 0: chosen */
-    const char *exchange_path; /* .npy; NULL: nowhere */
+    int points;                /* points per variable for the exchange; 0: default */
+    const char *exchange_path; /* .npy; NULL: not written */
     const char *plot;          /* NULL: none */
 } recipe_full;
 
-/* Checks a process and prints what was found. */
+/* Checks a process and prints the results. */
 psld_status recipe_full_show(const psld_process *process, const recipe_full *r, int *exit_code);
 
 #endif

@@ -24,7 +24,7 @@ void restore_defaults(restore_request *r)
     names_join(names_task, "|", r->tasks);
 }
 
-/* What the task needs and what it has no use for. */
+/* Checks for options that the task needs, and for those that it does not use. */
 static int check_uses(const cli_command *command, const restore_request *r)
 {
     const psld_task_info *task = psld_task_find(r->task.name);
@@ -83,13 +83,13 @@ static size_t measurement_size(const psld_operator *op)
     return size;
 }
 
-/* Masks come with whole pictures: what is measured is picked out of them. */
+/* Masks come with whole pictures: the measured elements are taken out of them. */
 static int is_picked(const restore_request *r)
 {
     return psld_task_find(r->task.name)->uses_known;
 }
 
-/* What was measured: as it is with --degraded, else of what --image shows. */
+/* The measurements: --image itself with --degraded, otherwise measured from --image. */
 static psld_status read_input(const restore_request *r, restore_job *job)
 {
     size_t shape[PSLD_MAX_RANK];
@@ -111,7 +111,7 @@ static psld_status read_input(const restore_request *r, restore_job *job)
     return status;
 }
 
-/* y of image i, of `size` numbers, in room of its own. */
+/* y of image i, of `size` numbers, in memory of its own. */
 static psld_status restore_measure(const restore_request *r, const restore_job *job, size_t i, double *y)
 {
     size_t size = measurement_size(job->op);

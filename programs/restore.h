@@ -1,4 +1,4 @@
-/* Undoing linear degradations, for the command and for the server. */
+/* Restoration of linear degradations, for the command and for the server. */
 #ifndef PSLD_PROGRAMS_RESTORE_H
 #define PSLD_PROGRAMS_RESTORE_H
 
@@ -22,7 +22,7 @@ typedef struct restore_job {
     psld_array *y, *shown;      /* [images][size], [images][dim] */
     psld_array *known, *matrix; /* of the task */
     psld_array *samples;
-    psld_operator *op;   /* of the image under way: masks may differ */
+    psld_operator *op;   /* operator of the present image: masks may differ */
     size_t images, each; /* each: samples per image */
 } restore_job;
 
@@ -46,11 +46,12 @@ typedef struct restore_job {
     NULL}
 /* clang-format on */
 
-/* To be called before the table is made. */
+/* Call this before the table is made. */
 void restore_defaults(restore_request *r);
-/* What can be known to be wrong before anything is computed, but for the output. */
+/* Checks the options before anything is computed, except those of the output. */
 int restore_check(const cli_command *command, restore_request *r);
-/* Once job->sampling is open: reads, measures and draws. After an interruption job->samples has those that are finished. */
+/* Reads the images, measures and draws; job->sampling must be open. After an interruption job->samples has the finished
+ * samples. */
 psld_status restore_images(const restore_request *r, restore_job *job);
 void restore_release(restore_job *job);
 

@@ -29,7 +29,7 @@ psld_status results_append(const char *path, const json_t *row)
     FILE *file = fd >= 0 ? fdopen(fd, "a+") : NULL;
     if (!file) return cli_bad_input("%s: %s", path, strerror(errno));
     int cut_short =
-        fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n'; /* by a crash: the row begins a line of its own */
+        fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n'; /* cut short by a crash: the row begins a new line */
     fseek(file, 0, SEEK_END);
     if (cut_short) fputc('\n', file);
     int failed = json_dumpf(row, file, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', file) == EOF;

@@ -4,8 +4,8 @@
 
 #include "cli.h"
 
-/* An object of the rows of a file under their keys. Lines cut short by a crash and rows that are none of ours, which
- * `is_whole` tells, are passed over. No file: no rows. */
+/* An object of the rows of a file under their keys. Skips lines cut short by a crash and rows of another form
+ * (`is_whole` tells). Without a file there are no rows. */
 json_t *results_load(const char *path, int (*is_whole)(const json_t *row));
 psld_status results_append(const char *path, const json_t *row);
 

@@ -1,5 +1,5 @@
-/* psld sample in parts: cmd_sample.c has the options and the order of things, sample_file.c and sample_folder.c the
- * outputs, sample_estimate.c what it would cost. */
+/* psld sample in parts: cmd_sample.c has the options and the order of the work, sample_file.c and sample_folder.c the
+ * outputs, sample_estimate.c the estimate of the cost. */
 #ifndef PSLD_PROGRAMS_SAMPLE_H
 #define PSLD_PROGRAMS_SAMPLE_H
 
@@ -12,33 +12,34 @@ typedef struct sample_request {
     int estimate;
 } sample_request;
 
-/* A model and what is to be drawn from it. */
+/* A model, and the samples to draw from it. */
 typedef struct sample_job {
     const sample_request *request;
     sampling_job sampling;
-    psld_array *start; /* states to begin with, float64 [n][k * dim], or NULL */
+    psld_array *start; /* initial states, float64 [n][k * dim], or NULL */
     size_t n;
     size_t made; /* samples that are in the output */
     char *grid;  /* the times of --timesteps, or NULL */
 } sample_job;
 
-/* psld_model_draw for samples first ... first + count - 1 of the job, with progress: `before` of the job's samples are
- * there already. */
+/* psld_model_draw for samples first ... first + count - 1 of the job, with progress: `before` samples of the job are
+ * finished already. */
 psld_status sample_draw(sample_job *job, size_t first, size_t count, size_t before, psld_samples_fn take, void *user);
 
-/* Each draws all samples and writes them. When interrupted, what was drawn is written, and PSLD_CANCELLED returned. */
+/* Each draws all samples and writes them. After an interruption the drawn samples are written, and PSLD_CANCELLED is
+ * returned. */
 psld_status sample_to_file(sample_job *job);
 psld_status sample_to_folder(sample_job *job);
 
 /* Opens the model again if timesteps are asked for that have more noise than its recipe reaches: under a vp that does. */
 psld_status sample_reach_timesteps(const char *const *words, int count, sample_request *r, sample_job *job);
-/* Makes the timesteps that are asked for the times of the walk. */
+/* Makes the given timesteps the times of the sampler. */
 psld_status sample_follow_timesteps(sample_job *job);
 
-/* Measures a few evaluations and prints what the whole would take. */
+/* Measures a few evaluations and prints an estimate for all. */
 psld_status sample_estimate(sample_job *job);
 
-/* Samples that step together. */
+/* The number of samples that step together. */
 size_t sample_group(const sample_job *job);
 /* The samples that this rank draws, in whole groups. */
 void sample_share(const sample_job *job, size_t *begin, size_t *end);

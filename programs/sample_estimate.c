@@ -8,7 +8,7 @@
 typedef struct estimate {
     size_t batch, bytes;
     uint64_t nfe;
-    double each, seconds; /* of one evaluation of one sample; of the whole */
+    double each, seconds; /* seconds of one evaluation of one sample; of everything */
 } estimate;
 
 static psld_status ignore_samples(void *user, uint64_t first, const psld_array *x)
@@ -93,7 +93,7 @@ psld_status sample_estimate(sample_job *job)
     if (status == PSLD_OK) status = count_evaluations(job, &e.nfe);
     if (status != PSLD_OK) return status;
     getrusage(RUSAGE_SELF, &usage);
-    /* a folder is written as it goes; a file is kept until the end */
+    /* a folder is written during sampling; a file is kept in memory until the end */
     int keeps = job->sampling.request->out && cli_ends_in(job->sampling.request->out, ".npy|.npz|.png|.svg");
     e.bytes = (size_t)usage.ru_maxrss * 1024 + (keeps ? job->n * job->sampling.dim * sizeof(float) : 0);
     e.seconds = e.each * (double)e.nfe * (double)job->n;

@@ -1,4 +1,4 @@
-/* Samples into one file: arrays, a grid of pictures, or a plot of points, written when all are there. */
+/* Samples in one file: arrays, a grid of pictures, or a plot of points, written when all are drawn. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +49,8 @@ static psld_status labels_of_samples(const sample_job *job, size_t n, psld_array
     return PSLD_OK;
 }
 
-/* Pictures as published tools for evaluation read them, unsigned bytes [n, h, w, c]; anything else as it is. With their
- * classes, it is a data set that psld train and psld eval read. */
+/* Pictures in the form that published tools for evaluation read, unsigned bytes [n, h, w, c]; other data unchanged.
+ * With their classes the file is a data set for psld train and psld eval. */
 static psld_status write_npz(const sample_job *job, const psld_array *x)
 {
     static const char *const names[] = {"arr_0", "labels"};
@@ -71,7 +71,7 @@ static psld_status write_npz(const sample_job *job, const psld_array *x)
     return status;
 }
 
-/* Samples have the classes in turn; in the grid each class is a row. */
+/* Labels of samples alternate between the classes; in the grid each class is a row. */
 static psld_status order_by_class(size_t classes, psld_array *pixels)
 {
     size_t n = pixels->shape[0], size = pixels->count / n, each = n / classes;

@@ -1,8 +1,8 @@
 /* Samples in a folder, one picture each, named by number and written as they are drawn.
  *
- * The folder also has samples.json, which says how its pictures are made. The same command again draws what is
- * missing, with the same bits as without an interruption. A command that asks for other samples is refused, and so
- * is any command while another process draws into the folder. */
+ * The folder also has samples.json, which tells how its pictures are made. The same command again draws the missing
+ * samples, with the same bits as without an interruption. A command with other settings is refused, and so is any
+ * command while another process draws into the folder. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { PATH_ROOM = 4096 };
 
 /* ---- The manifest ------------------------------------------------------------------------------------------------ */
 
-/* Tells files of start states apart. */
+/* A number that identifies a file of initial states. */
 static json_t *fingerprint_of(const psld_array *array)
 {
     char text[32];
@@ -26,7 +26,7 @@ static json_t *fingerprint_of(const psld_array *array)
     return json_string(text);
 }
 
-/* Labels, where they are not those that the library draws for the model. */
+/* Labels, if they are given and not drawn by the library. */
 static void describe_labels(const sampling_job *s, json_t *d)
 {
     const psld_labels *l = &s->labels.labels;
@@ -84,8 +84,8 @@ static psld_status compare_manifest(const char *folder, const json_t *has, json_
         if (other && json_equal(other, value)) continue;
         char *a = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL, *b = json_dumps(value, JSON_ENCODE_ANY);
         psld_status status =
-            cli_bad_input("%s: has samples of another kind (%s: %s there, %s now); give another folder", folder, key,
-                          a ? a : "not given", b ? b : "?");
+            cli_bad_input("%s: has samples with other settings (%s: %s there, %s now); give another folder", folder,
+                          key, a ? a : "not given", b ? b : "?");
         free(a);
         free(b);
         return status;
@@ -104,7 +104,7 @@ static psld_status write_manifest(const char *folder, const json_t *description)
     return status;
 }
 
-/* Ignores locks, and what earlier versions left behind when they were killed. */
+/* Ignores locks, and files that earlier versions left when they were killed. */
 static int is_folder_empty(const char *folder)
 {
     static const char *const nothing[] = {".", "..", ".samples.json.tmp", ".psld-lock"};
@@ -119,7 +119,7 @@ static int is_folder_empty(const char *folder)
     return !found;
 }
 
-/* Writes the manifest into an empty folder, or checks that it asks for the same samples. */
+/* Writes the manifest into an empty folder, or checks that the one in the folder has the same settings. */
 static psld_status agree_on_samples(const char *folder, json_t *description)
 {
     char path[PATH_ROOM];
@@ -217,10 +217,10 @@ psld_status sample_to_folder(sample_job *job)
         psld_folder_lock_free(claim);
         return status;
     }
-    psld_ranks_merge(&here, 1); /* nobody writes before the folder is known to be ours */
+    psld_ranks_merge(&here, 1); /* no rank writes before the folder is claimed */
     status = draw_missing(job);
-    psld_ranks_merge(&here, 1);      /* nor speaks of it before all is there, */
-    job->made = count_pictures(job); /* which other ranks have drawn too */
+    psld_ranks_merge(&here, 1);      /* nor reports before all samples are written, */
+    job->made = count_pictures(job); /* including those of other ranks */
     psld_folder_lock_free(claim);
     return status;
 }

@@ -1,4 +1,4 @@
-/* psld sample --timesteps: exactly those timesteps of a network that has discrete ones. */
+/* psld sample --timesteps: samples at exactly these timesteps of a network with discrete ones. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,18 +17,18 @@ static psld_status open_classifier(const sampling_request *s, sampling_job *job)
     options.device = cli_device(s->model.options.device);
     psld_status status = psld_model_open(s->classifier, &options, &job->classifier);
     if (status != PSLD_OK) return status;
-    if (!psld_model_classifier(job->classifier)) return cli_bad_input("%s: is no classifier", s->classifier);
+    if (!psld_model_classifier(job->classifier)) return cli_bad_input("%s: is not a classifier", s->classifier);
     const psld_recipe *own = psld_model_recipe(job->model), *its = psld_model_recipe(job->classifier);
     if (its && !psld_recipe_same(own, its)) {
         char what[128];
         psld_recipe_difference(its, own, what, sizeof what);
-        return cli_bad_input("%s: is a classifier for recipe %s, the model has %s: %s", s->classifier,
+        return cli_bad_input("%s: is a classifier for recipe %s, the model has recipe %s: %s", s->classifier,
                              psld_recipe_get(its)->name, psld_recipe_get(own)->name, what);
     }
     size_t shape[PSLD_MAX_RANK], size = 1;
     int rank = psld_model_shape(job->classifier, shape);
     for (int i = 0; i < rank; i++) size *= shape[i];
-    if (!its) size /= job->k; /* then its channels are those of states */
+    if (!its) size /= job->k; /* its channels are then those of states */
     if (size != job->dim)
         return cli_bad_input("%s: classifies data of %zu numbers, the model's have %zu", s->classifier, size, job->dim);
     return PSLD_OK;
@@ -77,7 +77,7 @@ psld_status sampling_begin(const char *origin, const sampling_request *s, int cl
     job->k = process ? 1 : (size_t)psld_recipe_get(psld_model_recipe(job->model))->k;
     job->width = process ? (size_t)psld_process_variables(process) : job->k * job->dim;
     job->kept = s->state ? job->width : job->dim;
-    /* With scale 1 a network follows the class in part only: docs/measurements/conditional.md has it. */
+    /* With scale 1 a network follows the class only in part: see docs/measurements/conditional.md. */
     job->scale = s->scale > 0 ? s->scale : psld_model_kind_of(job->model) == PSLD_EXACT_MODEL ? 1 : 3;
     if (s->zoom && !sampling_is_image(job)) return cli_bad_input("--zoom: %s draws no pictures", origin);
     status = sampling_choose(s, job->model, &job->options);
@@ -177,7 +177,7 @@ typedef struct sampling_batch {
     size_t count;
 } sampling_batch;
 
-/* Progress of a batch as that of the whole. */
+/* Progress of a batch as progress of the whole. */
 static int report_batch(void *user, uint64_t done, uint64_t total)
 {
     const sampling_batch *batch = user;
@@ -185,7 +185,7 @@ static int report_batch(void *user, uint64_t done, uint64_t total)
     return cli_progress_report(&batch->job->progress, batch->job->drawn * unit + done, batch->job->planned * unit);
 }
 
-/* Draws one batch; z has room for its states. */
+/* Draws one batch; z is memory for its states. */
 static psld_status draw_batch(sampling_job *job, psld_source *source, uint64_t first, size_t count, double *z, float *x)
 {
     sampling_batch batch = {job, count};

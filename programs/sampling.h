@@ -14,44 +14,44 @@ typedef struct sampling_request {
     long n, nfe, order, batch, corrector, ode_group, zoom;
     double tolerance, eps;
     int state, json, fit;
-    int default_sampler;  /* the sampler of most models was asked for by name; then `sampler` is NULL */
-    int formulas;         /* the command can also do with a model of a process with formulas */
+    int default_sampler;  /* the default sampler was given by name; then `sampler` is NULL */
+    int formulas;         /* the command also accepts models of processes with formulas */
     label_request labels; /* for models with classes of their own */
     /* guidance */
     const char *classifier, *classifier_config, *label;
-    double scale; /* 0: what suits the classifier */
+    double scale; /* 0: the default of the classifier */
 } sampling_request;
 
-/* Names of all samplers and qualities for the tables of options, '|' between them, and a line of help about them. */
+/* Names of all samplers and qualities for the tables of options, separated by '|', and a line of help about them. */
 const char *sampling_samplers(void);
 const char *sampling_samplers_help(void);
-/* Whether a sampler chooses its own steps; NULL, or none that there is: no. */
+/* Whether a sampler chooses its own steps; no for NULL or an unknown name. */
 int sampling_is_adaptive(const char *sampler);
-/* Lines of help that say which grid and how many evaluations each sampler takes by itself. */
+/* Lines of help with the default grid and number of evaluations of each sampler. */
 const char *sampling_grid_help(void);
 const char *sampling_nfe_help(void);
-/* Lines of help that say which samplers heed an option, and its default. */
+/* Lines of help with the samplers that use an option, and its default. */
 const char *sampling_order_help(void);
 const char *sampling_detail_help(void);
 const char *sampling_eta_help(void);
 const char *sampling_tolerance_help(void);
 const char *sampling_qualities(void);
 
-/* Rows of tables of options: of all commands that draw; and of those that write what they drew. clang-format off: it
- * would break every row that is longer than a line. */
+/* Rows of tables of options: for all commands that draw, and for those that write samples. clang-format off: it would
+ * break every row that is longer than a line. */
 /* clang-format off */
 #define SAMPLING_WALK(s) \
     {"process", 0, CLI_TEXT, "RECIPE", "another recipe than the model's own (\"psld gamma=0.02\", a file)", \
      &(s).model.options.process, NULL}, \
     CLI_WEAK_OPTIONS((s).model), \
-    {"quality", 0, CLI_TEXT, sampling_qualities(), "what costs least for a quality (default normal)", &(s).quality, \
+    {"quality", 0, CLI_TEXT, sampling_qualities(), "cheapest settings for a quality (default normal)", &(s).quality, \
      sampling_qualities()}, \
     {"sampler", 0, CLI_TEXT, "NAME", sampling_samplers_help(), &(s).sampler, sampling_samplers()}, \
     {"order", 0, CLI_COUNT, "N", sampling_order_help(), &(s).order, NULL}, \
     {"detail", 0, CLI_TEXT, "D", sampling_detail_help(), &(s).detail, NULL}, \
     {"eta", 0, CLI_TEXT, "E", sampling_eta_help(), &(s).eta, NULL}, \
     {"grid", 0, CLI_TEXT, "NAME", sampling_grid_help(), &(s).options.grid, NULL}, \
-    {"rho", 0, CLI_NUMBER, "R", "of the grid rho (default 7)", &(s).options.rho, NULL}, \
+    {"rho", 0, CLI_NUMBER, "R", "exponent of the grid rho (default 7)", &(s).options.rho, NULL}, \
     {"nfe", 0, CLI_COUNT, "N", sampling_nfe_help(), &(s).nfe, NULL}, \
     {"tol", 0, CLI_NUMBER, "TOL", sampling_tolerance_help(), &(s).tolerance, NULL}, \
     {"seed", 0, CLI_SEED, "S", "sample i of a seed is always the same (default 0)", &(s).options.seed, NULL}, \
@@ -65,9 +65,9 @@ const char *sampling_qualities(void);
      &(s).options.threshold, NULL}, \
     {"corrector", 0, CLI_COUNT, "N", "Langevin steps after each step", &(s).corrector, NULL}, \
     {"corrector-size", 0, CLI_NUMBER, "A", "their size in (0, 1] (default 0.05)", &(s).options.corrector_size, NULL}, \
-    {"batch", 0, CLI_COUNT, "B", "samples at a time (default: what suits the model)", &(s).batch, NULL}, \
+    {"batch", 0, CLI_COUNT, "B", "samples at a time (default: by the model)", &(s).batch, NULL}, \
     {"ode-group", 0, CLI_COUNT, "N", "samples that share the steps of ode (default 16)", &(s).ode_group, NULL}, \
-    {"quantize", 0, CLI_TEXT, "round|floor", "how pixels are cut to 8 bits (default round)", &(s).quantize, \
+    {"quantize", 0, CLI_TEXT, "round|floor", "how pixels become 8 bits (default round)", &(s).quantize, \
      "round|floor"}, \
     {"json", 0, CLI_FLAG, NULL, "print one JSON object", &(s).json, NULL}, \
     CLI_MODEL_OPTIONS((s).model)
@@ -79,17 +79,17 @@ const char *sampling_qualities(void);
 
 #define SAMPLING_GUIDANCE(s) \
     {"classifier", 0, CLI_FILE, "CLF", "a classifier of states, trained for the model's recipe", &(s).classifier, NULL}, \
-    {"classifier-config", 0, CLI_FILE, "FILE", "configuration of a classifier that carries none", \
+    {"classifier-config", 0, CLI_FILE, "FILE", "configuration of a classifier without one", \
      &(s).classifier_config, NULL}, \
-    {"scale", 0, CLI_NUMBER, "S", "of the gradient that is added to the score (default 3; of exact models 1, Bayes' rule)", &(s).scale, \
+    {"scale", 0, CLI_NUMBER, "S", "factor of the classifier's gradient (default 3; exact models 1, Bayes' rule)", &(s).scale, \
      NULL}
 
-/* Of commands that make something whole again. */
+/* For commands that complete or restore data. */
 #define SAMPLING_RESTORATION(s) \
-    {"number", 'n', CLI_COUNT, "N", "samples of each (default 4 pictures, 1000 vectors)", &(s).n, NULL}, \
+    {"number", 'n', CLI_COUNT, "N", "samples for each image (default 4 pictures, 1000 vectors)", &(s).n, NULL}, \
     {"out", 'o', CLI_FILE, "OUT", ".npy, .png (original | degraded | samples), or a folder of all", &(s).out, NULL}, \
-    {"fit", 0, CLI_FLAG, NULL, "bring pictures of another size to the model's", &(s).fit, NULL}, \
-    {"label", 0, CLI_TEXT, "L", "of this class: the model's own label, or guidance by --classifier", &(s).label, NULL}, \
+    {"fit", 0, CLI_FLAG, NULL, "resize pictures of another size to the model's", &(s).fit, NULL}, \
+    {"label", 0, CLI_TEXT, "L", "draw this class, by the model's labels or --classifier", &(s).label, NULL}, \
     LABEL_CFG_OPTIONS((s).labels), \
     SAMPLING_GUIDANCE(s), \
     SAMPLING_OPTIONS(s)
@@ -102,42 +102,42 @@ void sampling_defaults(sampling_request *s);
 enum { SAMPLING_WORDS = 64 };
 int sampling_parse(const cli_command *command, const cli_option *options, int argc, char **argv, const char **words,
                    int *count, int *exit_code);
-/* What can be known to be wrong before anything is computed, of the walk and of the output, which is a folder or has one
- * of the '|'-separated endings. Both return EXIT_DONE when nothing is, and take in what was given as text. */
+/* Check the options before anything is computed: those of sampling, and those of the output, which is a folder or has
+ * one of the '|'-separated endings. Both return EXIT_DONE if they are right, and convert what was given as text. */
 int sampling_check(const cli_command *command, sampling_request *s);
 int sampling_check_out(const cli_command *command, const sampling_request *s, const char *endings);
-/* The same for commands with SAMPLING_RESTORATION: the walk under conditions, and the output. */
+/* The same for commands with SAMPLING_RESTORATION: sampling under conditions, and the output. */
 int sampling_check_conditions(const cli_command *command, sampling_request *s);
 int sampling_check_restored(const cli_command *command, const sampling_request *s);
 
-/* The options of a walk with this model: the sampler by name, or what costs least for a quality. */
+/* The sampling options for this model: the sampler by name, or the cheapest settings for a quality. */
 psld_status sampling_choose(const sampling_request *s, const psld_model *model, psld_sample_options *options);
 
-/* A model, maybe a classifier, and what has been drawn so far. */
+/* A model, perhaps a classifier, and the samples so far. */
 typedef struct sampling_job {
     const sampling_request *request;
     psld_sample_options options;
-    psld_model *model, *classifier; /* classifier: the model itself when that is exact */
+    psld_model *model, *classifier; /* classifier: the model itself if that is exact */
     double scale;                   /* of guidance */
     label_choice labels;            /* for the model's own labels */
-    size_t k, dim, width, kept;     /* width: numbers of a state; kept: those that are written */
+    size_t k, dim, width, kept;     /* width: numbers of a state; kept: how many of them are written */
     int rank;
     size_t shape[PSLD_MAX_RANK]; /* of one sample */
     cli_progress progress;
-    size_t planned, drawn; /* samples: of the whole command, and finished */
+    size_t planned, drawn; /* samples: in all, and finished */
     uint64_t evaluations;  /* of all samples together */
     uint64_t nfe;          /* per sample */
     double seconds;
 } sampling_job;
 
-/* Opens the model words[0], the other words being overrides, and the classifier if one is asked for; `classifier`: one is
- * needed. Checks that they fit each other. */
+/* Opens the model words[0], the other words being overrides, and the classifier if one is asked for; `classifier`: one
+ * is required. Checks that they are compatible. */
 psld_status sampling_open(const char *const *words, int count, const sampling_request *s, int classifier,
                           sampling_job *job);
-/* What follows when job->model is open; `origin` names it in messages. */
+/* The rest of opening, when job->model is open; `origin` names it in messages. */
 psld_status sampling_begin(const char *origin, const sampling_request *s, int classifier, sampling_job *job);
 psld_status sampling_begin_restoration(const char *origin, const sampling_request *s, sampling_job *job);
-/* The same for commands with SAMPLING_RESTORATION, with a word where it fails: EXIT_DONE when it does not. */
+/* The same for commands with SAMPLING_RESTORATION. Prints a message if it fails; EXIT_DONE if it does not. */
 int sampling_open_restoration(const cli_command *command, const char *const *words, int count,
                               const sampling_request *s, sampling_job *job);
 void sampling_close(sampling_job *job);
@@ -146,39 +146,39 @@ size_t sampling_classes(const sampling_job *job);
 
 /* The model's source for the labels that were asked for; *owned, which has to be freed, is NULL if none were. */
 psld_status sampling_label(sampling_job *job, psld_source **owned);
-/* A source guided to a class, by its number or by what the user calls it; *owned has to be freed. */
+/* A source guided to a class, by its number or by the user's name for it; *owned has to be freed. */
 psld_status sampling_guide_class(sampling_job *job, psld_source *base, size_t number, psld_source **owned);
 psld_status sampling_guide(sampling_job *job, psld_source *base, const char *label, psld_source **owned);
 
 /* An array for n samples, [n, channels, ...]. */
 psld_status sampling_array(const sampling_job *job, size_t n, psld_array **x);
-/* Draws samples first ... first + count - 1 from a source, batch after batch, into `x` behind the samples that it has.
- * When interrupted, job->drawn counts those of finished batches. */
+/* Draws samples first ... first + count - 1 from a source, batch after batch, into `x` after the samples that it has.
+ * After an interruption job->drawn counts those of finished batches. */
 psld_status sampling_draw(sampling_job *job, psld_source *source, uint64_t first, size_t count, psld_array *x);
-/* Whether the samples in the array are to be written: all are drawn, or it was interrupted after some. Shortens the
- * array to the samples that were drawn. */
+/* Whether the samples in the array are to be written: all are drawn, or some before an interruption. Shortens the array
+ * to the samples that were drawn. */
 int sampling_keep(const sampling_job *job, psld_status status, psld_array *x);
 
 /* Pixels of pictures [n, c, h, w]. */
 psld_status sampling_pixels(const sampling_job *job, const psld_array *x, psld_array **pixels);
-/* Fails where OUT/PART has more than n pictures: those of an earlier command would stand among the new ones. */
+/* Fails if OUT/PART has more than n pictures: those of an earlier command would be mixed with the new ones. */
 psld_status sampling_check_folder(const char *out, const char *part, size_t n);
 /* PATH/000000.png ... for pictures [n, c, h, w] of u8. */
 psld_status sampling_write_folder(const psld_array *pixels, const char *path);
 
-/* The line, or JSON object, about what was made. */
+/* Prints the line, or JSON object, about the results. */
 int sampling_report(const sampling_job *job, size_t n, const char *what);
-/* The line after an interruption: how many of n samples the output has, and how to get the rest ("": by drawing
- * again). Returns what to exit with. */
+/* Prints the line after an interruption: how many of n samples the output has, and how to get the rest ("": by drawing
+ * again). Returns the exit code. */
 int sampling_report_interrupted(const sampling_job *job, size_t made, size_t n, const char *rest);
 
-/* ---- What comes in ----------------------------------------------------------------------------------------------- */
+/* ---- Input ------------------------------------------------------------------------------------------------------- */
 
 /* Pictures (a file, a folder, an archive) or vectors (.npy) of the model's shape: float64 [n][dim]. A picture of another
  * size is refused unless request->fit. */
 psld_status sampling_read(const sampling_job *job, const char *path, psld_array **x);
 /* The same for any shape of `rank` sizes, called `what` in messages. */
-/* Whether a path is a .npy: by its ending, and what an open descriptor stands for (/proc/...) by what is in it. */
+/* Whether a path is a .npy: by its ending; for an open descriptor (/proc/...) by its first bytes. */
 int sampling_is_array(const char *path);
 psld_status sampling_read_shape(const char *path, const char *what, int rank, const size_t *shape, int fit,
                                 psld_array **x);
@@ -190,9 +190,9 @@ psld_status sampling_masks(const sampling_job *job, const char *path, const char
 
 /* For commands with SAMPLING_RESTORATION: whether the folder may be written to. */
 psld_status sampling_check_strips(const sampling_job *job, size_t images, size_t samples);
-/* Writes strips original | corrupted | samples, one row per image (originals may be NULL), or the folder of all. `drawn` is
- * the status of drawing. After an interruption the samples of finished batches are written; images without samples are
- * left out. Returns EXIT_DONE, or reports what was wrong and returns what to exit with. */
+/* Writes strips original | corrupted | samples, one row per image (originals may be NULL), or the folder of all.
+ * `drawn` is the status of drawing. After an interruption the samples of finished batches are written; images without
+ * samples are left out. Returns EXIT_DONE, or reports what was wrong and returns the exit code. */
 int sampling_finish(const sampling_job *job, psld_status drawn, const psld_array *originals,
                     const psld_array *corrupted, psld_array *samples, size_t each);
 

@@ -6,7 +6,7 @@
 
 #include "sampling.h"
 
-/* The part of a picture that a mask has: its height and width; of a vector all. */
+/* The shape of a mask: height and width of a picture, or the whole shape of a vector. */
 typedef struct plane {
     size_t height, width, channels;
 } plane;
@@ -30,7 +30,7 @@ static void copy_mask(plane p, size_t height, size_t width, const double *unknow
 typedef struct masks {
     psld_array *values; /* float64 [n][height][width], above 0 unknown */
     size_t n, height, width;
-    int any_size; /* digits: made to fit */
+    int any_size; /* digits: resized to the image */
 } masks;
 
 static psld_status load_array(const char *path, plane p, masks *m)
@@ -49,7 +49,7 @@ static psld_status load_array(const char *path, plane p, masks *m)
     return PSLD_OK;
 }
 
-/* Pictures are cut in the middle between black and white; digits are white wherever there is any. */
+/* Pictures are compared with the middle between black and white; in digits every pixel that is not black counts. */
 static psld_status load_pictures(const char *path, masks *m)
 {
     psld_data_options options = PSLD_DATA_DEFAULTS;
@@ -112,7 +112,7 @@ static psld_status check_masks(const sampling_job *job, const char *path, plane 
     return PSLD_OK;
 }
 
-/* Nothing unknown is nothing to do; nothing known is plain sampling. */
+/* Refuses masks without unknown elements; warns if there are no known ones. */
 static psld_status check_mask_values(const psld_array *known)
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* The options of sampling: names, defaults, and what can be wrong with them. */
+/* The options of sampling: names, defaults and checks. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ const char *sampling_samplers_help(void)
     return help;
 }
 
-/* Adds "em, sscs", the samplers for which `is` holds of the value, to the text; whether there were any. */
+/* Adds "em, sscs", the samplers for which `is` is true of the value, to the text; returns whether there were any. */
 static int add_samplers(int (*is)(const psld_sampler_info *sampler, const void *value), const void *value,
                         const char *before, char *text, size_t size)
 {
@@ -102,8 +102,8 @@ static int uses_tolerance(const psld_sampler_info *sampler)
     return sampler->uses_tolerance;
 }
 
-/* Adds "(default 3; ancestral 2)" to the text: the default of the first sampler that uses an option, and of those that
- * have another. */
+/* Adds "(default 3; ancestral 2)" to the text: the default of the first sampler that uses an option, and other
+ * defaults. */
 static void add_defaults(int (*uses)(const psld_sampler_info *sampler),
                          double (*initial)(const psld_sampler_info *sampler), char *text, size_t size)
 {
@@ -146,7 +146,8 @@ const char *sampling_detail_help(void)
 {
     static char help[2 * NAMES];
     char names[NAMES];
-    snprintf(help, NAMES + 128, "of %s: noise far below D no longer changes the clean data they extrapolate",
+    snprintf(help, NAMES + 128,
+             "scale of details, for %s: noise far below D no longer changes the clean data that they extrapolate",
              names_samplers_that(uses_detail, names));
     add_defaults(uses_detail, initial_detail, help, sizeof help - 2);
     return help;
@@ -201,7 +202,7 @@ static int option_as_int(long number)
     return number > LARGEST ? LARGEST : (int)number;
 }
 
-/* Options that the sampler does not heed are refused: whoever gives one expects that it does something. */
+/* Options that the sampler does not use are refused: they would have no effect. */
 static int check_uses(const cli_command *command, const sampling_request *s)
 {
     char names[NAMES];
@@ -225,7 +226,7 @@ int sampling_check(const cli_command *command, sampling_request *s)
     int exit_code = check_uses(command, s);
     if (exit_code != EXIT_DONE) return exit_code;
     if (s->sampler && strcmp(s->sampler, psld_quality_find("normal")->sampler) == 0)
-        s->sampler = NULL, s->default_sampler = 1; /* what most models take anyway */
+        s->sampler = NULL, s->default_sampler = 1; /* the default of most models */
     if (s->eps != 0 && s->options.end_sigma > 0)
         return cli_wrong_usage(command, "--eps and --end-sigma both choose the end of sampling; give one of them");
     if (s->eta && (cli_numbers(s->eta, &s->options.eta, 1) != 1 || s->options.eta < 0))
@@ -243,7 +244,7 @@ int sampling_check(const cli_command *command, sampling_request *s)
     return EXIT_DONE;
 }
 
-/* A folder is a name with '/' behind it, without an ending, or that is one. */
+/* The output is a folder if its name ends in '/' or has no ending, or if it is an existing folder. */
 static int is_folder_name(const char *path)
 {
     struct stat about;

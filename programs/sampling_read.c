@@ -1,4 +1,4 @@
-/* Pictures, vectors and masks that conditions are made of. */
+/* Reads pictures and vectors for conditions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@ static void copy_strip_image(const sampling_job *job, const psld_array *from, si
            job->dim);
 }
 
-/* The last strip is shorter where samples are missing. */
+/* The last strip is shorter if samples are missing. */
 static psld_status make_strips(const sampling_job *job, psld_array *const parts[3], size_t each, psld_array **strips)
 {
     size_t images = parts[1]->shape[0], samples = parts[2]->shape[0], lead = parts[0] ? 2 : 1, columns = lead + each;

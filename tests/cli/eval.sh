@@ -99,16 +99,16 @@ quietly sample net16.safetensors -n 4 --nfe 2 -o large
 mkdir mixed
 for file in one/*.png; do cp "$file" "mixed/b-$(basename "$file")"; done
 cp "$(find large -name '*.png' | sort | head -1)" mixed/a.png
-brought="images were brought to 8 x 8 in grey, of each the largest square in the middle"
+brought="images were resized to 8 x 8 in grey, from the largest square in the middle"
 tells "large: $brought" eval net.safetensors large --metric nll --tol 1e-2 --json
 json '.brought_to == 8 and .fit == "crop" and .n == 4 and (.bits_per_dim | isnormal)'
 tells "mixed: $brought" eval net.safetensors mixed --metric nll --tol 1e-2 -n 2
 quietly eval net.safetensors one --metric nll --tol 1e-2 -n 2 --json
 json 'has("brought_to") | not'
 tells "mixed: $brought" eval net.safetensors mixed -n 20 --sampler em --nfe 2 --weights c.safetensors
-tells "mixed: images were brought to 8 x 8, of each" eval mixed one --size 8 --weights c.safetensors --json
+tells "mixed: images were resized to 8 x 8, from" eval mixed one --size 8 --weights c.safetensors --json
 json '.brought_to == 8 and .n_a == 25'
-tells "one: images were brought to 16 x 16, stretched" eval one --size 16 --fit stretch --features-out sized.npy --weights c16.safetensors
+tells "one: images were resized to 16 x 16, stretched" eval one --size 16 --fit stretch --features-out sized.npy --weights c16.safetensors
 quietly eval one two --size 8 --weights c.safetensors
 
 check "what is refused, in one line and without a number"
@@ -147,7 +147,7 @@ refuses 2 "ode chooses its steps itself" eval m.yaml b.npy --sampler ode --nfe 5
 refuses 1 "a classifier has no samples" eval c.safetensors b.npy
 refuses 1 "nll: a classifier has no likelihood" eval c.safetensors one --metric nll
 refuses 2 "mixed: image 0 has 16 x 16 pixels, others 8 x 8; give a size" eval mixed mixed --weights c.safetensors
-refuses 2 "--size: data are brought to the size of the model's images" eval net.safetensors large --size 4
+refuses 2 "--size: data are resized to the model's images" eval net.safetensors large --size 4
 refuses 2 "expected crop|stretch" eval one two --size 4 --fit squeeze
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 - <<'PY'

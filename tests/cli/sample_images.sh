@@ -117,7 +117,7 @@ quietly sample grey.safetensors --sampler ode --tol 0.1 --ode-group 4 -n 10 -o o
 diff -r ode-whole ode-part || fail "other pictures after going on"
 
 check "a folder of something else is refused"
-refuses 1 "few: has samples of another kind (seed" sample grey.safetensors --nfe 4 -n 11 --seed 1 -o few
+refuses 1 "few: has samples with other settings (seed" sample grey.safetensors --nfe 4 -n 11 --seed 1 -o few
 refuses 1 "few: has samples of another kind (nfe" sample grey.safetensors --nfe 5 -n 11 -o few
 refuses 1 "few: has samples of another kind (sampler" sample grey.safetensors --sampler sscs --nfe 4 -n 11 -o few
 refuses 1 "few: has samples of another kind (quantize" sample grey.safetensors --nfe 4 -n 11 --quantize floor -o few

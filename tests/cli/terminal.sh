@@ -67,4 +67,4 @@ for _ in $(seq 400); do
 done
 kill -INT $pid
 wait $pid || true
-grep -q "^psld: interrupted: swept keeps 1 of 2 cells; the same command goes on with the others$" "$logs/err" || fail "$(cat "$logs/err")"
+grep -q "^psld: interrupted: swept keeps 1 of 2 cells; run the same command to continue with the others$" "$logs/err" || fail "$(cat "$logs/err")"

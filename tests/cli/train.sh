@@ -93,7 +93,7 @@ grep -q "^done: 2 steps" "$logs/err" || fail "no last word: $(cat "$logs/err")"
 
 check "a finished run says so, and how to go on; every key with -v"
 trains -o chosen -v
-grep -q "^chosen is finished: 2 of 2 steps are done. To go on: psld train -o chosen train.steps=4$" "$logs/err" || fail "$(cat "$logs/err")"
+grep -q "^chosen is finished: 2 of 2 steps are done. To train further: psld train -o chosen train.steps=4$" "$logs/err" || fail "$(cat "$logs/err")"
 grep -q "name: mlp" "$logs/err" || fail "-v does not show every key"
 
 check "a time decides the steps, of what is chosen and of a configuration; a run that goes on keeps them"
