@@ -72,9 +72,9 @@ refuses 2 "no output given" guide m.yaml --label 0
 refuses 2 "label: expected 0 to 1, found 2" guide m.yaml --label 2 -o a.npy
 refuses 2 'there is no class named "bird"' guide net.safetensors --classifier c.safetensors --label bird -o a.npy
 refuses 1 "give --classifier" guide net.safetensors --label 0 -o a.npy
-refuses 1 "is a classifier for recipe cld, the model has psld: gamma is 0, not 0.02" guide net.safetensors --classifier other.safetensors --label 0 -o a.npy
+refuses 1 "is a classifier for recipe cld, the model has recipe psld: gamma is 0, not 0.02" guide net.safetensors --classifier other.safetensors --label 0 -o a.npy
 refuses 1 "classifies data of 768 numbers, the model's have 192" guide net.safetensors --classifier wide.safetensors --label 0 -o a.npy
-refuses 1 "is no classifier" guide net.safetensors --classifier net.safetensors --label 0 -o a.npy
+refuses 1 "is not a classifier" guide net.safetensors --classifier net.safetensors --label 0 -o a.npy
 refuses 1 "a classifier has no samples" guide c.safetensors --classifier c.safetensors --label 0 -o a.npy
 refuses 2 "pictures are written as .png" guide net.safetensors --classifier c.safetensors --label 0 -o a.svg
 refuses 2 "needs a 2-D model" guide m.yaml --label 0 -o a.png

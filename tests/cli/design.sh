@@ -8,7 +8,7 @@ few=(--trials 30 --searches 1 -n 300 --final 200 --directions 16)
 check "a search from two presets: table, front, recipes, picture"
 quietly design m.yaml -o out --sampler sscs --nfe 6 "${few[@]}" vp psld gamma=0.05
 says "final comparison"
-says "two fresh sets"
+says "two sets of the data"
 for file in results.jsonl best.yaml front-1.yaml front.csv front.svg; do [ -s out/$file ] || fail "no out/$file"; done
 [ "$(wc -l <out/results.jsonl)" -eq 35 ] || fail "results.jsonl: $(wc -l <out/results.jsonl) lines"
 grep -q '</svg>' out/front.svg || fail "front.svg"

@@ -132,7 +132,7 @@ refuses 2 "expected some of fid" eval a.npy b.npy --metric fod
 refuses 1 "is needs images" eval a.npy b.npy --metric is
 refuses 1 "nowhere" eval a.npy nowhere.npy
 refuses 2 "nothing to evaluate" eval
-refuses 2 "no model" eval a.npy b.npy --metric nll
+refuses 2 "nll: a.npy is not a model" eval a.npy b.npy --metric nll
 refuses 2 "one set" eval a.npy b.npy --features-out x.npy
 refuses 2 ".npy" eval a.npy --features-out x.txt
 refuses 1 "cannot write" eval a.npy --features-out nowhere/x.npy

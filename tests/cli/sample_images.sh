@@ -118,10 +118,10 @@ diff -r ode-whole ode-part || fail "other pictures after going on"
 
 check "a folder of something else is refused"
 refuses 1 "few: has samples with other settings (seed" sample grey.safetensors --nfe 4 -n 11 --seed 1 -o few
-refuses 1 "few: has samples of another kind (nfe" sample grey.safetensors --nfe 5 -n 11 -o few
-refuses 1 "few: has samples of another kind (sampler" sample grey.safetensors --sampler sscs --nfe 4 -n 11 -o few
-refuses 1 "few: has samples of another kind (quantize" sample grey.safetensors --nfe 4 -n 11 --quantize floor -o few
-refuses 1 "few: has samples of another kind (model" sample colour.safetensors --nfe 4 -n 11 -o few
+refuses 1 "few: has samples with other settings (nfe" sample grey.safetensors --nfe 5 -n 11 -o few
+refuses 1 "few: has samples with other settings (sampler" sample grey.safetensors --sampler sscs --nfe 4 -n 11 -o few
+refuses 1 "few: has samples with other settings (quantize" sample grey.safetensors --nfe 4 -n 11 --quantize floor -o few
+refuses 1 "few: has samples with other settings (model" sample colour.safetensors --nfe 4 -n 11 -o few
 mkdir other empty
 echo text >other/file
 touch empty/.samples.json.tmp # as a process leaves it that was killed at its very beginning
@@ -149,7 +149,7 @@ stop() { # OUT: starts sampling, stops it when something can be there
 code=0
 stop part part/000003.png || code=$?
 [ $code -eq 1 ] || fail "exit code $code: $(cat "$logs/err")"
-grep -q "^psld: interrupted: part has [0-9]* of 60 samples; the same command goes on$" "$logs/err" || fail "$(cat "$logs/err")"
+grep -q "^psld: interrupted: part has [0-9]* of 60 samples; run the same command to continue$" "$logs/err" || fail "$(cat "$logs/err")"
 have=$(find part -name '*.png' | wc -l)
 if [ "$have" -lt 4 ] || [ "$have" -ge 60 ]; then fail "$have pictures"; fi
 quietly sample grey.safetensors --nfe 150 -n $((have + 2)) -o part

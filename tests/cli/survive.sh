@@ -111,7 +111,7 @@ refuses 1 "nothing is training" stop whole
 pid=$!
 waits_for has_lines asked/log.jsonl 3
 "$psld" stop asked >"$logs/out" 2>"$logs/err" || fail "psld stop: $(cat "$logs/err")"
-says "psld train -o asked goes on"
+says "psld train -o asked continues"
 code=0
 wait $pid || code=$?
 [ $code -eq 143 ] || fail "exit code $code of a run that was asked to stop"

@@ -113,7 +113,7 @@ refuses 1 "data.path is missing" tune net.safetensors --consistency -o no
 refuses 1 "none.safetensors" tune none.safetensors --consistency -o no
 refuses 1 "the noise of recipe vp is" tune short --consistency -o no
 refuses 2 "--consistency" tune base -o no
-refuses 2 "expected a model" tune --consistency -o no
+refuses 2 "no model given" tune --consistency -o no
 refuses 2 "no output" tune base --consistency
 refuses 1 "train.loss: a model is tuned with consistency, found hsm" tune base --consistency -o no train.loss=hsm
 refuses 1 "has no likelihood" eval fast toy:moons --metric nll -n 4
@@ -124,4 +124,4 @@ refuses 2 "not tuned for it; psld tune" sample m.yaml -n 5 --sampler consistency
 refuses 1 "train.sampler: consistency needs train.loss" train base.yaml -o no train.sampler=consistency
 refuses 2 "grid" sample fast -n 5 --grid sigma:1,2 -o no.npy
 refuses 2 "corrector" sample fast -n 5 --corrector 1 -o no.npy
-refuses 1 "depends on the state" tune formulas --consistency -o no
+refuses 1 "has formulas" tune formulas --consistency -o no
