@@ -391,7 +391,8 @@ static void foreign_formats(void **state)
         psld_log_to(NULL, NULL);
         assert_int_equal(log_lines, i > 0);
     }
-    assert_non_null(strstr(logged, "foreign: 2 images in formats that cannot be read are left out; the first is b.gif"));
+    assert_non_null(
+        strstr(logged, "foreign: 2 images in formats that cannot be read are left out; the first is b.gif"));
 }
 
 static void other_sizes(void **state)
