@@ -36,11 +36,12 @@ psld_status psld_learner_create(psld_recipe *recipe, unsigned what, uint64_t bat
     *learner = NULL;
     psld_learner *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    name_learned(recipe);
     made->recipe = recipe;
     made->batch = batch;
     psld_status status = psld_learned_begin(recipe, what, 1, &made->learned, made->state);
     if (status == PSLD_OK) {
+        name_learned(recipe);
+        memcpy(made->learned.spec.name, recipe->spec.name, sizeof recipe->spec.name);
         made->width = (size_t)made->learned.count + 1;
         made->slots = psld_alloc((size_t)batch, made->width * sizeof *made->slots);
         if (!made->slots) status = PSLD_NO_MEMORY;

@@ -93,4 +93,7 @@ refuses 1 "expected their defaults with train.loss = elbo" train base.yaml train
 refuses 1 "expected their defaults with train.loss = elbo" train base.yaml train.reduce=sum -o no
 refuses 1 "with one variable it has nothing" train base.yaml process=vp "process.learn=[Q, mass]" -o no
 refuses 1 "belongs to another configuration: process.learn" train base.yaml "process.learn=[D]" -o whole
+refuses 1 "recipe psld: beta cannot be learned from one that is 0 at t = 0" \
+    train base.yaml "process=psld beta=[0, 8]" "process.learn=[beta]" -o no
+refuses 1 "process.learn: needs process" train --data toy:moons train.loss=elbo "process.learn=[D]" -o no
 refuses 2 "goes alone" info whole --recipe --json
