@@ -36,6 +36,7 @@ static json_t *samplers(void)
         json_object_set_new(row, "uses_eta", json_boolean(s->uses_eta));
         json_object_set_new(row, "uses_detail", json_boolean(s->uses_detail));
         json_object_set_new(row, "uses_tolerance", json_boolean(s->uses_tolerance));
+        json_object_set_new(row, "consistency", json_boolean(s->consistency));
         json_array_append_new(list, row);
     }
     return list;

@@ -71,6 +71,7 @@ static json_t *describe_model(const char *path, psld_model *model)
     json_object_set_new(object, "cfg", cli_json_number(psld_model_cfg(model)));
     json_object_set_new(object, "weak_scale", cli_json_number(psld_model_weak_scale(model)));
     json_object_set_new(object, "predicts", json_string(psld_model_predicts(model)));
+    json_object_set_new(object, "tuned", json_boolean(psld_model_is_tuned(model)));
     json_object_set_new(object, "steps", json_integer((json_int_t)steps));
     json_object_set_new(object, "batch", json_integer((json_int_t)psld_model_batch(model)));
     json_object_set_new(object, "has_classifier", json_boolean(psld_model_classifier(model) != NULL));

@@ -12,13 +12,25 @@ enum { MOST_TIMES = 1024, MOST_CURVES = 512, MOST_RECIPES = 8 };
 
 /* ---- A recipe as it is given ------------------------------------------------------------------------------------- */
 
-/* Its first word is a preset, or a file that is opened here. */
+/* The length of the name: a space before "key=" ends it, as for psld_recipe_open. Names of files may have others. */
+static size_t name_length(const char *words)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    for (const char *space = words; (space = strpbrk(space, " \t")); space++) {
+        const char *key = space + strspn(space, " \t");
+        size_t length = strspn(key, letters);
+        if (!*key || (length > 0 && key[length] == '=')) return (size_t)(space - words);
+    }
+    return strlen(words);
+}
+
+/* It begins with a preset, or a file that is opened here. */
 static char *text_of_words(const char *words, serve_files *files)
 {
     char first[SERVE_URL_SIZE], *text = NULL;
     const char *path;
-    words += strspn(words, " ");
-    size_t length = strcspn(words, " ");
+    words += strspn(words, " \t");
+    size_t length = name_length(words);
     if (length >= sizeof first) return cli_bad_input("recipe: the name is too long"), NULL;
     snprintf(first, sizeof first, "%.*s", (int)length, words);
     int is_file = strchr(first, '.') || strchr(first, '/') || strchr(first, ':');
@@ -70,7 +82,7 @@ static psld_status open_words(const char *words, serve_files *files, psld_recipe
     char first[SERVE_URL_SIZE];
     char *text = text_of_words(words, files);
     if (!text) return PSLD_BAD_INPUT;
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(text, " "), text);
+    snprintf(first, sizeof first, "%.*s", (int)name_length(text), text);
     int is_named = !strchr(first, '/') && !psld_preset_find(first);
     psld_status status = is_named ? PSLD_BAD_INPUT : psld_recipe_open(text, recipe);
     if (is_named) cli_bad_input("%s", psld_error_text());

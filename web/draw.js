@@ -74,6 +74,7 @@ class Draw {
     }
 
     async modelChosen(model) {
+        this.sampler.offer(model);
         this.described = model;
         this.button.disabled = !model;
         if (!model) return;

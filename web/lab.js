@@ -278,7 +278,7 @@ class Lab {
         fill(
             this.verdict,
             error ? h("div", null, h("strong", null, "Not a valid process. "), error,
-                      answer ? " The plots show it as it was before." : "") :
+                      answer ? h("div", null, "The plots show it as it was before.") : "") :
                     answer &&
                     h("div", null, h("strong", null, "Valid. "), `${DAMPING[answer.damping] || answer.damping}; `,
                       answer.long_enough ? "T = 1 is long enough." : "T = 1 is too short: raise β."));

@@ -53,7 +53,7 @@ export class Diffusion {
     }
 
     build() {
-        const samplers = this.about.samplers.map((row) => [row.name, row.name]);
+        const samplers = this.about.samplers.filter((row) => !row.consistency).map((row) => [row.name, row.name]);
         this.source = choice("Data", [["shape:moons", "Two moons"]], this.data, (value) => this.choose(value));
         this.sampler = choice("Sampler", samplers, "sscs", () => this.samplerChosen());
         this.nfe = numberField("Evaluations", 50, {min: 2, max: 1000, oninput: () => this.changed()});

@@ -70,19 +70,9 @@ export class ModelChoice {
 export class SamplerChoice {
     constructor(about, {noisy = true} = {}) {
         this.about = about;
-        const qualities =
-            about.qualities.map((row) => [`q:${row.name}`, `${row.name}: ${row.sampler}, ${row.nfe} evaluations`]);
         this.sampler = choice("Sampler", [], "", () => this.chosen());
-        options(
-            this.sampler.select,
-            [
-                {group: "By quality", rows: qualities}, {
-                    group: "By name",
-                    rows: about.samplers.filter((row) => noisy || row.reversible)
-                              .map((row) => [`s:${row.name}`, row.name])
-                }
-            ],
-            "q:normal");
+        this.noisy = noisy;
+        this.offer(null);
         this.nfe = numberField(
             "Evaluations", null, {min: 1, max: 100000, placeholder: "30", hint: "Calls of the network per sample"});
         this.seed = numberField(
@@ -106,6 +96,19 @@ export class SamplerChoice {
         this.more = h(
             "div", {class: "stack"}, h("div", {class: "two"}, this.grid.element, this.order.element), this.eta.element);
         this.chosen();
+    }
+
+    /* The samplers that suit a model; those that need a tuned one are offered for such alone. */
+    offer(model) {
+        const {qualities, samplers} = this.about, before = this.sampler.value || "q:normal";
+        const suit = samplers.filter((row) => (this.noisy || row.reversible) && (!row.consistency || model?.tuned)),
+              named = suit.map((row) => [`s:${row.name}`, row.name]),
+              good = qualities.map((row) => [`q:${row.name}`, `${row.name}: ${row.sampler}, ${row.nfe} evaluations`]),
+              rows = [{group: "By quality", rows: good}, {group: "By name", rows: named}];
+        options(
+            this.sampler.select, rows,
+            before.startsWith("q:") || suit.some((row) => `s:${row.name}` === before) ? before : "q:normal");
+        if (this.nfe) this.chosen();
     }
 
     get row() {

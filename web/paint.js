@@ -146,6 +146,7 @@ class Paint {
     }
 
     async modelChosen(model) {
+        this.sampler.offer(model);
         this.described = model;
         if (!model) return;
         if (model.shape.length !== 3) return void (this.model.about.textContent = "Paint needs a model of pictures.");

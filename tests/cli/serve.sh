@@ -29,6 +29,14 @@ answer '.recipes[2].paths | (.forward | length) == 2 and (.reverse[1] | length) 
 get 'api/recipe?recipe=psld+gamma%3D0.02&at=0.5' 200
 answer '.kernel[0].t == 0.5 and .D[0][0] == 0.01'
 
+check "a recipe in a file whose name has spaces, with overrides"
+printf 'preset: told\n' >"folder/my own recipe.yaml"
+post api/recipe '{"recipe": "my own recipe.yaml", "at": [0.5]}' 200
+answer '.valid and .k == 3'
+post api/recipe '{"recipe": "my own recipe.yaml beta=[0.1, 12]", "at": [0.5]}' 200
+answer '.valid and .beta == [0.1, 12]'
+rm "folder/my own recipe.yaml"
+
 check "a recipe that is saved reads back as the same"
 for recipe in psld "told kappa=0.1 factor=upper" vp; do
     post api/save "$(jq -n --arg recipe "$recipe" '{path: "saved.yaml", recipe: $recipe, replace: true}')" 200
