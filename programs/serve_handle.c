@@ -71,6 +71,7 @@ static unsigned check_body(serve_request *request, const char **why)
 static enum MHD_Result parse_body(serve_request *request)
 {
     json_error_t error;
+    if (request->body_size == 0) return serve_refuse(request, 400, "the body is empty: expected a JSON object");
     request->json = json_loadb(request->body, request->body_size, JSON_REJECT_DUPLICATES, &error);
     if (!request->json) return serve_refuse(request, 400, "the body is no JSON: line %d: %s", error.line, error.text);
     if (!json_is_object(request->json)) return serve_refuse(request, 400, "the body is no JSON object");

@@ -7,7 +7,7 @@ import {Diffusion} from "./lab_diffusion.js";
 import {matrixState, presetState, RecipeEditor, recipeOf, VARIABLES} from "./lab_recipe.js";
 import {Link, Plot} from "./plot.js";
 
-const LETTERS = ["A", "B", "C"], POINTS = 128, STYLES = ["", "dashed", "dotted", "dotted"], PATHS = 2;
+const LETTERS = ["A", "B", "C"], POINTS = 128, STYLES = ["", "dashed", "dotted", "dotdash"], PATHS = 2;
 
 export async function create(about) {
     const lab = new Lab(about);
@@ -392,14 +392,13 @@ class Lab {
         });
         this.drawPaths(shown);
         this.drawEllipses();
+        const k = Math.max(...shown.map(({answer}) => answer.k));
         fill(
             this.legend,
             shown.map(({answer, c}) => h("span", {class: `c${c}`}, h("i", {class: "swatch"}), answer.name)),
-            shown.some(({answer}) => answer.k > 1) && [
-                h("span", null, h("i", {class: "swatch"}), "x"),
-                h("span", null, h("i", {class: "swatch dashed"}), shown.some(({answer}) => answer.k > 2) ? "m₁" : "m"),
-                shown.some(({answer}) => answer.k > 2) && h("span", null, h("i", {class: "swatch dotted"}), "m₂")
-            ]);
+            k > 1 &&
+                VARIABLES(k).slice(0, 4).map(
+                    (name, i) => h("span", null, h("i", {class: `swatch ${STYLES[i]}`}), name)));
     }
 
     /* The kernel of x_0 = 1 at the time that is read: ellipses of (x, m); without m an interval. Follows the cursor. */

@@ -120,7 +120,7 @@ let clips = 0;
 
 /* Options: title, unit (right of the title), x and y {label, log, low, high}, height or ratio, link, zoom (the x axis can
  * be zoomed), square (equal units), describe (a text for screen readers). Data, by set():
- *   curves: {x, y, c, style ("dashed", "dotted", "thin"), label, silent}    points: {x, y, c, size, alpha, label}
+ *   curves: {x, y, c, style ("dashed", "dotted", "dotdash", "thin"), label, silent}    points: {x, y, c, size, alpha, label}
  *   marks: {x, y, c, hollow, label, error, pick}    limits: {y, label}    field: {width, height, values, low, high}
  */
 export class Plot {
