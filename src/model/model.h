@@ -71,8 +71,8 @@ psld_status psld_model_choose_backend(const psld_model_options *options, psld_de
 /* Makes model->runners[gradient] for `batch` samples, or for the largest batch of the network: runners divide larger
  * calls. */
 psld_status psld_model_prepare(psld_model *model, int gradient, size_t batch);
-/* The caller asks for so many samples at a time. A device that is not the CPU then takes as many or fails, even where
- * psld_model_batch is less. */
+/* The caller asks for so many samples at a time. A device that is not the CPU then takes as many or fails; but
+ * psld_model_batch is what nobody asked for, and cut to what fits. */
 void psld_model_ask_batch(psld_model *model, int batch);
 
 /* The network as callback of a score source (eps, and the gradient of sum(weight eps) by z if wanted), and as callback

@@ -27,7 +27,7 @@ void psld_model_ask_batch(psld_model *model, int batch)
 {
     size_t wanted = batch > 0 ? (size_t)batch : 0;
     int here = !model->network || psld_device_of(model->backend) == psld_device_cpu();
-    model->at_once = here || wanted <= psld_model_batch(model) ? 0 : wanted;
+    model->at_once = here || wanted == psld_model_batch(model) ? 0 : wanted;
 }
 
 /* If nobody asked for a batch, it is halved until it fits into the memory of the device. */
