@@ -251,12 +251,10 @@ psld_status psld_device_choose(const psld_device_wish *wish, psld_device **devic
     return status;
 }
 
-enum { AMOUNT = 32 };
-
-static const char *text_of(uint64_t bytes, char text[AMOUNT])
+const char *psld_device_amount(uint64_t bytes, char text[PSLD_DEVICE_AMOUNT])
 {
     int large = bytes >= 1000000000;
-    snprintf(text, AMOUNT, "%.1f %s", (double)bytes * (large ? 1e-9 : 1e-6), large ? "GB" : "MB");
+    snprintf(text, PSLD_DEVICE_AMOUNT, "%.1f %s", (double)bytes * (large ? 1e-9 : 1e-6), large ? "GB" : "MB");
     return text;
 }
 
@@ -267,10 +265,10 @@ psld_status psld_device_check_room(const psld_device *device, uint64_t fixed, ui
     double needs = (double)fixed + (double)for_batch, has = (double)facts->memory;
     if (needs <= has) return PSLD_OK;
     int fits = has > (double)fixed ? (int)((has - (double)fixed) / ((double)for_batch / batch)) : 0;
-    char advice[96] = "a smaller network is needed", wanted[AMOUNT], there[AMOUNT];
+    char advice[96] = "a smaller network is needed", wanted[PSLD_DEVICE_AMOUNT], there[PSLD_DEVICE_AMOUNT];
     if (fits > 0) snprintf(advice, sizeof advice, "%s%d fits", option, fits);
-    return psld_fail(PSLD_NO_MEMORY, "needs %s, device %s has %s: %s", text_of(fixed + for_batch, wanted), facts->id,
-                     text_of(facts->memory, there), advice);
+    return psld_fail(PSLD_NO_MEMORY, "needs %s, device %s has %s: %s", psld_device_amount(fixed + for_batch, wanted),
+                     facts->id, psld_device_amount(facts->memory, there), advice);
 }
 
 /* ---- The public list --------------------------------------------------------------------------------------------- */

@@ -181,6 +181,10 @@ typedef struct psld_device_wish {
 } psld_device_wish;
 psld_status psld_device_choose(const psld_device_wish *wish, psld_device **device, const psld_backend **backend);
 
+/* "9.1 GB", "6.4 MB", for messages. Returns `text`. */
+enum { PSLD_DEVICE_AMOUNT = 32 };
+const char *psld_device_amount(uint64_t bytes, char text[PSLD_DEVICE_AMOUNT]);
+
 /* Whether a device has room for `fixed` bytes and those that a batch takes. If not: "needs 9.1 GB, device opencl:0 has
  * 8.0 GB: --batch 96 fits", `option` being "--batch ". */
 psld_status psld_device_check_room(const psld_device *device, uint64_t fixed, uint64_t for_batch, int batch,

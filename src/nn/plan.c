@@ -9,6 +9,7 @@
 #include "nn/plan.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,11 +321,12 @@ static psld_status check_blocks(const psld_plan *plan)
     for (size_t i = 0; i < plan->region_count; i++)
         if (plan->regions[i].size > largest) largest = plan->regions[i].size;
     if (largest <= plan->block) return PSLD_OK;
-    return psld_fail(PSLD_NO_MEMORY,
-                     "one tensor needs %.2f GB with a batch of %d, device %s has blocks of at most %.2f GB: a smaller "
-                     "batch helps",
-                     (double)(largest * plan->element) * 1e-9, plan->batch, id,
-                     (double)(plan->block * plan->element) * 1e-9);
+    int fits = (int)((double)plan->block / (double)largest * plan->batch);
+    char advice[64] = "a smaller network is needed", needs[PSLD_DEVICE_AMOUNT], has[PSLD_DEVICE_AMOUNT];
+    if (fits > 0) snprintf(advice, sizeof advice, "a batch of %d fits", fits);
+    return psld_fail(PSLD_NO_MEMORY, "one tensor needs %s with a batch of %d, device %s has blocks of at most %s: %s",
+                     psld_device_amount(largest * plan->element, needs), plan->batch, id,
+                     psld_device_amount(plan->block * plan->element, has), advice);
 }
 
 static psld_status place_regions(psld_plan *plan)

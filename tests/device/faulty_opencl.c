@@ -72,8 +72,7 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t 
     cl_ulong memory = number_of("FAULTY_MEMORY");
     cl_device_type gpu = CL_DEVICE_TYPE_GPU;
     if (what == CL_DEVICE_TYPE && kind && strcmp(kind, "gpu") == 0) return answer(&gpu, sizeof gpu, room, to);
-    if (memory && (what == CL_DEVICE_GLOBAL_MEM_SIZE || what == CL_DEVICE_MAX_MEM_ALLOC_SIZE))
-        return answer(&memory, sizeof memory, room, to);
+    if (memory && what == CL_DEVICE_GLOBAL_MEM_SIZE) return answer(&memory, sizeof memory, room, to);
     return REAL(clGetDeviceInfo)(id, what, room, to, size);
 }
 

@@ -16,11 +16,12 @@ static psld_status take_room(psld_cl_device *device, uint64_t bytes)
     uint64_t used = atomic_fetch_add(&device->used, bytes) + bytes;
     if (used <= facts->memory && bytes <= facts->largest) return PSLD_OK;
     atomic_fetch_sub(&device->used, bytes);
+    char needs[PSLD_DEVICE_AMOUNT], has[PSLD_DEVICE_AMOUNT];
     if (used > facts->memory)
-        return psld_fail(PSLD_NO_MEMORY, "needs %.1f GB, device %s has %.1f", (double)used * 1e-9, facts->id,
-                         (double)facts->memory * 1e-9);
-    return psld_fail(PSLD_NO_MEMORY, "needs a block of %.1f GB, device %s has blocks of %.1f at most",
-                     (double)bytes * 1e-9, facts->id, (double)facts->largest * 1e-9);
+        return psld_fail(PSLD_NO_MEMORY, "needs %s, device %s has %s", psld_device_amount(used, needs), facts->id,
+                         psld_device_amount(facts->memory, has));
+    return psld_fail(PSLD_NO_MEMORY, "needs a block of %s, device %s has blocks of %s at most",
+                     psld_device_amount(bytes, needs), facts->id, psld_device_amount(facts->largest, has));
 }
 
 static psld_status no_room(psld_cl_device *device, cl_int error)
@@ -28,8 +29,10 @@ static psld_status no_room(psld_cl_device *device, cl_int error)
     const psld_device_facts *facts = &device->device.facts;
     if (error != CL_MEM_OBJECT_ALLOCATION_FAILURE && error != CL_OUT_OF_HOST_MEMORY && error != CL_OUT_OF_RESOURCES)
         return psld_cl_result(device, error, "create a block of memory");
-    return psld_fail(PSLD_NO_MEMORY, "needs %.1f GB, device %s has %.1f, but not as much is free",
-                     (double)atomic_load(&device->used) * 1e-9, facts->id, (double)facts->memory * 1e-9);
+    char needs[PSLD_DEVICE_AMOUNT], has[PSLD_DEVICE_AMOUNT];
+    return psld_fail(PSLD_NO_MEMORY, "needs %s, device %s has %s, but not as much is free",
+                     psld_device_amount(atomic_load(&device->used), needs), facts->id,
+                     psld_device_amount(facts->memory, has));
 }
 
 psld_status psld_cl_create(psld_device *device, size_t bytes, psld_memory **memory)
