@@ -19,9 +19,16 @@ typedef struct head {
 
 static const char magic[8] = {'P', 'S', 'L', 'D', 'C', 'L', '1', '\n'};
 
+int psld_cl_cache_is_on(void)
+{
+    const char *said = getenv("PSLD_OPENCL_CACHE");
+    return !said || strcmp(said, "off") != 0;
+}
+
 /* 0: there is no such folder to be had. */
 static int folder_path(char *path, size_t size)
 {
+    if (!psld_cl_cache_is_on()) return 0;
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int length = 0;
     if (cache && *cache == '/')

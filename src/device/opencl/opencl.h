@@ -122,6 +122,7 @@ extern const psld_cl_source psld_cl_sources[];
 
 /* What was kept under a name: *bytes to be released with psld_release, or NULL where there is nothing whole. Names are
  * letters, digits and points. The cache may be switched off or not writable: that is no failure. */
+int psld_cl_cache_is_on(void); /* PSLD_OPENCL_CACHE=off switches it off */
 void psld_cl_cache_get(const char *name, void **bytes, size_t *size);
 void psld_cl_cache_put(const char *name, const void *bytes, size_t size);
 

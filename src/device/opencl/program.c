@@ -108,6 +108,7 @@ static void to_cache(psld_cl_device *device, uint64_t key, cl_program program)
 {
     char name[32];
     size_t size = 0;
+    if (!psld_cl_cache_is_on()) return; /* making the binary may take long */
     if (device->cl->GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS) return;
     unsigned char *binary = size ? psld_alloc(size, 1) : NULL;
     name_of(key, name, sizeof name);
