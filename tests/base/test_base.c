@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/bf16.h"
+#include "base/half.h"
 #include "base/log.h"
 #include "base/quantile.h"
 #include "base/random.h"
@@ -863,25 +864,39 @@ static void nearest_words_are_found(void **state)
     assert_string_equal(psld_text_suggest_from("nothing", "uniform|quadratic", text), "");
 }
 
-/* Every bfloat16 is itself, and what lies between two goes to the nearer one; from the middle to the even one. */
+/* Every number of 16 bits is itself, and what lies between two goes to the nearer one; from the middle to the even one. */
+static void check_nearest(uint16_t (*from)(float), float (*value_of)(uint16_t))
+{
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        float value = value_of((uint16_t)h), next = value_of((uint16_t)(h + 1));
+        if (isnan(value)) {
+            assert_true(isnan(value_of(from(value))));
+            continue;
+        }
+        assert_int_equal(from(value), h);
+        if (!isfinite(value) || !isfinite(next)) continue;
+        float middle = (float)(((double)value + (double)next) / 2), even = h % 2 ? next : value;
+        assert_true(value_of(from(middle)) == even);
+        assert_true(value_of(from(nextafterf(middle, value))) == value);
+        assert_true(value_of(from(nextafterf(middle, next))) == next);
+    }
+    assert_true(isinf(value_of(from(3.4e38f))) && isinf(value_of(from(-INFINITY))) && isnan(value_of(from(NAN))));
+    assert_true(signbit(value_of(from(-0.0f))));
+}
+
 static void bf16_is_the_nearest(void **state)
 {
     (void)state;
-    for (uint32_t h = 0; h < 0x10000; h++) {
-        float value = psld_bf16_value((uint16_t)h), next = psld_bf16_value((uint16_t)(h + 1));
-        if (isnan(value)) {
-            assert_true(isnan(psld_bf16_value(psld_bf16_from(value))));
-            continue;
-        }
-        assert_int_equal(psld_bf16_from(value), h);
-        if (!isfinite(value) || !isfinite(next)) continue;
-        float middle = (float)(((double)value + (double)next) / 2), even = h % 2 ? next : value;
-        assert_true(psld_bf16_value(psld_bf16_from(middle)) == even);
-        assert_true(psld_bf16_value(psld_bf16_from(nextafterf(middle, value))) == value);
-        assert_true(psld_bf16_value(psld_bf16_from(nextafterf(middle, next))) == next);
-    }
-    assert_true(isinf(psld_bf16_value(psld_bf16_from(3.4e38f))) && isnan(psld_bf16_value(psld_bf16_from(NAN))));
-    assert_true(signbit(psld_bf16_value(psld_bf16_from(-0.0f))));
+    check_nearest(psld_bf16_from, psld_bf16_value);
+}
+
+static void half_is_the_nearest(void **state)
+{
+    (void)state;
+    check_nearest(psld_half_from, psld_half_value);
+    assert_true(psld_half_value(psld_half_from(nextafterf(65520, 0))) == 65504 &&
+                isinf(psld_half_value(psld_half_from(65520))));
+    assert_true(psld_half_value(psld_half_from(1e-9f)) == 0);
 }
 
 int main(void)
@@ -920,6 +935,7 @@ int main(void)
         cmocka_unit_test(threads_may_be_set_inside_a_body),
         cmocka_unit_test(number_of_threads_has_limits),
         cmocka_unit_test(bf16_is_the_nearest),
+        cmocka_unit_test(half_is_the_nearest),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(a_child_of_fork_has_a_pool_of_its_own),
         cmocka_unit_test(log_goes_where_it_is_sent),

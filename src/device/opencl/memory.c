@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/half.h"
 #include "device/opencl/opencl.h"
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------ */
@@ -218,20 +219,20 @@ static size_t rows_of(const psld_device_operand *o)
 
 static size_t element_of(const psld_device_operand *o)
 {
-    return o->half ? sizeof(cl_half) : sizeof(float);
+    return o->half ? sizeof(uint16_t) : sizeof(float);
 }
 
 static void write_element(const psld_device_operand *o, void *data, size_t i, float value)
 {
     if (o->half)
-        ((cl_half *)data)[i] = cl_half_from_float(value, CL_HALF_RTE);
+        ((uint16_t *)data)[i] = psld_half_from(value);
     else
         ((float *)data)[i] = value;
 }
 
 static float read_element(const psld_device_operand *o, const void *data, size_t i)
 {
-    return o->half ? cl_half_to_float(((const cl_half *)data)[i]) : ((const float *)data)[i];
+    return o->half ? psld_half_value(((const uint16_t *)data)[i]) : ((const float *)data)[i];
 }
 
 /* Rows of the tensor from numbers in the order n, c, h, w. */

@@ -15,7 +15,6 @@
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
-#include <CL/cl_half.h>
 #include <CL/cl_icd.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -11,6 +11,8 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/bf16.h"
+#include "base/half.h"
 
 static const struct {
     const char *name;
@@ -247,31 +249,16 @@ psld_status psld_tensors_select(const psld_tensors *from, const char *prefix, ps
 
 /* ---- Elements ---------------------------------------------------------------------------------------------------- */
 
-static float from_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static float from_half(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
-    if (exponent == 0) return (sign ? -0x1p-24f : 0x1p-24f) * (float)fraction; /* exact */
-    if (exponent == 31) return from_bits(sign | 0x7f800000 | fraction << 13);
-    return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
 void psld_tensor_to_f32(const psld_tensor *tensor, float *to)
 {
     const void *from = tensor->data;
     size_t n = tensor->count;
     switch (tensor->type) {
     case PSLD_ELEMENT_F16:
-        for (size_t i = 0; i < n; i++) to[i] = from_half(((const uint16_t *)from)[i]);
+        for (size_t i = 0; i < n; i++) to[i] = psld_half_value(((const uint16_t *)from)[i]);
         break;
     case PSLD_ELEMENT_BF16:
-        for (size_t i = 0; i < n; i++) to[i] = from_bits((uint32_t)((const uint16_t *)from)[i] << 16);
+        for (size_t i = 0; i < n; i++) to[i] = psld_bf16_value(((const uint16_t *)from)[i]);
         break;
     case PSLD_ELEMENT_F32:
         if (n) memcpy(to, from, tensor->bytes);

@@ -26,7 +26,7 @@ typedef unsigned char uchar;
 #else
 #define THREADS_WANTED 512
 #endif
-#define GROUP_OF(x, y) __launch_bounds__((x) * (y), (THREADS_WANTED + (x) * (y) - 1) / ((x) * (y)))
+#define GROUP_OF(x, y) __launch_bounds__((x) * (y), (THREADS_WANTED + (x) * (y)-1) / ((x) * (y)))
 
 inline uint dimension(int i, uint3 v)
 {
@@ -39,12 +39,12 @@ inline uint dimension(int i, uint3 v)
 #define get_global_id(i)   (get_group_id(i) * get_local_size(i) + get_local_id(i))
 #define get_global_size(i) (get_num_groups(i) * get_local_size(i))
 
-#define MAKE4(a, b, c, d) make_float4((a), (b), (c), (d))
-#define SPLAT4(a)         make_float4((a), (a), (a), (a))
-#define FMA(a, b, c)      fmaf((a), (b), (c))
-#define LOCAL_POINTER     float
+#define MAKE4(a, b, c, d)             make_float4((a), (b), (c), (d))
+#define SPLAT4(a)                     make_float4((a), (a), (a), (a))
+#define FMA(a, b, c)                  fmaf((a), (b), (c))
+#define LOCAL_POINTER                 float
 #define reqd_work_group_size(x, y, z) launch_bounds((x) * (y) * (z))
-#define LOCAL_VECTOR(p)   (*(float4 *)(p))
+#define LOCAL_VECTOR(p)               (*(float4 *)(p))
 
 inline float4 FMA4(float a, float4 b, float4 c)
 {
