@@ -7,13 +7,15 @@
 
 #define LANES 8
 
-/* Words that CUDA has others for: cuda_common.h. */
+/* CUDA has other words: cuda_shim.h, cuda_words.h. */
+#ifndef PSLD_CUDA_SHIM
 #define FUNCTION
 #define GROUP_OF(x, y)    __attribute__((reqd_work_group_size(x, y, 1)))
 #define LOCAL_OF(type)    __local type
 #define MAKE2(a, b)       ((float2)((a), (b)))
 #define MAKE4(a, b, c, d) ((float4)((a), (b), (c), (d)))
 #define SPLAT4(a)         ((float4)(a))
+#endif
 
 typedef const __global void *input_data;
 typedef __global void *output_data;
