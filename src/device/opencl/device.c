@@ -190,6 +190,7 @@ void psld_cl_close(psld_device *device)
     psld_cl_stages_free(d);
     for (size_t i = 0; i < sizeof d->update / sizeof *d->update; i++) psld_cl_kernel_free(d, &d->update[i]);
     psld_cl_programs_free(d);
+    psld_cl_choices_free(d);
     if (d->queue) d->cl->ReleaseCommandQueue(d->queue);
     if (d->context) d->cl->ReleaseContext(d->context);
     pthread_mutex_destroy(&d->lock);

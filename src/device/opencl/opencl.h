@@ -9,6 +9,7 @@
  *   launch.c    arguments and ranges
  *   steps.c     steps of plans: the table of operations, and the backends
  *   train.c     operations of training
+ *   tuning.c    which of several ways was the fastest
  *   products.c, attention.c ...   the host's side of operations */
 #ifndef PSLD_DEVICE_OPENCL_OPENCL_H
 #define PSLD_DEVICE_OPENCL_OPENCL_H
@@ -60,7 +61,9 @@ typedef struct psld_cl_device {
     psld_cl_program *programs;
     psld_cl_stage stage[PSLD_CL_STAGES];
     int next_stage;
-    cl_kernel update[8];         /* of train.c */
+    cl_kernel update[8];            /* of train.c */
+    struct psld_cl_choice *choices; /* of tuning.c, read from the cache when the first is asked for */
+    size_t choice_count;
     psld_backend backends[2];    /* fp32, fp16 */
     atomic_int lost;             /* not 0: every call fails, */
     char reason[PSLD_CL_REASON]; /* with this, once it is PSLD_CL_LOST */
@@ -124,6 +127,14 @@ extern const psld_cl_source psld_cl_sources[];
 int psld_cl_cache_is_on(void); /* PSLD_OPENCL_CACHE=off switches it off */
 void psld_cl_cache_get(const char *name, void **bytes, size_t *size);
 void psld_cl_cache_put(const char *name, const void *bytes, size_t size);
+
+/* ---- Tuning (tuning.c) ------------------------------------------------------------------------------------------- */
+
+/* Which of several ways, all with the same bits, was the fastest for what `key` stands for: -1 where nobody knows yet.
+ * Choices are kept for the device and its driver, here and in the cache. */
+int psld_cl_choice_get(psld_cl_device *device, uint64_t key);
+void psld_cl_choice_put(psld_cl_device *device, uint64_t key, int choice);
+void psld_cl_choices_free(psld_cl_device *device);
 
 /* ---- Launches (launch.c) ----------------------------------------------------------------------------------------- */
 
