@@ -91,6 +91,6 @@ inline void store4(int half_precision, float4 v, float *p, long i)
 #define LOAD4(half, p, i)     ((half) ? load_half4((const __half *)(p), (i)) : ((const float4 *)(p))[i])
 #define STORE4(half, v, p, i) store4((half), (v), (p), (i))
 
-#include "cuda_words.h"
+#include "device/opencl/kernels/cuda_words.h"
 
 #endif

@@ -1,15 +1,12 @@
 /* Vectors of four floats in memory of either precision, and what differs between OpenCL and CUDA (cuda_shim.h has the
  * other half). Every multiplication that is part of a sum is a fused one: the same bits whatever the compiler does. */
 #ifndef PSLD_CUDA_SHIM
-#define MAKE4(a, b, c, d) ((float4)((a), (b), (c), (d)))
-#define SPLAT4(a)         ((float4)(a))
 #ifdef FP_FAST_FMAF
 #define FMA(a, b, c) fma((a), (b), (c))
 #else
 #define FMA(a, b, c) mad((a), (b), (c))
 #endif
 #define FMA4(a, b, c)        FMA(SPLAT4(a), (b), (c))
-#define GROUP_OF(x, y)       __attribute__((reqd_work_group_size(x, y, 1)))
 #define MAX4(a, b)           fmax((a), (b))
 #define ALIGNED              __attribute__((aligned(16)))
 #define LOCAL_POINTER        __local float
