@@ -209,7 +209,7 @@ static void positions_of(const animation *a, double *z)
     for (size_t i = 0; i < a->n; i++) memmove(z + i * DIM, z + i * a->width, DIM * sizeof *z);
 }
 
-static psld_status compare(serve_job *job, animation *a, double *z)
+static psld_status compare_with_truth(serve_job *job, animation *a, double *z)
 {
     const sampling_job *s = &a->sampling;
     const psld_mixture *mixture = psld_model_mixture(s->model);
@@ -270,7 +270,7 @@ static psld_status animate_work(serve_job *job)
     if (status == PSLD_OK) status = psld_array_create(PSLD_F32, 3, shape, &a->reverse);
     if (status == PSLD_OK) status = go_forward(a, z);
     if (status == PSLD_OK) status = go_back(job, a, z);
-    if (status == PSLD_OK) status = compare(job, a, z);
+    if (status == PSLD_OK) status = compare_with_truth(job, a, z);
     free(z);
     if (status != PSLD_OK) return status;
     serve_job_keep(job, "forward", a->forward);

@@ -67,8 +67,8 @@ static char *line_of(const serve_job *job, const encoding *e, const char *comman
     return line;
 }
 
-static psld_status prepare(serve_job *job, const json_t *body, const char *const *pictures, const cli_command *command,
-                           const char *out)
+static psld_status encode_prepare_job(serve_job *job, const json_t *body, const char *const *pictures,
+                                      const cli_command *command, const char *out)
 {
     encoding *e = calloc(1, sizeof *e);
     if (!e) return PSLD_NO_MEMORY;
@@ -99,7 +99,7 @@ static psld_status open_encoding(serve_job *job, encoding *e)
 }
 
 /* The way back, with previews. */
-static psld_status decode(serve_job *job, encoding *e, const psld_array *z, psld_array **x)
+static psld_status encode_decode(serve_job *job, encoding *e, const psld_array *z, psld_array **x)
 {
     latent_job *l = &e->latent;
     job->part = 1;
@@ -110,7 +110,7 @@ static psld_status decode(serve_job *job, encoding *e, const psld_array *z, psld
 static psld_status encode_prepare(serve_job *job, const json_t *body)
 {
     static const char *const pictures[] = {"image", NULL};
-    return prepare(job, body, pictures, &command_encode, "states.npy");
+    return encode_prepare_job(job, body, pictures, &command_encode, "states.npy");
 }
 
 static psld_status encode_work(serve_job *job)
@@ -121,7 +121,7 @@ static psld_status encode_work(serve_job *job)
     double rms = 0, absolute = 0;
     psld_status status = open_encoding(job, e);
     if (status == PSLD_OK) status = latent_encode(l);
-    if (status == PSLD_OK) status = decode(job, e, l->z, &back);
+    if (status == PSLD_OK) status = encode_decode(job, e, l->z, &back);
     if (status != PSLD_OK) return status;
     latent_compare(l->x, back, &rms, &absolute);
     serve_job_set_result(job, json_pack("{s:I, s:I, s:f, s:f}", "n", (json_int_t)l->x->shape[0], "nfe",
@@ -136,7 +136,7 @@ static psld_status encode_work(serve_job *job)
 static psld_status interpolate_prepare(serve_job *job, const json_t *body)
 {
     static const char *const pictures[] = {"a", "b", NULL};
-    return prepare(job, body, pictures, &command_interpolate, "samples.npy");
+    return encode_prepare_job(job, body, pictures, &command_interpolate, "samples.npy");
 }
 
 static psld_status interpolate_work(serve_job *job)
@@ -148,7 +148,7 @@ static psld_status interpolate_work(serve_job *job)
     if (status == PSLD_OK) status = latent_check_pair(l, e->names[0], e->names[1]);
     if (status == PSLD_OK) status = latent_encode(l);
     if (status == PSLD_OK) status = latent_between(l, (size_t)e->number, &between);
-    if (status == PSLD_OK) status = decode(job, e, between, &samples);
+    if (status == PSLD_OK) status = encode_decode(job, e, between, &samples);
     psld_array_free(between);
     if (status != PSLD_OK) return status;
     serve_job_set_result(job, json_pack("{s:I, s:I}", "n", (json_int_t)e->number, "nfe", (json_int_t)l->nfe));

@@ -28,7 +28,7 @@ static const serve_key restore_keys[] = {
     {"degraded", NULL, SERVE_SWITCH}, {NULL, NULL, SERVE_ELSE}};
 /* clang-format on */
 
-static psld_status begin(serve_job *job, const json_t *body, const serve_key *keys, mending **made)
+static psld_status restore_begin(serve_job *job, const json_t *body, const serve_key *keys, mending **made)
 {
     mending *m = calloc(1, sizeof *m);
     *made = m;
@@ -96,7 +96,7 @@ static psld_status parse_inpaint(mending *m)
 static psld_status inpaint_prepare(serve_job *job, const json_t *body)
 {
     mending *m;
-    psld_status status = begin(job, body, inpaint_keys, &m);
+    psld_status status = restore_begin(job, body, inpaint_keys, &m);
     if (status != PSLD_OK) return status;
     serve_walk_lock(1);
     status = parse_inpaint(m);
@@ -149,7 +149,7 @@ static psld_status parse_restore(mending *m)
 static psld_status restore_prepare(serve_job *job, const json_t *body)
 {
     mending *m;
-    psld_status status = begin(job, body, restore_keys, &m);
+    psld_status status = restore_begin(job, body, restore_keys, &m);
     if (status != PSLD_OK) return status;
     serve_walk_lock(1);
     status = parse_restore(m);

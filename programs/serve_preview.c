@@ -66,7 +66,7 @@ static void put_points(const psld_array *x, json_t *event)
 }
 
 /* The predicted data of the first samples of an evaluation. */
-static psld_status predict(const serve_preview *p, const psld_evaluation *evaluation, psld_array **x)
+static psld_status preview_predict(const serve_preview *p, const psld_evaluation *evaluation, psld_array **x)
 {
     const serve_job *job = p->job;
     psld_states states = *evaluation->states;
@@ -84,7 +84,7 @@ static psld_status predict(const serve_preview *p, const psld_evaluation *evalua
     return status;
 }
 
-static void publish(serve_job *job, json_t *event)
+static void preview_publish(serve_job *job, json_t *event)
 {
     char *data = json_dumps(event, JSON_REAL_PRECISION(6) | JSON_COMPACT), *text = NULL;
     size_t size = data ? strlen(data) + 64 : 0;
@@ -99,11 +99,11 @@ static void publish(serve_job *job, json_t *event)
     pthread_mutex_unlock(&job->lock);
 }
 
-static void tell(serve_preview *p, const psld_evaluation *evaluation)
+static void preview_tell(serve_preview *p, const psld_evaluation *evaluation)
 {
     psld_array *x = NULL;
     double t = evaluation->states->t[0], sigma = 0;
-    if (predict(p, evaluation, &x) != PSLD_OK) return; /* the next one will do */
+    if (preview_predict(p, evaluation, &x) != PSLD_OK) return; /* the next one will do */
     psld_recipe_sigma(p->recipe, t, &sigma);
     json_t *event = json_object();
     json_object_set_new(event, "t", cli_json_number(t));
@@ -115,7 +115,7 @@ static void tell(serve_preview *p, const psld_evaluation *evaluation)
         status = put_pictures(p->job, x, event);
     else
         put_points(x, event);
-    if (status == PSLD_OK) publish(p->job, event);
+    if (status == PSLD_OK) preview_publish(p->job, event);
     json_decref(event);
     psld_array_free(x);
 }
@@ -127,7 +127,7 @@ static psld_status watch_evaluation(void *user, const psld_evaluation *evaluatio
     int is_shown = p->job->is_image || (p->job->rank == 1 && p->job->shape[0] == 2);
     if (is_shown && evaluation->states->dim <= LARGEST && atomic_load(&p->job->watchers) > 0 &&
         began - p->job->previewed >= pause) {
-        tell(p, evaluation);
+        preview_tell(p, evaluation);
         p->job->previewed = cli_seconds();
         p->cost = p->job->previewed - began;
     }

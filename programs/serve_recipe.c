@@ -272,7 +272,7 @@ static json_t *command_of(const json_t *given, const wanted *w)
     return json_string(text);
 }
 
-static json_t *analyse(const json_t *given, const wanted *w)
+static json_t *analyse_recipes(const json_t *given, const wanted *w)
 {
     char message[2048];
     serve_files files = {0};
@@ -310,10 +310,10 @@ static enum MHD_Result answer_recipes(serve_request *request, const json_t *reci
 {
     for (size_t i = 0; i < w->count; i++)
         if (!(w->at[i] >= 0 && w->at[i] <= 1)) return serve_refuse(request, 400, "at: expected times in [0, 1]");
-    if (recipe) return serve_answer_json(request, 200, analyse(recipe, w));
+    if (recipe) return serve_answer_json(request, 200, analyse_recipes(recipe, w));
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(recipes); i++)
-        json_array_append_new(list, analyse(json_array_get(recipes, i), w));
+        json_array_append_new(list, analyse_recipes(json_array_get(recipes, i), w));
     return serve_answer_json(request, 200, json_pack("{s:o}", "recipes", list));
 }
 

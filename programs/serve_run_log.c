@@ -69,7 +69,7 @@ static int add_line(log_curves *c, const char *text, size_t length)
 }
 
 /* Means over groups of so many rows. */
-static json_t *thin(const log_curves *c, int column, size_t each)
+static json_t *thin_curve(const log_curves *c, int column, size_t each)
 {
     json_t *list = json_array();
     for (size_t begin = 0; begin < c->count; begin += each) {
@@ -87,7 +87,7 @@ static json_t *curves_as_json(log_curves *c, size_t points)
     size_t each = (c->count + points - 1) / points;
     double last = c->after;
     for (size_t i = 0; i < c->count; i++) last = fmax(last, c->rows[i][0]);
-    for (int i = 0; i < COLUMNS; i++) json_object_set_new(object, columns[i], thin(c, i, each ? each : 1));
+    for (int i = 0; i < COLUMNS; i++) json_object_set_new(object, columns[i], thin_curve(c, i, each ? each : 1));
     for (int i = 0; i < MEASURED; i++) json_object_set(object, measured[i], c->measured[i]);
     json_object_set(object, "by_t", c->by_t);
     json_object_set_new(object, "last", cli_json_number(last));

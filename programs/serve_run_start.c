@@ -158,7 +158,7 @@ static enum MHD_Result answer_started(serve_request *request, const char *path, 
     return serve_answer_json(request, 202, run ? run : json_object());
 }
 
-static enum MHD_Result start(serve_request *request, const char *path, words *w)
+static enum MHD_Result run_start(serve_request *request, const char *path, words *w)
 {
     const char *why;
     if (serve.device) add_word(w, "--device=", serve.device);
@@ -184,7 +184,7 @@ enum MHD_Result serve_runs_post(serve_request *request)
     enum MHD_Result result = add_sources(request, w, &refused);
     if (!refused) add_out(w, path);
     if (!refused) result = add_settings(request, w, &refused);
-    if (!refused) result = start(request, path, w);
+    if (!refused) result = run_start(request, path, w);
     free(w);
     return result;
 }
@@ -209,7 +209,7 @@ enum MHD_Result serve_run_resume(serve_request *request)
     if (!w) return serve_refuse(request, 500, "out of memory");
     add_out(w, path);
     result = add_settings(request, w, &refused);
-    if (!refused) result = start(request, path, w);
+    if (!refused) result = run_start(request, path, w);
     free(w);
     return result;
 }

@@ -69,7 +69,7 @@ static json_t *shape_as_json(int rank, const size_t *shape)
 }
 
 /* A picture or array of a size that is taken: its description. NULL: what is wrong is in `why`. */
-static json_t *describe(const char *path, size_t size, const char *name, char *why, size_t room)
+static json_t *upload_describe(const char *path, size_t size, const char *name, char *why, size_t room)
 {
     const char *format;
     size_t shape[PSLD_MAX_RANK] = {0};
@@ -92,7 +92,7 @@ static json_t *describe(const char *path, size_t size, const char *name, char *w
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
-static int store(const serve_request *request)
+static int upload_store(const serve_request *request)
 {
     int fd = memfd_create("psld upload", MFD_CLOEXEC);
     size_t done = 0;
@@ -111,12 +111,12 @@ enum MHD_Result serve_uploads_post(serve_request *request)
 {
     char path[64], why[1024], thing[64], plain[1024];
     const char *name = serve_url_get(&request->url, "name");
-    int fd = store(request);
+    int fd = upload_store(request);
     if (fd < 0) return serve_refuse(request, 500, "no memory for the upload");
     snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), fd);
     serve_files files = {.count = 1, .opened = {{.fd = fd, .name = "the upload"}}};
     snprintf(files.opened[0].path, SERVE_FD_PATH, "%.40s", path);
-    json_t *about = describe(path, request->body_size, name ? name : "", why, sizeof why);
+    json_t *about = upload_describe(path, request->body_size, name ? name : "", why, sizeof why);
     if (!about) {
         close(fd);
         int large = strstr(why, "at most") != NULL || strstr(why, "pixels") != NULL;

@@ -43,7 +43,7 @@ static int hex_digit(char c)
 }
 
 /* Decodes in place. Returns 0 where that gives no clean text. */
-static int decode(char *text, int plus_is_space)
+static int decode_escapes(char *text, int plus_is_space)
 {
     char *to = text;
     for (const char *from = text; *from; from++) {
@@ -69,7 +69,7 @@ static const char *parse_segments(char *path, serve_url *url)
         next = strchr(segment, '/');
         if (next) *next++ = 0;
         if (url->segment_count == SERVE_SEGMENTS) return "the path has too many parts";
-        if (!decode(segment, 0)) return "the path is not well formed";
+        if (!decode_escapes(segment, 0)) return "the path is not well formed";
         if (!*segment || strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0 || strchr(segment, '/'))
             return "the path has a part that is empty, . or ..";
         url->segments[url->segment_count++] = segment;
@@ -87,7 +87,7 @@ static const char *parse_parameters(char *query, serve_url *url)
         if (value) *value++ = 0;
         if (!*name) continue;
         if (url->parameter_count == SERVE_PARAMETERS) return "too many parameters";
-        if (!decode(name, 1) || (value && !decode(value, 1))) return "a parameter is not well formed";
+        if (!decode_escapes(name, 1) || (value && !decode_escapes(value, 1))) return "a parameter is not well formed";
         if (serve_url_get(url, name)) return "a parameter is given twice";
         url->names[url->parameter_count] = name;
         url->values[url->parameter_count++] = value ? value : "";

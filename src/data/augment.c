@@ -53,7 +53,7 @@ void psld_augment_draw(const psld_augmentation *how, uint64_t seed, uint64_t sam
 
 /* ---- Places ------------------------------------------------------------------------------------------------------ */
 
-static size_t mirrored(long at, size_t size)
+static size_t mirrored_index(long at, size_t size)
 {
     long period = 2 * ((long)size - 1);
     if (period == 0) return 0;
@@ -74,7 +74,7 @@ static taps taps_at(double place, size_t size)
     double first = floor(place), f = place - first;
     const double weights[4] = {f * (-0.5 + f * (1 - 0.5 * f)), 1 + f * f * (1.5 * f - 2.5),
                                f * (0.5 + f * (2 - 1.5 * f)), f * f * (0.5 * f - 0.5)};
-    for (int i = 0; i < 4; i++) t.at[i] = mirrored((long)first - 1 + i, size);
+    for (int i = 0; i < 4; i++) t.at[i] = mirrored_index((long)first - 1 + i, size);
     memcpy(t.weight, weights, sizeof weights);
     return t;
 }
@@ -92,7 +92,7 @@ static float read_at(const float *plane, size_t width, const taps *x, const taps
 }
 
 /* The place in the old image of a pixel of the new one: out = shift + scale turn (in), about the centre. */
-static void move(const double *numbers, const size_t shape[3], const float *from, float *to)
+static void move_pixels(const double *numbers, const size_t shape[3], const float *from, float *to)
 {
     size_t height = shape[1], width = shape[2];
     double cx = 0.5 * ((double)width - 1), cy = 0.5 * ((double)height - 1), scale = exp2(numbers[PSLD_AUGMENT_SCALE]);
@@ -122,7 +122,7 @@ static void turn_colour(const double *numbers, float *red, float *green, float *
     *blue = (float)(grey + cosine * (b - grey) + sine * (g - r));
 }
 
-static void recolour(const double *numbers, const size_t shape[3], float *x)
+static void recolour_pixels(const double *numbers, const size_t shape[3], float *x)
 {
     size_t pixels = shape[1] * shape[2];
     double contrast = exp2(numbers[PSLD_AUGMENT_CONTRAST]), brightness = numbers[PSLD_AUGMENT_BRIGHTNESS];
@@ -145,8 +145,8 @@ void psld_augment_apply(const double numbers[PSLD_AUGMENT_NUMBERS], const size_t
     int recolours = any_of(numbers, PSLD_AUGMENT_BRIGHTNESS, PSLD_AUGMENT_HUE_SINE);
     if (moves) {
         memcpy(room, x, count * sizeof *x);
-        move(numbers, shape, room, x);
+        move_pixels(numbers, shape, room, x);
     }
-    if (recolours) recolour(numbers, shape, x);
+    if (recolours) recolour_pixels(numbers, shape, x);
     for (size_t i = 0; (moves || recolours) && i < count; i++) x[i] = fminf(fmaxf(x[i], -1), 1);
 }

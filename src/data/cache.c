@@ -98,7 +98,7 @@ static int scratch_of(psld_cache *cache)
     return fd;
 }
 
-static psld_cache_state keep(psld_cache *cache, uint64_t index, const void *bytes)
+static psld_cache_state cache_keep(psld_cache *cache, uint64_t index, const void *bytes)
 {
     if (index < cache->in_memory) {
         memcpy(cache->memory + index * cache->size, bytes, cache->size);
@@ -117,7 +117,7 @@ static psld_cache_state keep(psld_cache *cache, uint64_t index, const void *byte
 
 void psld_cache_end(psld_cache *cache, uint64_t index, psld_cache_state state, const void *bytes)
 {
-    if (state == PSLD_CACHE_KEPT) state = keep(cache, index, bytes);
+    if (state == PSLD_CACHE_KEPT) state = cache_keep(cache, index, bytes);
     pthread_mutex_lock(&cache->lock);
     set_state(cache, index, state);
     pthread_cond_broadcast(&cache->made);

@@ -15,7 +15,7 @@ enum { NAME_SIZE = 4096 };
 /* ---- Images and labels ------------------------------------------------------------------------------------------- */
 
 /* [n, h, w], or [n, h, w, c] or [n, c, h, w] with c = 1 or 3. */
-static psld_status create(const psld_idx *images, const char *origin, psld_raw **raw)
+static psld_status idx_create_raw(const psld_idx *images, const char *origin, psld_raw **raw)
 {
     const size_t *s = images->shape;
     int last = images->rank == 4 && (s[3] == 1 || s[3] == 3), second = images->rank == 4 && (s[1] == 1 || s[1] == 3);
@@ -44,13 +44,13 @@ static psld_status add_labels(psld_raw *raw, psld_map *bytes, const char *origin
 }
 
 /* Owns the bytes of the images on success. Those of the labels stay with the caller. */
-static psld_status build(psld_map *bytes, const char *origin, psld_map *labels, const char *labels_origin,
-                         psld_items **items)
+static psld_status idx_build(psld_map *bytes, const char *origin, psld_map *labels, const char *labels_origin,
+                             psld_items **items)
 {
     psld_idx images;
     psld_raw *raw = NULL;
     PSLD_TRY(psld_idx_read(bytes, origin, &images));
-    PSLD_TRY(create(&images, origin, &raw));
+    PSLD_TRY(idx_create_raw(&images, origin, &raw));
     size_t stride = raw->width * raw->height * (size_t)raw->channels;
     size_t first = (size_t)(images.data - bytes->bytes);
     const psld_raw_part part = {.bytes = *bytes, .first = first, .stride = stride, .count = images.shape[0]};
@@ -69,7 +69,7 @@ static psld_status build(psld_map *bytes, const char *origin, psld_map *labels, 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 /* Replaces the last occurrence of `text` in a name by a text of the same length; returns 0 if there is none. */
-static int replace(char *name, const char *text, const char *by)
+static int replace_in_name(char *name, const char *text, const char *by)
 {
     char *found = NULL;
     for (char *at = name; (at = strstr(at, text)); at++) found = at;
@@ -84,8 +84,8 @@ static int name_of_labels(const char *images, int other, char name[NAME_SIZE])
     size_t length = strlen(images);
     if (length + 4 > NAME_SIZE) return 0;
     memcpy(name, images, length + 1);
-    if (!replace(name, "images", "labels")) return 0;
-    if (!replace(name, "idx3", "idx1")) replace(name, "idx4", "idx1");
+    if (!replace_in_name(name, "images", "labels")) return 0;
+    if (!replace_in_name(name, "idx3", "idx1")) replace_in_name(name, "idx4", "idx1");
     if (!other) return 1;
     if (length > 3 && strcmp(name + length - 3, ".gz") == 0)
         name[length - 3] = '\0';
@@ -108,7 +108,7 @@ psld_status psld_idx_set_open(const char *path, const psld_data_options *options
             status = psld_map_open(name, &labels);
             break;
         }
-    if (status == PSLD_OK) status = build(&images, path, &labels, name, items);
+    if (status == PSLD_OK) status = idx_build(&images, path, &labels, name, items);
     psld_map_close(&images);
     psld_map_close(&labels);
     if (status == PSLD_OK) psld_raw_unmap((psld_raw *)*items);
@@ -177,7 +177,7 @@ psld_status psld_idx_files_open(psld_files *files, const psld_data_options *opti
         psld_file_origin(files, (size_t)at_labels, labels_origin, sizeof labels_origin);
         status = psld_files_read(files, (size_t)at_labels, &labels);
     }
-    if (status == PSLD_OK) status = build(&images, origin, &labels, labels_origin, items);
+    if (status == PSLD_OK) status = idx_build(&images, origin, &labels, labels_origin, items);
     psld_map_close(&images);
     psld_map_close(&labels);
     if (status != PSLD_OK) return status;

@@ -18,7 +18,7 @@ enum { ORIGIN_SIZE = 1024 };
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
-static psld_status decode(const psld_items *items, uint64_t index, int look, psld_image *image)
+static psld_status image_item_decode(const psld_items *items, uint64_t index, int look, psld_image *image)
 {
     const images *set = (const images *)items;
     psld_map bytes;
@@ -34,12 +34,12 @@ static psld_status decode(const psld_items *items, uint64_t index, int look, psl
 
 static psld_status read_image(const psld_items *items, uint64_t index, psld_image *image)
 {
-    return decode(items, index, 0, image);
+    return image_item_decode(items, index, 0, image);
 }
 
 static psld_status read_image_size(const psld_items *items, uint64_t index, psld_image *image)
 {
-    return decode(items, index, 1, image);
+    return image_item_decode(items, index, 1, image);
 }
 
 static int32_t get_label(const psld_items *items, uint64_t index)

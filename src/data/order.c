@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 8, WORDS = 4 };
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x ^= x >> 33;
     x *= UINT64_C(0xff51afd7ed558ccd);
@@ -29,7 +29,7 @@ uint64_t psld_order_at(uint64_t seed, uint64_t epoch, uint64_t count, uint64_t p
     do {
         uint64_t left = x >> half, right = x & mask;
         for (int i = 0; i < ROUNDS; i++) {
-            uint64_t next = left ^ (mix(right + keys[i]) & mask);
+            uint64_t next = left ^ (mix_bits(right + keys[i]) & mask);
             left = right;
             right = next;
         }

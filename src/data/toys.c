@@ -19,7 +19,7 @@ enum { UNIFORMS = 3, NORMALS = 2 };
 /* Makes one point of uniform numbers u and normal numbers n; returns its class. */
 typedef int (*toy_fn)(const double u[UNIFORMS], const double n[NORMALS], double x[2]);
 
-static int choose(double u, int count)
+static int choose_part(double u, int count)
 {
     int choice = (int)(u * count);
     return choice < count ? choice : count - 1;
@@ -35,7 +35,7 @@ static int swissroll(const double *u, const double *n, double *x)
 
 static int moons(const double *u, const double *n, double *x)
 {
-    int lower = choose(u[1], 2);
+    int lower = choose_part(u[1], 2);
     double c = cos(pi * u[0]), s = sin(pi * u[0]);
     x[0] = (lower ? 1 - c : c) + 0.1 * n[0];
     x[1] = (lower ? 0.5 - s : s) + 0.1 * n[1];
@@ -44,7 +44,7 @@ static int moons(const double *u, const double *n, double *x)
 
 static int rings(const double *u, const double *n, double *x)
 {
-    int ring = choose(u[1], 4);
+    int ring = choose_part(u[1], 4);
     double radius = 0.25 * (ring + 1);
     x[0] = radius * cos(2 * pi * u[0]) + 0.03 * n[0];
     x[1] = radius * sin(2 * pi * u[0]) + 0.03 * n[1];
@@ -55,7 +55,7 @@ static int rings(const double *u, const double *n, double *x)
 static int checkerboard(const double *u, const double *n, double *x)
 {
     (void)n;
-    int column = choose(u[0], 4), upper = choose(u[1], 2);
+    int column = choose_part(u[0], 4), upper = choose_part(u[1], 2);
     x[0] = 4 * u[0] - 2;
     x[1] = u[2] - 2 + 2 * upper + column % 2;
     return 2 * column + upper;
@@ -63,7 +63,7 @@ static int checkerboard(const double *u, const double *n, double *x)
 
 static int eight_gaussians(const double *u, const double *n, double *x)
 {
-    int mode = choose(u[0], 8);
+    int mode = choose_part(u[0], 8);
     x[0] = cos(mode * pi / 4) + 0.1 * n[0];
     x[1] = sin(mode * pi / 4) + 0.1 * n[1];
     return mode;
@@ -72,7 +72,7 @@ static int eight_gaussians(const double *u, const double *n, double *x)
 /* Long Gaussians, rotated more at larger distance from the centre. */
 static int pinwheel(const double *u, const double *n, double *x)
 {
-    int arm = choose(u[0], 5);
+    int arm = choose_part(u[0], 5);
     double along = 1 + 0.3 * n[0], across = 0.1 * n[1], angle = 2 * pi * arm / 5 + 0.25 * exp(along);
     x[0] = along * cos(angle) - across * sin(angle);
     x[1] = along * sin(angle) + across * cos(angle);
@@ -124,7 +124,7 @@ typedef struct toy_items {
     uint64_t first; /* number of the draw that is item 0 */
 } toy_items;
 
-static int draw(const psld_items *items, uint64_t index, double x[2])
+static int toy_draw(const psld_items *items, uint64_t index, double x[2])
 {
     const toy_items *t = (const toy_items *)items;
     double u[UNIFORMS], n[NORMALS];
@@ -138,7 +138,7 @@ static psld_status draw_numbers(const psld_items *items, uint64_t index, float *
 {
     const struct toy *toy = &toys[((const toy_items *)items)->set];
     double point[2];
-    draw(items, index, point);
+    toy_draw(items, index, point);
     for (int i = 0; i < 2; i++) x[i] = (float)((point[i] - toy->mean[i]) / toy->scale);
     return PSLD_OK;
 }
@@ -146,7 +146,7 @@ static psld_status draw_numbers(const psld_items *items, uint64_t index, float *
 static int32_t draw_label(const psld_items *items, uint64_t index)
 {
     double point[2];
-    int class = draw(items, index, point);
+    int class = toy_draw(items, index, point);
     return items->class_count ? class : -1;
 }
 
@@ -171,7 +171,7 @@ static psld_status fail_name(const char *path)
 }
 
 /* "toy:NAME" or "toy:NAME:COUNT" */
-static psld_status parse(const char *path, int *set, uint64_t *count)
+static psld_status toy_parse_name(const char *path, int *set, uint64_t *count)
 {
     const char *name = path + strlen("toy:"), *colon = strchr(name, ':');
     size_t length = colon ? (size_t)(colon - name) : strlen(name);
@@ -193,7 +193,7 @@ psld_status psld_toy_open(const char *path, const psld_data_options *options, ps
     int set = 0;
     uint64_t count = 0;
     *items = NULL;
-    PSLD_TRY(parse(path, &set, &count));
+    PSLD_TRY(toy_parse_name(path, &set, &count));
     toy_items *t = psld_items_create(&toy_ops, sizeof *t);
     if (!t) return PSLD_NO_MEMORY;
     t->set = set;

@@ -142,7 +142,7 @@ static psld_status choose_one(const char *name, choice *found)
 }
 
 /* Of names with commas between them, the one of this process. */
-static psld_status choose(const char *names, choice *found)
+static psld_status device_choose(const char *names, choice *found)
 {
     size_t count = 1;
     for (const char *c = names; *c; c++) count += *c == ',';
@@ -201,7 +201,7 @@ psld_status psld_device_open(const char *name, psld_device **device)
 {
     choice chosen;
     *device = NULL;
-    PSLD_TRY(choose(name, &chosen));
+    PSLD_TRY(device_choose(name, &chosen));
     return open_choice(&chosen, device);
 }
 

@@ -142,8 +142,8 @@ static psld_status create_scores(reading *w, size_t splits)
 }
 
 /* Collects what `metrics` need of a set. The caller handles sets that are only statistics (files). */
-static psld_status summarise(psld_set *set, psld_features *features, unsigned metrics, size_t splits, tracker *track,
-                             summary *s)
+static psld_status summarise_set(psld_set *set, psld_features *features, unsigned metrics, size_t splits,
+                                 tracker *track, summary *s)
 {
     reading w = {.set = set, .features = features, .dim = feature_width(set, features), .summary = s, .tracker = track};
     const size_t shape[2] = {(size_t)set->count, w.dim};
@@ -271,7 +271,7 @@ static psld_status compare_sets(psld_set *generated, psld_set *real, psld_featur
         unsigned metrics = i == 0 ? options->metrics : options->metrics & psld_metrics_that(psld_metric_needs_pair);
         comparison->count[i] = sets[i]->count;
         if (!metrics || sets[i]->kind == PSLD_SET_STATISTICS) continue;
-        status = summarise(sets[i], features, metrics, (size_t)options->splits, &track, &of[i]);
+        status = summarise_set(sets[i], features, metrics, (size_t)options->splits, &track, &of[i]);
     }
     comparison->dim = feature_width(generated, features);
     if (status == PSLD_OK) status = measure_metrics((const psld_set *[2]){generated, real}, of, options, comparison);
@@ -303,7 +303,7 @@ static psld_status summarise_one_set(psld_set *set, psld_features *features, uns
     if (set->kind == PSLD_SET_STATISTICS)
         return psld_fail(PSLD_BAD_INPUT, "%s: has mean and covariance, but no features", set->name);
     PSLD_TRY(check_set(set, features, metric));
-    psld_status status = summarise(set, features, metric, 1, &track, s);
+    psld_status status = summarise_set(set, features, metric, 1, &track, s);
     if (status == PSLD_OK) return PSLD_OK;
     free_summary(s);
     *s = (summary){0};

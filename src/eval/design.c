@@ -115,7 +115,7 @@ static psld_status begin_search(psld_design *design, int search)
 }
 
 /* A recipe that cannot be made because its numbers are too large costs infinity. */
-static psld_status propose(psld_design *design)
+static psld_status propose_trial(psld_design *design)
 {
     psld_recipe_spec spec;
     int search = search_that_begins(design);
@@ -145,7 +145,7 @@ psld_status psld_design_next(psld_design *design, psld_design_trial *trial)
     psld_design_trial own = PSLD_DESIGN_TRIAL_EMPTY;
     PSLD_TRY(psld_sized_check(trial, sizeof own, "PSLD_DESIGN_TRIAL_EMPTY"));
     while (!design->asked && stage_of(design) == PSLD_DESIGN_SEARCH) {
-        PSLD_TRY(propose(design));
+        PSLD_TRY(propose_trial(design));
         if (design->proposed) break;
         tell_cost(design, INFINITY);
         design->number++;

@@ -60,7 +60,7 @@ typedef struct row {
     size_t group, packed, sample, probe;
 } row;
 
-static double direction(const flow *f, const row *r, size_t c, size_t j)
+static double probe_direction(const flow *f, const row *r, size_t c, size_t j)
 {
     if (f->exact) return r->probe == c * f->dim + j;
     return f->signs[((r->sample * f->probes + r->probe) * f->predicted + c) * f->dim + j];
@@ -83,7 +83,7 @@ static void fill_row(const flow *f, const row *r, size_t at)
         for (size_t j = 0; j < f->dim; j++) {
             double sum = 0;
             for (size_t b = 0; b < f->predicted; b++)
-                sum += slope->eps[noisy_variable(f, b) * f->predicted + c] * direction(f, r, b, j);
+                sum += slope->eps[noisy_variable(f, b) * f->predicted + c] * probe_direction(f, r, b, j);
             weight[c * f->dim + j] = sum;
         }
 }
@@ -96,7 +96,8 @@ static void add_row_result(const flow *f, const row *r, size_t at, double *slope
     const psld_affine *affine = &f->slopes[r->group];
     double trace = 0;
     for (size_t c = 0; c < f->predicted; c++)
-        for (size_t j = 0; j < f->dim; j++) trace += direction(f, r, c, j) * grad[noisy_variable(f, c) * f->dim + j];
+        for (size_t j = 0; j < f->dim; j++)
+            trace += probe_direction(f, r, c, j) * grad[noisy_variable(f, c) * f->dim + j];
     slope[f->width - 1] -= f->exact ? trace : trace / (double)f->probes;
     if (r->probe != 0) return;
     for (size_t a = 0; a < f->k; a++) {

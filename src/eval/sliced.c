@@ -37,7 +37,7 @@ static double quantile_area(size_t n, const double *a, size_t m, const double *b
     return area;
 }
 
-static void project(size_t dim, const double *direction, size_t n, const double *points, double *out)
+static void project_points(size_t dim, const double *direction, size_t n, const double *points, double *out)
 {
     for (size_t i = 0; i < n; i++) {
         out[i] = 0;
@@ -54,8 +54,8 @@ static void measure_slices(void *context, size_t begin, size_t end)
         psld_random_normal(s->seed, PSLD_FOR_DIRECTION, d, 0, 0, s->dim, direction);
         for (size_t j = 0; j < s->dim; j++) length += direction[j] * direction[j];
         for (size_t j = 0; j < s->dim; j++) direction[j] /= sqrt(length);
-        project(s->dim, direction, s->n, s->a, a);
-        project(s->dim, direction, s->m, s->b, b);
+        project_points(s->dim, direction, s->n, s->a, a);
+        project_points(s->dim, direction, s->m, s->b, b);
         s->distances[d] = quantile_area(s->n, a, s->m, b);
     }
 }

@@ -57,7 +57,7 @@ static psld_status read_arguments(const psld_array *x, const char *name, const p
     return psld_array_create(PSLD_F32, x->rank, x->shape, &d->out);
 }
 
-static psld_status finish(denoising *d, psld_status status, psld_array **result)
+static psld_status denoise_finish(denoising *d, psld_status status, psld_array **result)
 {
     psld_array_free(d->x);
     psld_array_free(d->level);
@@ -230,7 +230,7 @@ psld_status psld_model_denoise(psld_model *model, const psld_array *x, const psl
         status = psld_model_predicts_data(model) ? denoise_directly(&d)
                  : model->mixture                ? denoise_exactly(&d)
                                                  : denoise_by_source(&d);
-    return finish(&d, status, clean);
+    return denoise_finish(&d, status, clean);
 }
 
 /* ---- Discrete timesteps ------------------------------------------------------------------------------------------ */
@@ -257,7 +257,7 @@ psld_status psld_model_output(psld_model *model, const psld_array *x, const psld
     for (size_t i = 0; status == PSLD_OK && i < d.n; i++)
         status = check_timestep(model, ((const double *)d.level->data)[i]);
     if (status == PSLD_OK) status = run_in_memory(&d, NULL);
-    return finish(&d, status, out);
+    return denoise_finish(&d, status, out);
 }
 
 psld_status psld_model_timestep_time(const psld_model *model, double timestep, double *t)

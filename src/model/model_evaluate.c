@@ -99,12 +99,12 @@ static psld_status grow_rows(psld_eval_buffers *rows, int gradient, size_t n, si
     return PSLD_OK;
 }
 
-static void narrow(const double *from, size_t count, float *to)
+static void double_to_float(const double *from, size_t count, float *to)
 {
     for (size_t i = 0; i < count; i++) to[i] = (float)from[i];
 }
 
-static void widen(const float *from, size_t count, double *to)
+static void float_to_double(const float *from, size_t count, double *to)
 {
     for (size_t i = 0; i < count; i++) to[i] = (double)from[i];
 }
@@ -185,16 +185,16 @@ static void interpret_range(void *context, size_t begin, size_t end)
 }
 
 /* States to the network's input ... */
-static psld_status give(const psld_model *model, score_call *c, size_t n)
+static psld_status give_eps(const psld_model *model, score_call *c, size_t n)
 {
     if (psld_model_predicts_data(model)) {
         PSLD_TRY(plan_rows(model, n, c->t));
         psld_parallel(n, 4096 / c->dim + 1, condition_range, c);
         return PSLD_OK;
     }
-    narrow(c->z, n * c->k * c->dim, c->rows->z);
-    narrow(c->t, n, c->rows->t);
-    if (c->weight) narrow(c->weight, n * c->predicted * c->dim, c->rows->weight);
+    double_to_float(c->z, n * c->k * c->dim, c->rows->z);
+    double_to_float(c->t, n, c->rows->t);
+    if (c->weight) double_to_float(c->weight, n * c->predicted * c->dim, c->rows->weight);
     return PSLD_OK;
 }
 
@@ -205,8 +205,8 @@ static void set_score_outputs(const psld_model *model, score_call *c, size_t n)
         psld_parallel(n, 4096 / c->dim + 1, interpret_range, c);
         return;
     }
-    if (c->eps) widen(c->rows->eps, n * c->predicted * c->dim, c->eps);
-    if (c->weight) widen(c->rows->grad_z, n * c->k * c->dim, c->grad_z);
+    if (c->eps) float_to_double(c->rows->eps, n * c->predicted * c->dim, c->eps);
+    if (c->weight) float_to_double(c->rows->grad_z, n * c->k * c->dim, c->grad_z);
 }
 
 static psld_status make_room(psld_model *model, int gradient, size_t n)
@@ -263,7 +263,7 @@ psld_status psld_model_differentiate(void *user, const psld_states *states, cons
         return psld_fail(PSLD_BAD_ARGUMENT, "network: states have %zu numbers a variable, the data %zu", dim,
                          psld_model_size(model));
     PSLD_TRY(make_room(model, gradient, n));
-    PSLD_TRY(give(model, &call, n));
+    PSLD_TRY(give_eps(model, &call, n));
     PSLD_TRY(psld_model_is_posed(model) ? run_posed(model, gradient, n, states->label)
                                         : run_network(model, gradient, n, states->label));
     set_score_outputs(model, &call, n);
@@ -301,8 +301,8 @@ psld_status psld_model_classify(void *user, const psld_states *states, const int
                          dim, in);
     PSLD_TRY(grow_rows(rows, 1, n, in, classes, 0));
     PSLD_TRY(psld_model_prepare(model, 1, n));
-    narrow(states->z, n * in, rows->z);
-    narrow(states->t, n, rows->t);
+    double_to_float(states->z, n * in, rows->z);
+    double_to_float(states->t, n, rows->t);
     for (size_t i = 0; i < n; i++) rows->weight[i] = (float)label[i];
     psld_runner_data data = {.type = PSLD_F32, .z = rows->z, .t = rows->t, .label = rows->weight};
     data.out = rows->eps;
@@ -310,7 +310,7 @@ psld_status psld_model_classify(void *user, const psld_states *states, const int
     PSLD_TRY(psld_runner_run(model->runners[1], n, &data));
     for (size_t i = 0; log_p && i < n; i++)
         log_p[i] = log_probability(classes, rows->eps + i * classes, (size_t)label[i]);
-    widen(rows->grad_z, n * in, grad_z);
+    float_to_double(rows->grad_z, n * in, grad_z);
     return PSLD_OK;
 }
 
@@ -392,8 +392,8 @@ static psld_status evaluate_score(psld_model *model, const psld_array *grad_out,
                                     gradient ? e->grad_z->data : NULL);
 }
 
-static psld_status evaluate(psld_model *model, const psld_array *z, const psld_array *t, const psld_array *grad_out,
-                            const psld_array *label, int gradient, evaluation *e)
+static psld_status evaluate_arrays(psld_model *model, const psld_array *z, const psld_array *t,
+                                   const psld_array *grad_out, const psld_array *label, int gradient, evaluation *e)
 {
     const psld_network_config *config = &model->network->config;
     int is_classifier = model->kind == PSLD_CLASSIFIER;
@@ -430,7 +430,7 @@ psld_status psld_model_evaluate(psld_model *model, const psld_array *z, const ps
     *out = NULL;
     if (grad_z) *grad_z = NULL;
     if (!model->network) return psld_fail(PSLD_BAD_ARGUMENT, "evaluate: this model is not a network");
-    psld_status status = evaluate(model, z, t, grad_out, label, grad_z != NULL, &e);
+    psld_status status = evaluate_arrays(model, z, t, grad_out, label, grad_z != NULL, &e);
     if (status == PSLD_OK) status = psld_array_convert(e.out, PSLD_F32, out);
     if (status == PSLD_OK && grad_z) status = psld_array_convert(e.grad_z, PSLD_F32, grad_z);
     psld_array *const made[] = {e.z, e.t, e.given, e.label, e.out, e.grad_z};

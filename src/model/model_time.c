@@ -37,7 +37,7 @@ typedef struct rehearsal {
 } rehearsal;
 
 /* Plans, and evaluates once to fill the caches. */
-static psld_status begin(psld_model *model, size_t batch, int repetitions, rehearsal *r)
+static psld_status time_begin(psld_model *model, size_t batch, int repetitions, rehearsal *r)
 {
     *r = (rehearsal){.model = model, .batch = batch};
     if (!model->source || !model->network)
@@ -57,7 +57,7 @@ static psld_status begin(psld_model *model, size_t batch, int repetitions, rehea
     return psld_source_predict(model->source, &PSLD_STATES(batch, r->dim, r->z, r->t), r->eps);
 }
 
-static psld_status evaluate(const rehearsal *r, double *seconds)
+static psld_status time_evaluate(const rehearsal *r, double *seconds)
 {
     double began = psld_seconds();
     psld_status status = psld_source_predict(r->model->source, &PSLD_STATES(r->batch, r->dim, r->z, r->t), r->eps);
@@ -69,10 +69,10 @@ psld_status psld_model_time(psld_model *model, size_t batch, int repetitions, do
 {
     rehearsal r;
     double now;
-    psld_status status = begin(model, batch, repetitions, &r);
+    psld_status status = time_begin(model, batch, repetitions, &r);
     *seconds = (double)INFINITY;
     for (int i = 0; i < repetitions && status == PSLD_OK; i++) {
-        status = evaluate(&r, &now);
+        status = time_evaluate(&r, &now);
         *seconds = fmin(*seconds, now);
     }
     if (status == PSLD_OK) *bytes = (size_t)psld_runner_bytes(model->runners[0]);
@@ -88,7 +88,7 @@ static psld_status time_steps(const rehearsal *r, int repetitions, size_t count,
     psld_runner_time(r->model->runners[0], these);
     for (int i = 0; i < repetitions && status == PSLD_OK; i++) {
         memset(these, 0, count * sizeof *these);
-        status = evaluate(r, &now);
+        status = time_evaluate(r, &now);
         if (now >= best) continue;
         best = now;
         memcpy(steps, these, count * sizeof *steps);
@@ -114,7 +114,7 @@ psld_status psld_model_profile(psld_model *model, size_t batch, int repetitions,
     rehearsal r;
     size_t most = psld_model_batch(model);
     *text = NULL;
-    psld_status status = begin(model, batch < most ? batch : most, repetitions, &r);
+    psld_status status = time_begin(model, batch < most ? batch : most, repetitions, &r);
     const psld_plan *plan = status == PSLD_OK ? psld_runner_plan(model->runners[0]) : NULL;
     double *steps = plan ? psld_alloc(2 * plan->step_count, sizeof *steps) : NULL;
     if (status == PSLD_OK) status = steps ? time_steps(&r, repetitions, plan->step_count, steps) : PSLD_NO_MEMORY;

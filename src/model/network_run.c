@@ -118,7 +118,7 @@ static void *result_row(void *array, psld_type type, size_t row, psld_shape s)
     return (char *)array + row * psld_shape_count(s) * element;
 }
 
-static psld_status give(psld_runner *r, psld_id id, size_t first, int n, psld_type type, const void *array)
+static psld_status set_input(psld_runner *r, psld_id id, size_t first, int n, psld_type type, const void *array)
 {
     if (id == PSLD_NONE || !array) return PSLD_OK;
     return psld_exec_set(r->exec, id, n, type,
@@ -155,11 +155,11 @@ static void widen_weights(psld_runner *r)
 static psld_status run_batch(psld_runner *r, size_t first, int n, const psld_runner_data *data)
 {
     const psld_run run = {0};
-    PSLD_TRY(give(r, r->network_plan.inputs.z, first, n, data->type, data->z));
-    PSLD_TRY(give(r, r->network_plan.inputs.t, first, n, data->type, data->t));
-    PSLD_TRY(give(r, r->network_plan.inputs.label, first, n, data->type, data->one_hot));
-    PSLD_TRY(give(r, r->label, first, n, data->type, data->label));
-    if (r->label == PSLD_NONE) PSLD_TRY(give(r, r->seed, first, n, data->type, data->grad_out));
+    PSLD_TRY(set_input(r, r->network_plan.inputs.z, first, n, data->type, data->z));
+    PSLD_TRY(set_input(r, r->network_plan.inputs.t, first, n, data->type, data->t));
+    PSLD_TRY(set_input(r, r->network_plan.inputs.label, first, n, data->type, data->one_hot));
+    PSLD_TRY(set_input(r, r->label, first, n, data->type, data->label));
+    if (r->label == PSLD_NONE) PSLD_TRY(set_input(r, r->seed, first, n, data->type, data->grad_out));
     PSLD_TRY(psld_exec_run(r->exec, n, &run));
     PSLD_TRY(read_output(r, r->network_plan.out, first, n, data->type, data->out));
     return read_output(r, r->network_plan.grad_z, first, n, data->type, data->grad_z);

@@ -13,7 +13,7 @@ typedef struct posed_call {
     double *room; /* [n][4 dim] */
 } posed_call;
 
-static void answer(const posed_call *c, size_t i)
+static void posed_answer(const posed_call *c, size_t i)
 {
     const psld_posed_batch *b = c->batch;
     size_t dim = c->dim;
@@ -32,7 +32,7 @@ static void answer(const posed_call *c, size_t i)
 
 static void answer_range(void *context, size_t begin, size_t end)
 {
-    for (size_t i = begin; i < end; i++) answer(context, i);
+    for (size_t i = begin; i < end; i++) posed_answer(context, i);
 }
 
 psld_status psld_posed_run(const psld_model *model, const psld_posed_batch *batch)

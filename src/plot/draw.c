@@ -44,7 +44,7 @@ static psld_box cell_of_panel(const psld_figure *figure, int index)
     return (psld_box){x, y, x + figure->panel_width, y + figure->panel_height};
 }
 
-static void largest(double *a, double b)
+static void keep_largest(double *a, double b)
 {
     *a = fmax(*a, b);
 }
@@ -57,9 +57,9 @@ static void find_margins(cairo_t *cr, const psld_figure *figure, margins *m, vie
     for (int i = 0; i < count; i++) {
         const psld_panel *panel = &figure->panels[i];
         margins *row = &m[i / figure->columns];
-        largest(&row->top, panel->title ? gap / 2 + 7 + title_size : gap + 4);
-        largest(&row->bottom, gap + tick_height + (panel->x_label ? 1.6 * label_size : 0));
-        largest(&m[i % figure->columns].right, 1.3 * gap);
+        keep_largest(&row->top, panel->title ? gap / 2 + 7 + title_size : gap + 4);
+        keep_largest(&row->bottom, gap + tick_height + (panel->x_label ? 1.6 * label_size : 0));
+        keep_largest(&m[i % figure->columns].right, 1.3 * gap);
     }
     for (int i = 0; i < count; i++) {
         const psld_panel *panel = &figure->panels[i];
@@ -68,8 +68,8 @@ static void find_margins(cairo_t *cr, const psld_figure *figure, margins *m, vie
         const margins guess = {50, 1.3 * gap, row->top, row->bottom};
         if (!panel->used) continue;
         psld_view_make(cr, panel, &cell, &guess, v);
-        largest(&m[i % figure->columns].left,
-                gap + tick_length + 3 + v->label_width + (panel->y_label ? 1.6 * label_size : 0));
+        keep_largest(&m[i % figure->columns].left,
+                     gap + tick_length + 3 + v->label_width + (panel->y_label ? 1.6 * label_size : 0));
     }
 }
 

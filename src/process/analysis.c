@@ -142,7 +142,7 @@ psld_status psld_recipe_error_factors(const psld_recipe *recipe, double t, doubl
     return PSLD_OK;
 }
 
-static psld_status analyse(const psld_recipe *recipe, psld_analysis *analysis)
+static psld_status analyse_recipe(const psld_recipe *recipe, psld_analysis *analysis)
 {
     int k = recipe->spec.k, underdamped = 0;
     int defective = psld_matrix_eigenvalues(k, recipe->drift, analysis->eigenvalue_re, analysis->eigenvalue_im);
@@ -159,7 +159,7 @@ psld_status psld_recipe_analyse(const psld_recipe *recipe, psld_analysis *analys
 {
     psld_analysis own = PSLD_ANALYSIS_EMPTY;
     PSLD_TRY(psld_sized_check(analysis, sizeof own, "PSLD_ANALYSIS_EMPTY"));
-    PSLD_TRY(analyse(recipe, &own));
+    PSLD_TRY(analyse_recipe(recipe, &own));
     psld_sized_write(analysis, &own);
     return PSLD_OK;
 }

@@ -40,14 +40,14 @@ psld_status psld_learn_parse(const char *what, const char *text, unsigned *bits)
 
 /* ---- Which parameters there are ---------------------------------------------------------------------------------- */
 
-static int learns(const psld_learned *learned, unsigned bit)
+static int learns_part(const psld_learned *learned, unsigned bit)
 {
     return (learned->what & bit) != 0;
 }
 
 static int both_matrices(const psld_learned *learned)
 {
-    return learns(learned, PSLD_LEARN_D) && learns(learned, PSLD_LEARN_Q);
+    return learns_part(learned, PSLD_LEARN_D) && learns_part(learned, PSLD_LEARN_Q);
 }
 
 static int has_noise_parameters(const psld_learned *learned, int row)
@@ -57,7 +57,7 @@ static int has_noise_parameters(const psld_learned *learned, int row)
 
 static int learns_masses(const psld_learned *learned)
 {
-    return learns(learned, PSLD_LEARN_MASS) && !both_matrices(learned) && learned->spec.k > 1;
+    return learns_part(learned, PSLD_LEARN_MASS) && !both_matrices(learned) && learned->spec.k > 1;
 }
 
 static double mean_beta(const psld_recipe_spec *spec)
@@ -79,10 +79,10 @@ static void begin_matrices(psld_learned *learned, double *parameters)
     int k = learned->spec.k;
     double root[PSLD_MATRIX_SIZE];
     psld_matrix_cholesky(k, learned->spec.D, root);
-    for (int i = 0; learns(learned, PSLD_LEARN_D) && i < k; i++)
+    for (int i = 0; learns_part(learned, PSLD_LEARN_D) && i < k; i++)
         for (int j = 0; has_noise_parameters(learned, i) && j <= i; j++)
             parameters[learned->count++] = root[i * k + j] / learned->unit_a;
-    for (int i = 0; learns(learned, PSLD_LEARN_Q) && i < k; i++)
+    for (int i = 0; learns_part(learned, PSLD_LEARN_Q) && i < k; i++)
         for (int j = 0; j < i; j++) parameters[learned->count++] = learned->spec.Q[i * k + j] / learned->unit_b;
 }
 
@@ -108,7 +108,7 @@ psld_status psld_learned_begin(const psld_recipe *recipe, unsigned what, int kee
     learned->unit_b = fmax(largest_d, largest_q);
     begin_matrices(learned, parameters);
     for (int i = 0; learns_masses(learned) && i < k - 1; i++) parameters[learned->count++] = log(learned->spec.mass[i]);
-    if (learns(learned, PSLD_LEARN_BETA)) PSLD_TRY(begin_beta(learned, parameters));
+    if (learns_part(learned, PSLD_LEARN_BETA)) PSLD_TRY(begin_beta(learned, parameters));
     if (learned->count) return PSLD_OK;
     return psld_fail(PSLD_BAD_INPUT, "recipe %s: with one variable it has nothing of what is to be learned",
                      recipe->spec.name);
@@ -131,18 +131,18 @@ void psld_learned_spec(const psld_learned *learned, const double *parameters, ps
     const double *at = parameters;
     *spec = learned->spec;
     int k = spec->k;
-    if (learns(learned, PSLD_LEARN_D)) {
+    if (learns_part(learned, PSLD_LEARN_D)) {
         double root[PSLD_MATRIX_SIZE];
         at = read_root(learned, at, root);
         psld_matrix_multiply_t(k, root, root, spec->D);
     }
-    for (int i = 0; learns(learned, PSLD_LEARN_Q) && i < k; i++)
+    for (int i = 0; learns_part(learned, PSLD_LEARN_Q) && i < k; i++)
         for (int j = 0; j < i; j++) {
             spec->Q[i * k + j] = *at++ * learned->unit_b;
             spec->Q[j * k + i] = -spec->Q[i * k + j];
         }
     for (int i = 0; learns_masses(learned) && i < k - 1; i++) spec->mass[i] = exp(*at++);
-    if (learns(learned, PSLD_LEARN_BETA)) {
+    if (learns_part(learned, PSLD_LEARN_BETA)) {
         double beta[2], mean = both_matrices(learned) ? mean_beta(spec) : exp(*at++);
         set_beta(mean, *at, beta);
         spec->beta_min = beta[0];
@@ -177,13 +177,13 @@ void psld_learned_differentiate(const psld_learned *learned, const double *param
     const double *at = parameters;
     double *to = by_parameters;
     int k = learned->spec.k;
-    if (learns(learned, PSLD_LEARN_D)) {
+    if (learns_part(learned, PSLD_LEARN_D)) {
         double root[PSLD_MATRIX_SIZE];
         at = read_root(learned, at, root);
         to = differentiate_root(learned, root, gradient->D, to);
     }
-    for (int i = 0; learns(learned, PSLD_LEARN_Q) && i < k; i++)
+    for (int i = 0; learns_part(learned, PSLD_LEARN_Q) && i < k; i++)
         for (int j = 0; j < i; j++, at++) *to++ = (gradient->Q[i * k + j] - gradient->Q[j * k + i]) * learned->unit_b;
     for (int i = 0; learns_masses(learned) && i < k - 1; i++) *to++ = gradient->mass[i] * exp(*at++);
-    if (learns(learned, PSLD_LEARN_BETA)) differentiate_beta(learned, at, gradient->beta, to);
+    if (learns_part(learned, PSLD_LEARN_BETA)) differentiate_beta(learned, at, gradient->beta, to);
 }

@@ -114,7 +114,7 @@ static psld_status look_at_all(const psld_process *p, size_t count, const double
     return PSLD_OK;
 }
 
-static psld_status judge(const psld_process *p, const double *z, const findings *f)
+static psld_status judge_findings(const psld_process *p, const double *z, const findings *f)
 {
     char place[PSLD_PLACE_SIZE];
     size_t n = (size_t)p->variables;
@@ -149,7 +149,7 @@ static psld_status check_region(const psld_process *p, uint64_t seed, psld_proce
     fill_points(p->variables, r->low, r->high, seed, z);
     psld_status status = psld_process_draw(p, seed, 0, DRAWS, z + count * n);
     if (status == PSLD_OK) status = look_at_all(p, count + DRAWS, z, &f);
-    if (status == PSLD_OK) status = judge(p, z, &f);
+    if (status == PSLD_OK) status = judge_findings(p, z, &f);
     psld_release(z);
     if (status != PSLD_OK) return status;
     r->least_eigenvalue = f.largest_D > 0 ? f.least_eigenvalue / f.largest_D : 0;
@@ -161,14 +161,15 @@ static psld_status check_region(const psld_process *p, uint64_t seed, psld_proce
 /* ---- The residual by finite differences -------------------------------------------------------------------------- */
 
 /* Neighbours of a point along axes: index shifts. */
-static double shifted(const psld_process_grid *g, const double *array, size_t index, const ptrdiff_t *by, size_t axis,
-                      int steps)
+static double shifted_index(const psld_process_grid *g, const double *array, size_t index, const ptrdiff_t *by,
+                            size_t axis, int steps)
 {
     size_t at = (size_t)((ptrdiff_t)index + steps * by[axis]);
     return array[at] * g->p[at];
 }
 
-static double mixed(const psld_process_grid *g, const double *D, size_t x, const ptrdiff_t *by, size_t i, size_t j)
+static double mixed_difference(const psld_process_grid *g, const double *D, size_t x, const ptrdiff_t *by, size_t i,
+                               size_t j)
 {
     double sum = 0;
     for (int a = -1; a <= 1; a += 2)
@@ -187,15 +188,15 @@ static double difference_residual(const psld_process_grid *g, size_t x, const pt
     *size = 0;
     for (size_t i = 0; i < n; i++) {
         const double *f = g->drift + i * g->total;
-        double slope = (shifted(g, f, x, by, i, 1) - shifted(g, f, x, by, i, -1)) / (2 * g->step[i]);
+        double slope = (shifted_index(g, f, x, by, i, 1) - shifted_index(g, f, x, by, i, -1)) / (2 * g->step[i]);
         residual -= slope;
         *size += fabs(slope);
         for (size_t j = 0; j <= i; j++) {
             const double *D = g->D + (i * (i + 1) / 2 + j) * g->total;
-            double part =
-                i == j ? (shifted(g, D, x, by, i, 1) - 2 * shifted(g, D, x, by, i, 0) + shifted(g, D, x, by, i, -1)) /
-                             (g->step[i] * g->step[i])
-                       : 2 * mixed(g, D, x, by, i, j);
+            double part = i == j ? (shifted_index(g, D, x, by, i, 1) - 2 * shifted_index(g, D, x, by, i, 0) +
+                                    shifted_index(g, D, x, by, i, -1)) /
+                                       (g->step[i] * g->step[i])
+                                 : 2 * mixed_difference(g, D, x, by, i, j);
             residual += part;
             *size += fabs(part);
         }
@@ -250,7 +251,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* Kolmogorov's distance of two sets of DRAWS numbers, which are sorted on the way. */
-static double kolmogorov(double *a, double *b)
+static double kolmogorov_distance(double *a, double *b)
 {
     double most = 0;
     qsort(a, DRAWS, sizeof *a, compare_numbers);
@@ -273,7 +274,7 @@ static double compare_sets(size_t n, const double *a, const double *b, double *c
             columns[i] = a[i * n + v];
             columns[DRAWS + i] = b[i * n + v];
         }
-        most = fmax(most, kolmogorov(columns, columns + DRAWS));
+        most = fmax(most, kolmogorov_distance(columns, columns + DRAWS));
     }
     return most;
 }

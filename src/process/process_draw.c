@@ -21,7 +21,7 @@ typedef struct chains {
     double H[PSLD_TERM_LANES], size[PSLD_TERM_LANES];
 } chains;
 
-static void evaluate(const chains *c, double *scratch, const double *z, double *H, double *gradient)
+static void evaluate_hamiltonian(const chains *c, double *scratch, const double *z, double *H, double *gradient)
 {
     size_t n = (size_t)c->process->variables;
     psld_formulas_run(c->process->energy, z, scratch);
@@ -43,7 +43,7 @@ static void leap(chains *c, double *scratch, double *H)
             c->p[i] -= 0.5 * size * c->slope[i];
             c->trial[i] += size * c->p[i];
         }
-        evaluate(c, scratch, c->trial, H, c->slope);
+        evaluate_hamiltonian(c, scratch, c->trial, H, c->slope);
         for (size_t i = 0; i < numbers; i++) c->p[i] -= 0.5 * c->size[i % PSLD_TERM_LANES] * c->slope[i];
     }
 }
@@ -102,7 +102,7 @@ static psld_status draw_lanes(void *user, psld_lane_work *lanes, size_t first, s
         for (size_t i = 0; i < n; i++) c.z[i * PSLD_TERM_LANES + l] = normal[i];
         c.size[l] = 0.2;
     }
-    evaluate(&c, lanes->scratch, c.z, c.H, c.gradient);
+    evaluate_hamiltonian(&c, lanes->scratch, c.z, c.H, c.gradient);
     for (uint64_t m = 0; m < MOVES; m++) move_chains(&c, lanes->scratch, job, first, m);
     for (size_t l = 0; l < count; l++) finite &= isfinite(c.H[l]);
     psld_lanes_store(n, count, c.z, job->z + first * n);

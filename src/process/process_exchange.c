@@ -26,7 +26,7 @@ typedef struct converse {
 
 static const int pair_of[3][2] = {{0, 1}, {0, 2}, {1, 2}};
 
-static size_t pairs(size_t n)
+static size_t pair_count(size_t n)
 {
     return n * (n - 1) / 2;
 }
@@ -50,7 +50,7 @@ static void fill_current(converse *c)
 }
 
 /* The frequency of an index along an axis; that of Nyquist has no sign and counts as 0. */
-static double frequency(const converse *c, size_t index, size_t axis)
+static double grid_frequency(const converse *c, size_t index, size_t axis)
 {
     size_t points = c->grid.points;
     for (size_t a = c->n; --a > axis;) index /= points;
@@ -67,7 +67,7 @@ static void exchange_of_current(converse *c, const int *pair)
     for (size_t x = 0; x < c->total; x++) {
         double k[PSLD_GRID_AXES], square = 0;
         for (size_t a = 0; a < c->n; a++) {
-            k[a] = frequency(c, x, a);
+            k[a] = grid_frequency(c, x, a);
             square += k[a] * k[a];
         }
         double re = c->re[i * c->total + x] * k[j] - k[i] * c->re[j * c->total + x];
@@ -77,13 +77,13 @@ static void exchange_of_current(converse *c, const int *pair)
     }
 }
 
-static psld_status solve(converse *c)
+static psld_status solve_exchange(converse *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         memcpy(c->re + i * c->total, c->current + i * c->total, c->total * sizeof *c->re);
         PSLD_TRY(psld_fourier((int)c->n, c->grid.points, c->re + i * c->total, c->im + i * c->total, 0));
     }
-    for (size_t q = 0; q < pairs(c->n); q++) {
+    for (size_t q = 0; q < pair_count(c->n); q++) {
         exchange_of_current(c, pair_of[q]);
         PSLD_TRY(psld_fourier((int)c->n, c->grid.points, c->work[0], c->work[1], 1));
         for (size_t x = 0; x < c->total; x++) c->Qp[q * c->total + x] = c->work[0][x] - c->work[0][0];
@@ -99,7 +99,7 @@ static psld_status add_slope(converse *c, const double *of, size_t axis, double 
     memset(c->work[1], 0, c->total * sizeof *of);
     PSLD_TRY(psld_fourier((int)c->n, c->grid.points, c->work[0], c->work[1], 0));
     for (size_t x = 0; x < c->total; x++) {
-        double k = turn * frequency(c, x, axis), re = c->work[0][x];
+        double k = turn * grid_frequency(c, x, axis), re = c->work[0][x];
         c->work[0][x] = -k * c->work[1][x];
         c->work[1][x] = k * re;
     }
@@ -114,7 +114,7 @@ static psld_status compare_current(converse *c, double *error)
     double worst = 0, largest = 0;
     double *found = c->re; /* F^ is not needed any more */
     memset(found, 0, c->n * c->total * sizeof *found);
-    for (size_t q = 0; q < pairs(c->n); q++) {
+    for (size_t q = 0; q < pair_count(c->n); q++) {
         size_t i = (size_t)pair_of[q][0], j = (size_t)pair_of[q][1];
         PSLD_TRY(add_slope(c, c->Qp + q * c->total, j, 1, found + i * c->total));
         PSLD_TRY(add_slope(c, c->Qp + q * c->total, i, -1, found + j * c->total));
@@ -130,10 +130,10 @@ static psld_status compare_current(converse *c, double *error)
 #define SHOWN 1e-12 /* of the density: below it Q is rounding over nearly nothing */
 #define KNOWN 1e-6
 
-static double entry(const converse *c, size_t x, size_t i, size_t j)
+static double exchange_entry(const converse *c, size_t x, size_t i, size_t j)
 {
     if (i == j) return 0;
-    for (size_t q = 0; q < pairs(c->n); q++) {
+    for (size_t q = 0; q < pair_count(c->n); q++) {
         if ((size_t)pair_of[q][0] == i && (size_t)pair_of[q][1] == j) return c->Qp[q * c->total + x] / c->grid.p[x];
         if ((size_t)pair_of[q][0] == j && (size_t)pair_of[q][1] == i) return -c->Qp[q * c->total + x] / c->grid.p[x];
     }
@@ -141,13 +141,13 @@ static double entry(const converse *c, size_t x, size_t i, size_t j)
 }
 
 /* Q as it is given out, and how far it is from skew. */
-static void store(const converse *c, psld_exchange *e)
+static void store_exchange(const converse *c, psld_exchange *e)
 {
     size_t n = c->n;
     double off = 0, largest = 0;
     for (size_t x = 0; x < c->total; x++) {
         double Q[9] = {0};
-        for (size_t i = 0; c->grid.p[x] > SHOWN && i < n * n; i++) Q[i] = entry(c, x, i / n, i % n);
+        for (size_t i = 0; c->grid.p[x] > SHOWN && i < n * n; i++) Q[i] = exchange_entry(c, x, i / n, i % n);
         for (size_t i = 0; i < n * n; i++) {
             largest = fmax(largest, fabs(Q[i]) * c->grid.p[x]);
             off = fmax(off, fabs(Q[i] + Q[i % n * n + i / n]) * c->grid.p[x]);
@@ -175,7 +175,7 @@ static psld_status compare_known(const converse *c, double *known)
         psld_formulas_run(p->checks, lanes, scratch);
         for (size_t i = 0; i < n * n; i++) {
             double Q = *psld_formulas_output(p->checks, scratch, n * n + i);
-            worst = fmax(worst, fabs(entry(c, x, i / n, i % n) - Q));
+            worst = fmax(worst, fabs(exchange_entry(c, x, i / n, i % n) - Q));
             largest = fmax(largest, fabs(Q));
         }
     }
@@ -184,16 +184,16 @@ static psld_status compare_known(const converse *c, double *known)
     return PSLD_OK;
 }
 
-static psld_status allocate(converse *c)
+static psld_status allocate_converse(converse *c)
 {
-    size_t n = c->n, arrays = 3 * n + pairs(n) + 2;
+    size_t n = c->n, arrays = 3 * n + pair_count(n) + 2;
     double *memory = psld_alloc(arrays * c->total, sizeof *memory);
     if (!memory) return PSLD_NO_MEMORY;
     c->current = memory;
     c->re = c->current + n * c->total;
     c->im = c->re + n * c->total;
     c->Qp = c->im + n * c->total;
-    c->work[0] = c->Qp + pairs(n) * c->total;
+    c->work[0] = c->Qp + pair_count(n) * c->total;
     c->work[1] = c->work[0] + c->total;
     return PSLD_OK;
 }
@@ -201,9 +201,9 @@ static psld_status allocate(converse *c)
 static psld_status find_exchange(converse *c, psld_exchange *e)
 {
     fill_current(c);
-    PSLD_TRY(solve(c));
+    PSLD_TRY(solve_exchange(c));
     PSLD_TRY(compare_current(c, &e->current));
-    store(c, e);
+    store_exchange(c, e);
     e->known = PSLD_UNSET;
     return c->grid.process->has_drift ? PSLD_OK : compare_known(c, &e->known);
 }
@@ -223,7 +223,7 @@ psld_status psld_process_exchange(const psld_process *process, int points, psld_
     PSLD_TRY(psld_process_grid_create(process, own.low, own.high, (size_t)points, &c.grid));
     c.total = c.grid.total;
     for (size_t i = 0; i < c.n; i++) c.length[i] = own.high[i] - own.low[i];
-    psld_status status = allocate(&c);
+    psld_status status = allocate_converse(&c);
     if (status == PSLD_OK) status = find_exchange(&c, &own);
     psld_release(c.current);
     psld_process_grid_clear(&c.grid);

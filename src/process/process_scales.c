@@ -19,7 +19,7 @@ static void begin_pairs(const psld_process *p, double *z)
     }
 }
 
-static void measure(const psld_process *p, const double *z, const double *D, int step, psld_process_scales *s)
+static void measure_scales(const psld_process *p, const double *z, const double *D, int step, psld_process_scales *s)
 {
     size_t n = (size_t)p->variables;
     for (int v = 0; v < s->noisy; v++) {
@@ -44,7 +44,7 @@ static psld_status measure_paths(const psld_process *p, double *z, double *D, ps
             PSLD_TRY(psld_process_simulate(p, SEED, (uint64_t)step * 2 * PAIRS, 2 * PAIRS,
                                            psld_path_time(0, 1, s->steps, step - 1), t, 1, z));
         PSLD_TRY(psld_process_drift(p, 2 * PAIRS, z, t, NULL, D));
-        measure(p, z, D, step, s);
+        measure_scales(p, z, D, step, s);
     }
     return PSLD_OK;
 }

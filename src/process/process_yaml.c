@@ -126,7 +126,7 @@ static psld_status read_row(const reader *r, const psld_node *list, psld_term *t
     return PSLD_OK;
 }
 
-static psld_status need(const reader *r, const char *key, const psld_node **node)
+static psld_status require_key(const reader *r, const char *key, const psld_node **node)
 {
     *node = psld_node_get(r->map, key);
     return *node ? PSLD_OK : psld_node_fail(r->map, "%s is missing", key);
@@ -138,7 +138,7 @@ static psld_status read_formula_matrix(const reader *r, const char *key, int cop
     const psld_node *list;
     psld_term row[PSLD_MAX_VARIABLES];
     int n = r->own * r->copies;
-    PSLD_TRY(need(r, key, &list));
+    PSLD_TRY(require_key(r, key, &list));
     if (psld_node_kind_of(list) != PSLD_NODE_LIST || psld_node_size(list) != (size_t)r->own)
         return psld_node_fail(list, "expected %d rows of %d formulas, one for each variable", r->own, r->own);
     for (int i = 0; i < r->own; i++) {
@@ -154,12 +154,12 @@ static psld_status read_copy(reader *r, int copy)
     psld_term H, drift[PSLD_MAX_VARIABLES];
     psld_process_terms *t = r->terms;
     for (int i = 0; i < r->own; i++) r->indices[i] = i * r->copies + copy;
-    PSLD_TRY(need(r, "H", &node));
+    PSLD_TRY(require_key(r, "H", &node));
     PSLD_TRY(read_formula(r, node, &H));
     t->H = psld_term_add(t->graph, t->H, H);
     PSLD_TRY(read_formula_matrix(r, "D", copy, t->D));
     if (!t->has_drift) return read_formula_matrix(r, "Q", copy, t->Q);
-    PSLD_TRY(need(r, "drift", &node));
+    PSLD_TRY(require_key(r, "drift", &node));
     PSLD_TRY(read_row(r, node, drift));
     for (int i = 0; i < r->own; i++) t->drift[i * r->copies + copy] = drift[i];
     return PSLD_OK;
@@ -299,7 +299,7 @@ static psld_status from_matrices(const psld_recipe *recipe, int copies, psld_pro
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-static psld_status create(const psld_node *map, psld_recipe *recipe, int copies, psld_process **process)
+static psld_status process_create(const psld_node *map, psld_recipe *recipe, int copies, psld_process **process)
 {
     psld_status status = PSLD_NO_MEMORY;
     reader *r = psld_alloc(1, sizeof *r);
@@ -334,7 +334,7 @@ psld_status psld_process_from_node(const psld_node *node, int copies, psld_proce
     if (copies < 1 || copies > PSLD_MAX_DATA_VARIABLES)
         return psld_fail(PSLD_BAD_ARGUMENT, "copies: expected 1 to %d, found %d", PSLD_MAX_DATA_VARIABLES, copies);
     if (!psld_process_is_full(node)) PSLD_TRY(psld_recipe_read(node, &recipe));
-    return create(node, recipe, copies, process);
+    return process_create(node, recipe, copies, process);
 }
 
 psld_status psld_process_parse(const char *yaml, const char *origin, int copies, psld_process **process)
@@ -362,7 +362,7 @@ psld_status psld_process_open(const char *text, int copies, psld_process **proce
     }
     psld_yaml_free(document);
     PSLD_TRY(psld_recipe_open(text, &recipe));
-    return create(NULL, recipe, copies, process);
+    return process_create(NULL, recipe, copies, process);
 }
 
 void psld_process_free(psld_process *process)

@@ -214,7 +214,7 @@ static int is_one(const psld_terms *terms, psld_term term)
 }
 
 /* The value of a kind for two terms that are numbers. */
-static psld_term fold(psld_terms *terms, psld_term_kind kind, psld_term a, psld_term b)
+static psld_term fold_numbers(psld_terms *terms, psld_term_kind kind, psld_term a, psld_term b)
 {
     double x = terms->node[a].number, y = terms->node[b].number, value = psld_term_value(kind, x, y);
     if (!isfinite(value) && terms->status == PSLD_OK) {
@@ -229,7 +229,7 @@ static psld_term fold(psld_terms *terms, psld_term_kind kind, psld_term a, psld_
 psld_term psld_term_add(psld_terms *terms, psld_term a, psld_term b)
 {
     if (terms->status != PSLD_OK) return 0;
-    if (is_number(terms, a) && is_number(terms, b)) return fold(terms, PSLD_TERM_ADD, a, b);
+    if (is_number(terms, a) && is_number(terms, b)) return fold_numbers(terms, PSLD_TERM_ADD, a, b);
     if (a == 0 || b == 0) return a == 0 ? b : a;
     return a < b ? term_of(terms, PSLD_TERM_ADD, a, b, 0) : term_of(terms, PSLD_TERM_ADD, b, a, 0);
 }
@@ -237,7 +237,7 @@ psld_term psld_term_add(psld_terms *terms, psld_term a, psld_term b)
 psld_term psld_term_subtract(psld_terms *terms, psld_term a, psld_term b)
 {
     if (terms->status != PSLD_OK || a == b) return 0;
-    if (is_number(terms, a) && is_number(terms, b)) return fold(terms, PSLD_TERM_SUBTRACT, a, b);
+    if (is_number(terms, a) && is_number(terms, b)) return fold_numbers(terms, PSLD_TERM_SUBTRACT, a, b);
     if (b == 0) return a;
     return a == 0 ? psld_term_multiply(terms, psld_term_number(terms, -1), b)
                   : term_of(terms, PSLD_TERM_SUBTRACT, a, b, 0);
@@ -248,14 +248,14 @@ static psld_term scale_term(psld_terms *terms, psld_term number, psld_term b)
 {
     const psld_term_node node = terms->node[b]; /* a copy: new terms move the table */
     if (node.kind == PSLD_TERM_MULTIPLY && is_number(terms, node.a))
-        return psld_term_multiply(terms, fold(terms, PSLD_TERM_MULTIPLY, number, node.a), node.b);
+        return psld_term_multiply(terms, fold_numbers(terms, PSLD_TERM_MULTIPLY, number, node.a), node.b);
     return term_of(terms, PSLD_TERM_MULTIPLY, number, b, 0);
 }
 
 psld_term psld_term_multiply(psld_terms *terms, psld_term a, psld_term b)
 {
     if (terms->status != PSLD_OK || a == 0 || b == 0) return 0;
-    if (is_number(terms, a) && is_number(terms, b)) return fold(terms, PSLD_TERM_MULTIPLY, a, b);
+    if (is_number(terms, a) && is_number(terms, b)) return fold_numbers(terms, PSLD_TERM_MULTIPLY, a, b);
     if (is_one(terms, a) || is_one(terms, b)) return is_one(terms, a) ? b : a;
     if (is_number(terms, a)) return scale_term(terms, a, b);
     if (is_number(terms, b)) return scale_term(terms, b, a);
@@ -265,7 +265,7 @@ psld_term psld_term_multiply(psld_terms *terms, psld_term a, psld_term b)
 psld_term psld_term_divide(psld_terms *terms, psld_term a, psld_term b)
 {
     if (terms->status != PSLD_OK) return 0;
-    if (is_number(terms, b) && (b == 0 || is_number(terms, a))) return fold(terms, PSLD_TERM_DIVIDE, a, b);
+    if (is_number(terms, b) && (b == 0 || is_number(terms, a))) return fold_numbers(terms, PSLD_TERM_DIVIDE, a, b);
     if (a == 0 || is_one(terms, b)) return a;
     return a == b ? psld_term_number(terms, 1) : term_of(terms, PSLD_TERM_DIVIDE, a, b, 0);
 }
@@ -279,7 +279,7 @@ psld_term psld_term_power(psld_terms *terms, psld_term a, psld_term b)
         double power = terms->node[b].number;
         if (power == 0) return psld_term_number(terms, 1);
         if (power == 1) return a;
-        if (is_number(terms, a)) return fold(terms, PSLD_TERM_POWER, a, b);
+        if (is_number(terms, a)) return fold_numbers(terms, PSLD_TERM_POWER, a, b);
         if (power < 0)
             return psld_term_divide(terms, psld_term_number(terms, 1),
                                     psld_term_power(terms, a, psld_term_number(terms, -power)));
@@ -292,5 +292,5 @@ psld_term psld_term_power(psld_terms *terms, psld_term a, psld_term b)
 psld_term psld_term_function(psld_terms *terms, psld_term_kind kind, psld_term a)
 {
     if (terms->status != PSLD_OK) return 0;
-    return is_number(terms, a) ? fold(terms, kind, a, 0) : term_of(terms, kind, a, 0, 0);
+    return is_number(terms, a) ? fold_numbers(terms, kind, a, 0) : term_of(terms, kind, a, 0, 0);
 }

@@ -90,7 +90,7 @@ void psld_formulas_prepare(const psld_formulas *formulas, double *scratch)
         for (size_t l = 0; l < PSLD_TERM_LANES; l++) scratch[i * PSLD_TERM_LANES + l] = formulas->steps[i].number;
 }
 
-static void repeat(const double *a, int power, double *out)
+static void repeated_power(const double *a, int power, double *out)
 {
     double square[PSLD_TERM_LANES];
     memcpy(square, a, sizeof square);
@@ -127,7 +127,7 @@ void psld_formulas_run(const psld_formulas *formulas, const double *variables, d
             for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = a[l] / b[l];
             break;
         case PSLD_TERM_REPEATED:
-            repeat(a, s->b, out);
+            repeated_power(a, s->b, out);
             break;
         default:
             for (size_t l = 0; l < PSLD_TERM_LANES; l++) out[l] = psld_term_value(s->kind, a[l], b[l]);

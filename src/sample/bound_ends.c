@@ -24,7 +24,7 @@ static double cell_part(double a, double n, double *slope)
 }
 
 /* R and its derivative by log sigma. The trapezoid rule is exact to rounding for such integrands. */
-static double decode(double sigma, double cell, double *slope)
+static double decode_cell(double sigma, double cell, double *slope)
 {
     enum { POINTS = 480 };
     const double step = 1.0 / 40, a = cell / (2 * sigma);
@@ -75,7 +75,7 @@ static psld_status add_first_end(const psld_recipe *recipe, double e, const psld
     for (int i = 0; i < k; i++) p += white[i] * white[i];
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) v[i] += at.inverse[j * k + i] * white[j];
-    *value += data->dim * decode(1 / sqrt(p), data->cell, &slope);
+    *value += data->dim * decode_cell(1 / sqrt(p), data->cell, &slope);
     slope *= data->dim;
     for (int i = 0; i < k; i++) by_mu[i] = -slope * v[i] / p;
     for (int i = 0; i < k * k; i++) by_cov[i] = slope * v[i / k] * v[i % k] / (2 * p);

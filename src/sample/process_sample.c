@@ -99,7 +99,8 @@ static psld_status ask_scores(backward *b, size_t count, const double *z)
 }
 
 /* (part 2) f - div D - D s or with 2: lane l of variable i. */
-static double pull(const psld_process *p, const double *scratch, const double *s, size_t lane, size_t i, double part)
+static double reverse_drift(const psld_process *p, const double *scratch, const double *s, size_t lane, size_t i,
+                            double part)
 {
     size_t at = PSLD_MOTION_DIFFUSION(p);
     double sum = psld_formulas_output(p->motion, scratch, PSLD_MOTION_DRIFT(p) + i)[lane];
@@ -131,7 +132,7 @@ static psld_status step_lanes(void *user, psld_lane_work *lanes, size_t first, s
     for (size_t l = 0; l < count; l++) {
         double *z = b->z + (first + l) * n;
         for (size_t i = 0; i < n; i++)
-            z[i] -= scale * pull(p, lanes->scratch, b->s + (first + l) * noisy, l, i, step->part);
+            z[i] -= scale * reverse_drift(p, lanes->scratch, b->s + (first + l) * noisy, l, i, step->part);
         if (step->noise) {
             finite &= psld_process_factor(p, lanes->scratch, l, 2 * scale, lower);
             psld_random_normal(b->options->seed, PSLD_FOR_REVERSE, b->first + first + l, step->number, 0, n, xi);
@@ -201,7 +202,7 @@ static psld_status slope_lanes(void *user, psld_lane_work *lanes, size_t first, 
     for (size_t l = 0; l < count; l++)
         for (size_t i = 0; i < n; i++) /* time falls: the slope has the other sign */
             job->out[(first + l) * n + i] = -psld_process_beta(p, job->t[first + l]) *
-                                            pull(p, lanes->scratch, job->b->s + (first + l) * noisy, l, i, 1);
+                                            reverse_drift(p, lanes->scratch, job->b->s + (first + l) * noisy, l, i, 1);
     return PSLD_OK;
 }
 

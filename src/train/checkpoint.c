@@ -61,7 +61,7 @@ static psld_status note_recipe(const psld_recipe *recipe, psld_tensors *tensors)
     return status;
 }
 
-static psld_status collect(const psld_snapshot *s, psld_tensors *tensors)
+static psld_status checkpoint_collect(const psld_snapshot *s, psld_tensors *tensors)
 {
     char step[32], items[32];
     snprintf(step, sizeof step, "%ld", *s->state.steps);
@@ -104,7 +104,7 @@ psld_status psld_checkpoint_save(const psld_snapshot *snapshot, const char *fold
     char path[PSLD_CHECKPOINT_PATH];
     PSLD_TRY(psld_checkpoints_path(folder, *snapshot->state.steps, path));
     PSLD_TRY(psld_tensors_create(&tensors));
-    psld_status status = collect(snapshot, tensors);
+    psld_status status = checkpoint_collect(snapshot, tensors);
     if (status == PSLD_OK) status = psld_tensors_save(tensors, PSLD_SAFETENSORS, path);
     psld_tensors_free(tensors);
     return status == PSLD_OK ? remove_old(folder, keep) : status;

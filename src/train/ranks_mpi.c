@@ -8,12 +8,12 @@
 
 #include "device/device.h"
 
-static void sum(double *numbers, size_t count)
+static void sum_now(double *numbers, size_t count)
 {
     MPI_Allreduce(MPI_IN_PLACE, numbers, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-static void broadcast(void *bytes, size_t size)
+static void broadcast_bytes(void *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
         int part = size - done < INT_MAX ? (int)(size - done) : INT_MAX;
@@ -22,7 +22,7 @@ static void broadcast(void *bytes, size_t size)
     }
 }
 
-static void merge(void *bytes, size_t size)
+static void merge_bits(void *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
         int part = size - done < INT_MAX ? (int)(size - done) : INT_MAX;
@@ -49,9 +49,9 @@ psld_status psld_mpi_begin(const psld_distribution **ranks)
                                     .begin_sum = psld_mpi_begin_sum,
                                     .poke_sums = psld_mpi_poke_sums,
                                     .finish_sums = psld_mpi_finish_sums,
-                                    .sum = sum,
-                                    .broadcast = broadcast,
-                                    .merge = merge};
+                                    .sum = sum_now,
+                                    .broadcast = broadcast_bytes,
+                                    .merge = merge_bits};
     int level;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return psld_fail(PSLD_IO, "MPI cannot be started");

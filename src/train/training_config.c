@@ -15,7 +15,7 @@
 #include "train/training.h"
 
 /* The first form of the configuration: the file, otherwise that of the folder, otherwise empty. */
-static psld_status begin(psld_training *t, const psld_training_options *options, const psld_yaml *before)
+static psld_status config_begin(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     char *text = NULL;
     if (options->tune) return psld_training_tune_config(options->tune, &t->yaml);
@@ -259,7 +259,7 @@ static psld_status check_shape(const psld_training *t)
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
 /* Chooses a network and settings for the data and the time. */
-static psld_status choose(psld_training *t, const psld_training_options *options, const char *path)
+static psld_status config_choose(psld_training *t, const psld_training_options *options, const char *path)
 {
     enum { TWO_HOURS = 2 * 60 * 60 };
     size_t shape[PSLD_MAX_RANK], classes = psld_data_classes(t->data);
@@ -304,7 +304,7 @@ static psld_status fit_steps(psld_training *t, const psld_training_options *opti
     return status;
 }
 
-static psld_status resolve(psld_training *t, const psld_training_options *options, const psld_yaml *before)
+static psld_status config_resolve(psld_training *t, const psld_training_options *options, const psld_yaml *before)
 {
     psld_settings early;
     int64_t size = 0, channels = 0, final;
@@ -316,7 +316,7 @@ static psld_status resolve(psld_training *t, const psld_training_options *option
     if (status == PSLD_OK) status = inspect_training_data(t, &early, size, channels);
     int chosen = (!options->config && !options->tune && !before) || !psld_node_get(psld_yaml_root(t->yaml), "model");
     if (status == PSLD_OK) status = set_class_count(t, early.data.path);
-    if (status == PSLD_OK && chosen) status = choose(t, options, early.data.path);
+    if (status == PSLD_OK && chosen) status = config_choose(t, options, early.data.path);
     if (status == PSLD_OK) status = add_published_steps(t, &early);
     if (status == PSLD_OK) status = set_data_shape(t);
     if (status == PSLD_OK) status = set_class_names(t);
@@ -358,7 +358,7 @@ static psld_status check_effects(const psld_training *t)
     return psld_network_config_check(psld_yaml_root(t->yaml));
 }
 
-static psld_status configure(psld_training *t, const psld_training_options *options, psld_yaml *before)
+static psld_status config_make(psld_training *t, const psld_training_options *options, psld_yaml *before)
 {
     if (options->tune && (options->config || options->init || options->classifier > 0))
         return psld_fail(PSLD_BAD_ARGUMENT,
@@ -367,11 +367,11 @@ static psld_status configure(psld_training *t, const psld_training_options *opti
     if (!options->config && !options->tune && !options->data && !before)
         return psld_fail(PSLD_BAD_ARGUMENT,
                          "train: needs a configuration or data, or the folder of a run to go on with");
-    PSLD_TRY(begin(t, options, before));
+    PSLD_TRY(config_begin(t, options, before));
     if (options->config) PSLD_TRY(convert_published_config(t, options));
     PSLD_TRY(apply_options(t, options));
     if (before) PSLD_TRY(psld_settings_inherit(before, t->yaml));
-    PSLD_TRY(resolve(t, options, before));
+    PSLD_TRY(config_resolve(t, options, before));
     if (options->classifier && !psld_node_get(psld_node_get(psld_yaml_root(t->yaml), "model"), "n_cls"))
         return psld_fail(PSLD_BAD_INPUT, "train: the configuration is that of a score network, not of a classifier");
     if (before) PSLD_TRY(psld_settings_compare(before, t->yaml, psld_run_folder_path(t->run)));
@@ -383,7 +383,7 @@ psld_status psld_training_configure(psld_training *t, const psld_training_option
 {
     psld_yaml *before = NULL;
     if (t->run) PSLD_TRY(psld_run_folder_config(t->run, &before));
-    psld_status status = configure(t, options, before);
+    psld_status status = config_make(t, options, before);
     psld_yaml_free(before);
     return status;
 }

@@ -34,7 +34,7 @@ int psld_persistent_is(const unsigned char *bytes, size_t size)
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
-static psld_status spend(psld_torch *torch, size_t bytes, size_t place)
+static psld_status spend_budget(psld_torch *torch, size_t bytes, size_t place)
 {
     if (bytes > torch->budget)
         return psld_pickle_fail(torch->pickle, place, "storages that are larger than a file of this size may have");
@@ -68,9 +68,9 @@ static psld_status call_load(psld_pickle *pickle, const psld_value *global, psld
     if (args->size != 1 || args->items[0]->kind != PSLD_VALUE_BYTES)
         return psld_pickle_fail(pickle, args->place, "%.*s without the bytes of a storage", (int)global->length,
                                 global->text);
-    PSLD_TRY(spend(torch, LOAD_COST + args->items[0]->length, args->place));
+    PSLD_TRY(spend_budget(torch, LOAD_COST + args->items[0]->length, args->place));
     PSLD_TRY(read_nested(torch, args->items[0], &flat));
-    PSLD_TRY(spend(torch, flat.bytes, args->place));
+    PSLD_TRY(spend_budget(torch, flat.bytes, args->place));
     return psld_torch_storage(pickle, &flat, result);
 }
 

@@ -70,12 +70,12 @@ static simd_conv_shape shape_between(const psld_call *call, const psld_operand *
     return s;
 }
 
-static simd_const_pixels reading(const psld_operand *o)
+static simd_const_pixels read_pixels(const psld_operand *o)
 {
     return (simd_const_pixels){o->data, (ptrdiff_t)o->pixel};
 }
 
-static simd_pixels writing(const psld_operand *o)
+static simd_pixels write_pixels(const psld_operand *o)
 {
     return (simd_pixels){o->data, (ptrdiff_t)o->pixel};
 }
@@ -305,19 +305,19 @@ static void run_conv_shape(const psld_call *call, const simd_conv_shape *s, cons
         break;
     case BY_WINOGRAD:
         if (call->packed)
-            simd_winograd(tiled, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+            simd_winograd(tiled, read_pixels(&call->in[0]), call->packed, finish, write_pixels(&call->out), scratch);
         else
-            simd_winograd_in_time(tiled, reading(&call->in[0]), tiled != s, call->in[1].data, finish,
-                                  writing(&call->out), scratch);
+            simd_winograd_in_time(tiled, read_pixels(&call->in[0]), tiled != s, call->in[1].data, finish,
+                                  write_pixels(&call->out), scratch);
         break;
     case BY_HALF_WINOGRAD:
-        simd_winograd_half(tiled, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        simd_winograd_half(tiled, read_pixels(&call->in[0]), call->packed, finish, write_pixels(&call->out), scratch);
         break;
     case BY_DIRECT:
-        simd_direct(tiled, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        simd_direct(tiled, read_pixels(&call->in[0]), call->packed, finish, write_pixels(&call->out), scratch);
         break;
     case BY_INDIRECTION:
-        indirect(s, reading(&call->in[0]), call->packed, finish, writing(&call->out), scratch);
+        indirect(s, read_pixels(&call->in[0]), call->packed, finish, write_pixels(&call->out), scratch);
         break;
     }
 }
@@ -411,11 +411,11 @@ static void fast_conv_dw(const psld_call *call, size_t begin, size_t end)
     float *room = call->scratch, *scratch = room + simd_conv_weights(&s), *out = call->out.data;
     (void)begin, (void)end;
     if (exact_algorithm(&s) == BY_WINOGRAD) {
-        simd_winograd_dw(&s, reading(&call->in[0]), reading(&call->in[1]), transposed ? room : out, scratch);
+        simd_winograd_dw(&s, read_pixels(&call->in[0]), read_pixels(&call->in[1]), transposed ? room : out, scratch);
         if (transposed) transpose_logical(&s, room, out);
         return;
     }
-    simd_conv_dw(&s, reading(&call->in[0]), reading(&call->in[1]), room, 0, scratch);
+    simd_conv_dw(&s, read_pixels(&call->in[0]), read_pixels(&call->in[1]), room, 0, scratch);
     if (transposed)
         unblock_transposed(&s, room, out);
     else

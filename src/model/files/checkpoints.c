@@ -27,7 +27,7 @@ static int newer(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static psld_status collect(DIR *dir, const char *folder, long **steps, size_t *count)
+static psld_status collect_steps(DIR *dir, const char *folder, long **steps, size_t *count)
 {
     size_t capacity = 0;
     for (;;) {
@@ -48,7 +48,7 @@ psld_status psld_checkpoints_list(const char *folder, long **steps, size_t *coun
     DIR *dir = opendir(folder);
     /* Fail if the folder exists but cannot be read: a run that took it for empty would begin again. */
     if (!dir) return errno == ENOENT ? PSLD_OK : psld_fail_errno(folder, "read", errno);
-    psld_status status = collect(dir, folder, steps, count);
+    psld_status status = collect_steps(dir, folder, steps, count);
     closedir(dir);
     if (status != PSLD_OK) {
         psld_release(*steps);

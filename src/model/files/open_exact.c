@@ -20,7 +20,7 @@ static psld_status read_scales(const psld_node *node, size_t components, double 
     return PSLD_OK;
 }
 
-static psld_status require(const psld_node *map, const char *key, const psld_node **value)
+static psld_status require_key(const psld_node *map, const char *key, const psld_node **value)
 {
     *value = psld_node_get(map, key);
     return *value ? PSLD_OK : psld_node_fail(map, "%s is missing", key);
@@ -31,9 +31,9 @@ static psld_status read_mixture(const psld_node *map, psld_mixture **mixture)
     static const char *const keys[] = {"weights", "means", "scales", "labels", NULL};
     const psld_node *weights, *means, *scales;
     PSLD_TRY(psld_node_check_keys(map, keys));
-    PSLD_TRY(require(map, "weights", &weights));
-    PSLD_TRY(require(map, "means", &means));
-    PSLD_TRY(require(map, "scales", &scales));
+    PSLD_TRY(require_key(map, "weights", &weights));
+    PSLD_TRY(require_key(map, "means", &means));
+    PSLD_TRY(require_key(map, "scales", &scales));
     size_t components = psld_node_size(means);
     if (psld_node_kind_of(means) != PSLD_NODE_LIST || components == 0)
         return psld_node_fail(means, "expected a list of points, one for each component");
@@ -92,7 +92,7 @@ static psld_status count_classes(psld_model *model)
 }
 
 /* Replaces the score by that of a network which has learned the mixture perfectly. */
-static psld_status pose(const psld_node *as, psld_model *model)
+static psld_status pose_as_network(const psld_node *as, psld_model *model)
 {
     PSLD_TRY(psld_conditioning_read_short(as, &model->conditioning));
     PSLD_TRY(psld_foreign_check_range(model->recipe, &model->conditioning));
@@ -108,14 +108,14 @@ psld_status psld_model_read_exact(const psld_node *root, const char *process, ps
     static const char *const keys[] = {"name", "mixture", "process", "as", NULL};
     const psld_node *mixture, *own_process, *as = psld_node_get(root, "as");
     PSLD_TRY(psld_node_check_keys(root, keys));
-    PSLD_TRY(require(root, "mixture", &mixture));
+    PSLD_TRY(require_key(root, "mixture", &mixture));
     PSLD_TRY(read_mixture(mixture, &model->mixture));
     PSLD_TRY(read_labels(mixture, psld_node_size(psld_node_get(mixture, "means")), &model->mixture));
     PSLD_TRY(count_classes(model));
     if (process) {
         PSLD_TRY(psld_recipe_open(process, &model->recipe));
     } else {
-        PSLD_TRY(require(root, "process", &own_process));
+        PSLD_TRY(require_key(root, "process", &own_process));
         PSLD_TRY(psld_recipe_read(own_process, &model->recipe));
     }
     model->kind = PSLD_EXACT_MODEL;
@@ -123,7 +123,7 @@ psld_status psld_model_read_exact(const psld_node *root, const char *process, ps
     model->rank = 1;
     model->shape[0] = psld_mixture_dim(model->mixture);
     PSLD_TRY(psld_classifier_mixture(model->mixture, model->recipe, &model->classifier));
-    PSLD_TRY(as ? pose(as, model) : psld_source_mixture(model->mixture, model->recipe, &model->source));
+    PSLD_TRY(as ? pose_as_network(as, model) : psld_source_mixture(model->mixture, model->recipe, &model->source));
     model->source->kind = PSLD_SOURCE_MEAN;
     return PSLD_OK;
 }

@@ -205,8 +205,8 @@ static void read_tuning(const psld_node *root, psld_model *model)
     if (!deviation || psld_node_number(deviation, &model->tuned) != PSLD_OK || !(model->tuned > 0)) model->tuned = 0.5;
 }
 
-static psld_status build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
-                         const psld_model_options *options, uint64_t seed, psld_model *model)
+static psld_status network_build(const char *path, const psld_tensors *tensors, const psld_yaml *yaml,
+                                 const psld_model_options *options, uint64_t seed, psld_model *model)
 {
     psld_network_config config;
     const psld_node *root = psld_yaml_root(yaml);
@@ -255,7 +255,7 @@ psld_status psld_model_from_config(const psld_yaml *yaml, uint64_t seed, psld_mo
     *model = NULL;
     psld_model *made = psld_alloc(1, sizeof *made);
     if (!made) return PSLD_NO_MEMORY;
-    psld_status status = build(NULL, NULL, yaml, &options, seed, made);
+    psld_status status = network_build(NULL, NULL, yaml, &options, seed, made);
     if (status != PSLD_OK) {
         psld_model_free(made);
         return status;
@@ -269,7 +269,7 @@ static psld_status build_weak(const char *path, const psld_tensors *tensors, con
 {
     psld_yaml *yaml;
     PSLD_TRY(psld_yaml_parse(config, strlen(config), path, &yaml));
-    psld_status status = build(path, tensors, yaml, options, 0, weak);
+    psld_status status = network_build(path, tensors, yaml, options, 0, weak);
     psld_yaml_free(yaml);
     return status;
 }
@@ -326,7 +326,7 @@ psld_status psld_model_read_network(const char *path, const psld_model_options *
     if (path) PSLD_TRY(psld_checksum_verify(model->file, path));
     psld_status status = read_config(path, options, model->file, &yaml);
     if (status == PSLD_OK) status = psld_process_embed(yaml);
-    if (status == PSLD_OK) status = build(path, model->file, yaml, options, seed, model);
+    if (status == PSLD_OK) status = network_build(path, model->file, yaml, options, seed, model);
     if (status == PSLD_OK && options->ema != 0) status = keep_average(yaml, options->ema, model);
     if (model->file) model->steps = psld_model_read_steps(model->file);
     if (status == PSLD_OK && model->file) status = psld_model_read_labels(path, model->file, model);

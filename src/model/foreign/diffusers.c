@@ -53,7 +53,7 @@ int psld_foreign_is_folder(const char *path)
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 /* The value of a key; NULL if it is missing or null. */
-static const psld_node *given(const psld_node *map, const char *key)
+static const psld_node *key_given(const psld_node *map, const char *key)
 {
     const psld_node *node = psld_node_get(map, key);
     const char *text = "";
@@ -63,7 +63,7 @@ static const psld_node *given(const psld_node *map, const char *key)
 
 static psld_status get_whole(const psld_node *map, const char *key, int min, int otherwise, int *value)
 {
-    const psld_node *node = given(map, key);
+    const psld_node *node = key_given(map, key);
     int64_t number = otherwise;
     if (node) PSLD_TRY(psld_node_integer(node, min, LARGEST, &number));
     *value = (int)number;
@@ -72,21 +72,21 @@ static psld_status get_whole(const psld_node *map, const char *key, int min, int
 
 static psld_status get_number(const psld_node *map, const char *key, double otherwise, double *value)
 {
-    const psld_node *node = given(map, key);
+    const psld_node *node = key_given(map, key);
     *value = otherwise;
     return node ? psld_node_number(node, value) : PSLD_OK;
 }
 
 static psld_status get_flag(const psld_node *map, const char *key, int otherwise, int *value)
 {
-    const psld_node *node = given(map, key);
+    const psld_node *node = key_given(map, key);
     *value = otherwise;
     return node ? psld_node_flag(node, value) : PSLD_OK;
 }
 
 static psld_status get_word(const psld_node *map, const char *key, const char *words, int otherwise, int *value)
 {
-    const psld_node *node = given(map, key);
+    const psld_node *node = key_given(map, key);
     *value = otherwise;
     return node ? psld_node_choice(node, words, value) : PSLD_OK;
 }
@@ -109,7 +109,7 @@ enum { PLAIN, WITH_ATTENTION, BY_BLOCK };
 static psld_status read_blocks(const psld_node *map, const char *key, const char *words, const char *otherwise,
                                int levels, int kinds[PSLD_MAX_LEVELS])
 {
-    const psld_node *list = given(map, key);
+    const psld_node *list = key_given(map, key);
     if (!list) {
         for (int i = 0; i < levels; i++) kinds[i] = otherwise[i] == 'A' ? WITH_ATTENTION : PLAIN;
         return levels == 4 ? PSLD_OK
@@ -130,7 +130,7 @@ static int common_divisor(int a, int b)
 static psld_status read_channels(const psld_node *map, int *levels, int *width, int channels[PSLD_MAX_LEVELS])
 {
     static const int initial[4] = {224, 448, 672, 896};
-    const psld_node *list = given(map, "block_out_channels");
+    const psld_node *list = key_given(map, "block_out_channels");
     *levels = 4;
     *width = 0;
     if (list && (psld_node_kind_of(list) != PSLD_NODE_LIST || psld_node_size(list) < 1 ||
@@ -196,7 +196,7 @@ static psld_status put_norms(const psld_node *map, psld_config_text *c)
     PSLD_TRY(get_flag(map, "add_attention", 1, &attention));
     PSLD_TRY(get_word(map, "act_fn", "silu|swish|relu", 0, &activation));
     PSLD_TRY(expect_word(map, "mid_block_type", "UNetMidBlock2D"));
-    no_middle = mid && !given(map, "mid_block_type");
+    no_middle = mid && !key_given(map, "mid_block_type");
     if (dim) PSLD_TRY(get_whole(map, "attention_head_dim", 1, 0, &heads)); /* null: one head; missing: 8 channels */
     if (middle == 0 && shifted) middle = -1;
     psld_config_put(c,
@@ -229,7 +229,7 @@ static psld_status put_time(const psld_node *map, psld_config_text *c, int first
 static psld_status put_labels(const psld_node *map, psld_config_text *c)
 {
     enum { TIMESTEPS = 1000 };
-    int classes, timestep = given(map, "class_embed_type") != NULL;
+    int classes, timestep = key_given(map, "class_embed_type") != NULL;
     PSLD_TRY(get_whole(map, "num_class_embeds", 1, 0, &classes));
     PSLD_TRY(expect_word(map, "class_embed_type", "timestep"));
     if (timestep && classes == 0) classes = TIMESTEPS;
@@ -239,7 +239,7 @@ static psld_status put_labels(const psld_node *map, psld_config_text *c)
 
 static psld_status read_size(const psld_node *map, int *size)
 {
-    const psld_node *node = given(map, "sample_size");
+    const psld_node *node = key_given(map, "sample_size");
     int64_t height = 0, width = 0;
     if (!node) return psld_node_fail(map, "sample_size is missing: the height and width of images");
     if (psld_node_kind_of(node) != PSLD_NODE_LIST) return get_whole(map, "sample_size", 1, 0, size);
@@ -305,7 +305,7 @@ static psld_status write_schedule(const psld_node *map, psld_config_text *lines)
     static const char *const predictions[] = {"epsilon", "sample", "v_prediction"};
     int steps, schedule, prediction, rescaled;
     double start, end;
-    const psld_node *betas = given(map, "trained_betas");
+    const psld_node *betas = key_given(map, "trained_betas");
     PSLD_TRY(expect_word(map, "_class_name", SCHEDULERS));
     PSLD_TRY(get_whole(map, "num_train_timesteps", 2, 1000, &steps));
     PSLD_TRY(get_number(map, "beta_start", 1e-4, &start));
@@ -314,7 +314,7 @@ static psld_status write_schedule(const psld_node *map, psld_config_text *lines)
     PSLD_TRY(read_prediction(map, &prediction));
     PSLD_TRY(get_flag(map, "rescale_betas_zero_snr", 0, &rescaled));
     if (rescaled)
-        return psld_node_fail(given(map, "rescale_betas_zero_snr"),
+        return psld_node_fail(key_given(map, "rescale_betas_zero_snr"),
                               "expected false: a last timestep without any data has no finite noise");
     psld_config_put(lines, "{kind: timesteps, predicts: %s", predictions[prediction]);
     if (betas)

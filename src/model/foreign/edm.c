@@ -37,8 +37,8 @@ static psld_status read_whole(const reader *r, const char *key, const char *othe
 /* ---- The network ------------------------------------------------------------------------------------------------- */
 
 /* Translates a word of EDM's configuration to ours. */
-static psld_status translate(const reader *r, const char *key, const char *otherwise, const char *const pairs[][2],
-                             const char **ours)
+static psld_status translate_word(const reader *r, const char *key, const char *otherwise, const char *const pairs[][2],
+                                  const char **ours)
 {
     const char *text = argument(r, "model.init.", key, otherwise);
     for (int i = 0; pairs[i][0]; i++) {
@@ -57,9 +57,9 @@ static psld_status put_song(const reader *r, psld_config_text *c, int64_t channe
     static const char *const decoders[][2] = {{"standard", "none"}, {"skip", "output_skip"}, {NULL, NULL}};
     const char *embedding, *encoder, *decoder, *filter = argument(r, "model.init.", "resample_filter", "[1, 1]");
     int64_t noise, emb;
-    PSLD_TRY(translate(r, "embedding_type", "positional", embeddings, &embedding));
-    PSLD_TRY(translate(r, "encoder_type", "standard", encoders, &encoder));
-    PSLD_TRY(translate(r, "decoder_type", "standard", decoders, &decoder));
+    PSLD_TRY(translate_word(r, "embedding_type", "positional", embeddings, &embedding));
+    PSLD_TRY(translate_word(r, "encoder_type", "standard", encoders, &encoder));
+    PSLD_TRY(translate_word(r, "decoder_type", "standard", decoders, &decoder));
     PSLD_TRY(read_whole(r, "channel_mult_noise", "1", 1, &noise));
     PSLD_TRY(read_whole(r, "channel_mult_emb", "4", 1, &emb));
     psld_config_put(c,

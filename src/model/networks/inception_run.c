@@ -107,7 +107,8 @@ static psld_status read_part(const psld_tensors *tensors, const char *base, cons
 }
 
 /* relu(bn(conv(x))): scale = weight / sqrt(var + eps), bias = bn.bias - mean scale. */
-static psld_status fold(const psld_tensors *tensors, const char *base, const psld_parameter *p, float *w, float *bias)
+static psld_status fold_norm(const psld_tensors *tensors, const char *base, const psld_parameter *p, float *w,
+                             float *bias)
 {
     int channels = p->shape[0];
     float *room = psld_alloc((size_t)channels * 4, sizeof *room);
@@ -140,13 +141,13 @@ static psld_status load_weights(psld_inception *net, const psld_tensors *tensors
         if (length <= tail || strcmp(p->name + length - tail, end) != 0) continue;
         snprintf(base, sizeof base, "%.*s", (int)(length - tail), p->name);
         /* the folded bias is the parameter that follows its convolution's */
-        PSLD_TRY(fold(tensors, base, p, net->weights + p->offset, net->weights + graph->parameters[i + 1].offset));
+        PSLD_TRY(fold_norm(tensors, base, p, net->weights + p->offset, net->weights + graph->parameters[i + 1].offset));
     }
     const psld_parameter *fc = &graph->parameters[graph->parameter_count - 1];
     return read_part(tensors, "fc", "weight", 2, fc->shape, net->weights + fc->offset);
 }
 
-static psld_status fill(psld_inception *net, const psld_tensors *tensors, const char *path)
+static psld_status fill_weights(psld_inception *net, const psld_tensors *tensors, const char *path)
 {
     PSLD_TRY(psld_checksum_verify(tensors, path));
     PSLD_TRY(build_inception_graph(net, SIZE, SIZE));
@@ -164,7 +165,7 @@ psld_status psld_inception_open(const char *path, const psld_backend *backend, p
     psld_inception *net = psld_alloc(1, sizeof *net);
     psld_status status = net ? PSLD_OK : PSLD_NO_MEMORY;
     if (net) net->backend = backend;
-    if (net) status = fill(net, tensors, path);
+    if (net) status = fill_weights(net, tensors, path);
     psld_tensors_free(tensors);
     if (status == PSLD_OK) {
         *inception = net;

@@ -60,7 +60,7 @@ static psld_id rise_through_level(psld_unet *unet, psld_id h, int level)
     return h;
 }
 
-static psld_id leave(psld_unet *unet, psld_id h)
+static psld_id unet_leave(psld_unet *unet, psld_id h)
 {
     const psld_network_config *config = unet->config;
     psld_unet_at(unet, PSLD_AT_OUT_NORM, 0, 0);
@@ -69,7 +69,7 @@ static psld_id leave(psld_unet *unet, psld_id h)
     return psld_unet_leave(unet, h, out_channels(config), config->init_scale);
 }
 
-static psld_id decode(psld_unet *unet, psld_id h)
+static psld_id unet_decode(psld_unet *unet, psld_id h)
 {
     const psld_network_config *config = unet->config;
     psld_id pyramid = PSLD_NONE;
@@ -78,7 +78,7 @@ static psld_id decode(psld_unet *unet, psld_id h)
         h = grow_pyramid(unet, h, level, &pyramid);
         if (level > 0) h = step_up(unet, h, level);
     }
-    return config->progressive == PSLD_PROGRESSIVE_SKIP ? pyramid : leave(unet, h);
+    return config->progressive == PSLD_PROGRESSIVE_SKIP ? pyramid : unet_leave(unet, h);
 }
 
 psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *graph, const psld_network_inputs *inputs,
@@ -86,7 +86,7 @@ psld_status psld_ncsnpp_build(const psld_network_config *config, psld_graph *gra
 {
     psld_unet unet;
     psld_unet_begin(&unet, config, graph, inputs);
-    *out = decode(&unet, psld_unet_encode(&unet));
+    *out = unet_decode(&unet, psld_unet_encode(&unet));
     if (config->learned_variance) *out = psld_nn_slice(graph, *out, 0, config->out_ch);
     return psld_graph_status(graph);
 }

@@ -148,8 +148,8 @@ static const psld_parameter *find_parameter_named(const psld_graph *graph, const
 }
 
 /* The tensor of each parameter, in their order. */
-static psld_status match(const psld_graph *graph, const psld_tensors *tensors, const char *prefix,
-                         const psld_tensor **found)
+static psld_status match_tensors(const psld_graph *graph, const psld_tensors *tensors, const char *prefix,
+                                 const psld_tensor **found)
 {
     for (size_t i = 0; i < graph->parameter_count; i++) {
         const psld_parameter *p = &graph->parameters[i];
@@ -185,7 +185,7 @@ static int may_stay(const psld_tensor *tensor)
 }
 
 /* Copies of what may not stay. */
-static psld_status borrow(psld_network *network, const psld_tensor *const *from)
+static psld_status borrow_tensors(psld_network *network, const psld_tensor *const *from)
 {
     const psld_graph *graph = network->graph;
     size_t elements = 0;
@@ -216,7 +216,7 @@ static psld_status load_network(psld_network *network, const psld_tensors *tenso
 {
     const psld_tensor **found = psld_alloc(network->graph->parameter_count, sizeof *found);
     if (!found) return PSLD_NO_MEMORY;
-    psld_status status = match(network->graph, tensors, prefix, found);
+    psld_status status = match_tensors(network->graph, tensors, prefix, found);
     if (status == PSLD_OK) status = how(network, found);
     psld_release(found);
     return status;
@@ -229,7 +229,7 @@ psld_status psld_network_load(psld_network *network, const psld_tensors *tensors
 
 psld_status psld_network_borrow(psld_network *network, const psld_tensors *tensors, const char *prefix)
 {
-    return load_network(network, tensors, prefix, borrow);
+    return load_network(network, tensors, prefix, borrow_tensors);
 }
 
 void psld_network_gather(const psld_network *network, float *weights)

@@ -107,7 +107,7 @@ static int groups_of(int channels)
     return channels / 4 < 32 ? channels / 4 : 32;
 }
 
-static int fits(int channels)
+static int groups_fit(int channels)
 {
     return channels >= 4 && channels <= PSLD_MAX_CHANNELS && channels % groups_of(channels) == 0;
 }
@@ -120,15 +120,15 @@ static int misfit(const psld_network_config *c, int nf)
     skips[count++] = nf;
     for (int i = 0; i < c->levels; i++) {
         int channels = nf * c->ch_mult[i], pieces = c->num_res_blocks + (i + 1 < c->levels);
-        if (!fits(channels)) return channels;
+        if (!groups_fit(channels)) return channels;
         for (int j = 0; j < pieces; j++) skips[count++] = channels;
     }
-    if (!fits(nf)) return nf;
+    if (!groups_fit(nf)) return nf;
     int h = nf * c->ch_mult[c->levels - 1];
     for (int i = c->levels - 1; c->kind == PSLD_NET_UNET && i >= 0; i--)
         for (int j = 0; j <= c->num_res_blocks; j++) {
             int channels = h + skips[--count];
-            if (!fits(channels)) return channels;
+            if (!groups_fit(channels)) return channels;
             h = nf * c->ch_mult[i];
         }
     return 0;
@@ -202,7 +202,7 @@ static psld_status check_foreign(const psld_node *map, const psld_network_config
     return psld_node_fail(map, "norm_groups: %d channels are no %d equal groups", foreign_misfit(c), c->norm_groups);
 }
 
-static psld_status check(const config_nodes *nodes, psld_network_config *c)
+static psld_status check_config(const config_nodes *nodes, psld_network_config *c)
 {
     const psld_node *map = nodes->model;
     if (c->kind == PSLD_NET_MLP) c->image_size = 1;
@@ -261,5 +261,5 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
     PSLD_TRY(psld_network_read_int(nodes.data, "size", 1, PSLD_MAX_IMAGE, &config->image_size));
     if (nodes.published) PSLD_TRY(channels_of_published(&nodes, config));
     if (!config->in_ch || !config->out_ch) PSLD_TRY(channels_from_process(&nodes, config));
-    return check(&nodes, config);
+    return check_config(&nodes, config);
 }
