@@ -20,7 +20,7 @@
 #include "nn/gradient.h"
 #include "nn/ops.h"
 
-enum { SAMPLES = 3, FIRST = 100, DIRECTIONS = 3 };
+enum { FIRST = 100, DIRECTIONS = 3 };
 
 /* The backends that a case is run on: reference kernels, the same in double, and those of every instruction set that
  * this CPU has, exact and then with 16-bit products. */
@@ -66,6 +66,12 @@ typedef struct bench {
 typedef struct values {
     double *in[OP_INPUTS], *seed, *out, *gradient[OP_INPUTS];
 } values;
+
+/* Of the batch. */
+static int samples_of(const bench *b)
+{
+    return b->c->samples ? b->c->samples : 3;
+}
 
 static int differentiated(const op_case *c, int i)
 {
@@ -115,7 +121,7 @@ static void make_bench(bench *b, const op_case *c)
     size_t kept = count;
     for (int j = 0; j < c->inputs; j++) outputs[++kept] = (psld_plan_output){b->in[j], PSLD_NONE};
     for (int i = 0; i < BACKENDS && backend_at(i); i++) {
-        psld_plan_options options = {backend_at(i), SAMPLES, i == IN_DOUBLE ? 0 : PSLD_PASS_ALL, 0};
+        psld_plan_options options = {backend_at(i), samples_of(b), i == IN_DOUBLE ? 0 : PSLD_PASS_ALL, 0};
         size_t wanted = 1 + (i == IN_DOUBLE ? kept : count);
         assert_int_equal(psld_plan_create(b->graph, &options, outputs, wanted, &b->plan[i]), PSLD_OK);
         assert_int_equal(psld_plan_check(b->plan[i]), PSLD_OK);
@@ -147,15 +153,15 @@ static void make_values(const bench *b, values *v)
 {
     psld_shape out = psld_graph_shape(b->graph, b->out);
     for (int i = 0; i < b->c->inputs; i++) {
-        size_t count = count_of(b->c->in[i], SAMPLES);
+        size_t count = count_of(b->c->in[i], samples_of(b));
         v->in[i] = psld_alloc(count, sizeof(double));
         v->gradient[i] = psld_alloc(count, sizeof(double));
         draw(b->c, i, count, v->in[i]);
     }
-    v->out = psld_alloc(count_of(out, SAMPLES), sizeof(double));
-    v->seed = psld_alloc(count_of(out, SAMPLES), sizeof(double));
-    psld_random_normal(8, PSLD_FOR_DATA, 0, 0, 0, count_of(out, SAMPLES), v->seed);
-    for (size_t j = 0; j < count_of(out, SAMPLES); j++) v->seed[j] = (double)(float)v->seed[j];
+    v->out = psld_alloc(count_of(out, samples_of(b)), sizeof(double));
+    v->seed = psld_alloc(count_of(out, samples_of(b)), sizeof(double));
+    psld_random_normal(8, PSLD_FOR_DATA, 0, 0, 0, count_of(out, samples_of(b)), v->seed);
+    for (size_t j = 0; j < count_of(out, samples_of(b)); j++) v->seed[j] = (double)(float)v->seed[j];
 }
 
 static void free_values(const bench *b, values *v)
@@ -246,11 +252,11 @@ static void check_value(const bench *b, int backend, const values *exact, const 
 {
     const op_case *c = b->c;
     psld_shape out = psld_graph_shape(b->graph, b->out);
-    size_t count = count_of(out, SAMPLES);
+    size_t count = count_of(out, samples_of(b));
     double *expected = psld_alloc(count, sizeof *expected),
            tolerance = slack * (c->tolerance > 0 ? c->tolerance : 5e-7);
     if (c->define) {
-        c->define(c, SAMPLES, (double *const *)exact->in, out, expected);
+        c->define(c, samples_of(b), (double *const *)exact->in, out, expected);
         double most = largest(expected, count), error = difference(exact->out, expected, count) / most;
         if (!(error <= 1e-12)) fail_msg("%s: in double off by %g", c->name, error);
     } else {
@@ -261,7 +267,7 @@ static void check_value(const bench *b, int backend, const values *exact, const 
         fail_msg("%s: %s is off by %g (%g)", c->name, backend_at(backend)->name, error, tolerance);
     psld_release(expected);
     for (int i = 0; i < c->inputs; i++) {
-        size_t size = count_of(c->in[i], SAMPLES);
+        size_t size = count_of(c->in[i], samples_of(b));
         if (b->gradient[i] == PSLD_NONE) continue;
         error =
             difference(single->gradient[i], exact->gradient[i], size) / fmax(largest(exact->gradient[i], size), 1e-3);
@@ -273,11 +279,12 @@ static void check_value(const bench *b, int backend, const values *exact, const 
 /* f(x + h d) - f(x - h d) over 2 h against <gradient, d>: with h = 1e-4 it is off by about 1e-8 f''' and 1e-12 f. */
 static void check_direction(const bench *b, const values *v, int i, const double *d, values *moved)
 {
-    size_t count = count_of(b->c->in[i], SAMPLES), results = count_of(psld_graph_shape(b->graph, b->out), SAMPLES);
+    size_t count = count_of(b->c->in[i], samples_of(b)),
+           results = count_of(psld_graph_shape(b->graph, b->out), samples_of(b));
     double h = 1e-4, f[2];
     for (int side = 0; side < 2; side++) {
         for (size_t j = 0; j < count; j++) moved->in[i][j] = v->in[i][j] + (side ? h : -h) * d[j];
-        run_bench(b, IN_DOUBLE, 0, SAMPLES, moved);
+        run_bench(b, IN_DOUBLE, 0, samples_of(b), moved);
         f[side] = dot(moved->out, v->seed, results);
     }
     memcpy(moved->in[i], v->in[i], count * sizeof(double));
@@ -292,7 +299,7 @@ static void check_differences(const bench *b, const values *v)
     values moved;
     make_values(b, &moved);
     for (int i = 0; i < b->c->inputs; i++) {
-        size_t count = count_of(b->c->in[i], SAMPLES);
+        size_t count = count_of(b->c->in[i], samples_of(b));
         double *d = psld_alloc(count, sizeof *d);
         for (int direction = 0; b->gradient[i] != PSLD_NONE && direction < DIRECTIONS; direction++) {
             psld_random_normal(9, PSLD_FOR_DATA, (uint64_t)i, (uint64_t)direction, 0, count, d);
@@ -305,10 +312,10 @@ static void check_differences(const bench *b, const values *v)
 
 static void check_adjoint(const bench *b, const values *v)
 {
-    size_t results = count_of(psld_graph_shape(b->graph, b->out), SAMPLES);
+    size_t results = count_of(psld_graph_shape(b->graph, b->out), samples_of(b));
     double left = dot(v->out, v->seed, results);
     for (int i = 0; i < b->c->inputs; i++) {
-        size_t count = count_of(b->c->in[i], SAMPLES);
+        size_t count = count_of(b->c->in[i], samples_of(b));
         if (!(b->c->linear >> i & 1)) continue;
         double right = dot(v->in[i], v->gradient[i], count), scale = fabs(left) + (double)results;
         if (!(fabs(left - right) <= 1e-12 * scale))
@@ -319,11 +326,11 @@ static void check_adjoint(const bench *b, const values *v)
 static void check_same(const bench *b, const values *v, const values *other, const char *what, int with_dense)
 {
     psld_shape out = psld_graph_shape(b->graph, b->out);
-    if ((out.n == 0 || with_dense) && memcmp(v->out, other->out, count_of(out, SAMPLES) * sizeof(double)) != 0)
+    if ((out.n == 0 || with_dense) && memcmp(v->out, other->out, count_of(out, samples_of(b)) * sizeof(double)) != 0)
         fail_msg("%s: other bits %s", b->c->name, what);
     for (int i = 0; i < b->c->inputs; i++)
         if (b->gradient[i] != PSLD_NONE && (b->c->in[i].n == 0 || with_dense) &&
-            memcmp(v->gradient[i], other->gradient[i], count_of(b->c->in[i], SAMPLES) * sizeof(double)) != 0)
+            memcmp(v->gradient[i], other->gradient[i], count_of(b->c->in[i], samples_of(b)) * sizeof(double)) != 0)
             fail_msg("%s: other bits of gradient %d %s", b->c->name, i, what);
 }
 
@@ -333,13 +340,14 @@ static void check_bits(const bench *b, int backend, const values *v)
     values other;
     make_values(b, &other);
     int dense_result = psld_graph_shape(b->graph, b->out).n > 0;
-    for (size_t sample = 0; !dense_result && sample < SAMPLES; sample++) run_bench(b, backend, sample, 1, &other);
+    for (size_t sample = 0; !dense_result && sample < (size_t)samples_of(b); sample++)
+        run_bench(b, backend, sample, 1, &other);
     if (!dense_result) check_same(b, v, &other, "alone", 0);
     for (int threads = 1; threads <= (of_device[backend] ? 1 : 3); threads++) {
         char what[32];
         snprintf(what, sizeof what, "with %d threads", threads);
         psld_threads_set(threads);
-        run_bench(b, backend, 0, SAMPLES, &other);
+        run_bench(b, backend, 0, samples_of(b), &other);
         check_same(b, v, &other, what, 1);
     }
     psld_threads_set(0);
@@ -360,9 +368,9 @@ static double time_plan(const bench *b, int backend, const values *v)
     for (int r = 0; r < 5; r++) {
         struct timespec began, ended;
         for (int i = 0; i < b->c->inputs; i++)
-            put_leaf(b, exec, parameters, plan->backend->type, b->in[i], 0, SAMPLES, v->in[i]);
+            put_leaf(b, exec, parameters, plan->backend->type, b->in[i], 0, samples_of(b), v->in[i]);
         clock_gettime(CLOCK_MONOTONIC, &began);
-        psld_exec_run(exec, SAMPLES, &run);
+        psld_exec_run(exec, samples_of(b), &run);
         clock_gettime(CLOCK_MONOTONIC, &ended);
         best = fmin(best, (double)(ended.tv_sec - began.tv_sec) * 1e6 + (double)(ended.tv_nsec - began.tv_nsec) * 1e-3);
     }
@@ -390,7 +398,7 @@ static void check_fast(const bench *b, int backend, const values *exact)
 {
     values fast;
     make_values(b, &fast);
-    run_bench(b, backend, 0, SAMPLES, &fast);
+    run_bench(b, backend, 0, samples_of(b), &fast);
     check_value(b, backend, exact, &fast, slack_of(backend_at(backend)->precision));
     check_bits(b, backend, &fast);
     free_values(b, &fast);
@@ -403,8 +411,8 @@ void check_op(const op_case *c)
     make_bench(&b, c);
     make_values(&b, &exact);
     make_values(&b, &single);
-    run_bench(&b, IN_DOUBLE, 0, SAMPLES, &exact);
-    run_bench(&b, IN_FLOAT, 0, SAMPLES, &single);
+    run_bench(&b, IN_DOUBLE, 0, samples_of(&b), &exact);
+    run_bench(&b, IN_FLOAT, 0, samples_of(&b), &single);
     check_value(&b, IN_FLOAT, &exact, &single, of_device[IN_FLOAT] ? 20 : 1);
     if (!of_device[IN_DOUBLE]) check_differences(&b, &exact);
     check_adjoint(&b, &exact);

@@ -34,6 +34,7 @@ struct op_case {
     unsigned linear;  /* bit i: the result is linear in input i */
     double tolerance; /* of float values, against the largest; 0: 5e-7, some roundings of the result */
     int training;     /* dropout is on */
+    int samples;      /* of the batch; 0: 3 */
     psld_id (*build)(psld_graph *graph, const op_case *c, const psld_id *in); /* NULL: the operation itself */
     /* The definition: inputs and result [n][c][h][w], or dense; `out` is 0 at first. NULL: float against double. */
     void (*define)(const op_case *c, int n, double *const *in, psld_shape out_shape, double *out);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -878,6 +879,36 @@ static void resizing(void **state)
     }
 }
 
+/* ---- One after the other ------------------------------------------------------------------------------------------ */
+
+/* What a network is made of, on shapes that no tile and no group divides. */
+static psld_id build_block(psld_graph *graph, const op_case *c, const psld_id *in)
+{
+    static const int stride[2] = {1, 1}, pad[4] = {1, 1, 1, 1};
+    static const float taps[] = {0.125F, 0.375F, 0.375F, 0.125F};
+    psld_shape x = c->in[0];
+    psld_id h = psld_nn_dropout(graph, psld_nn_conv(graph, in[0], in[1], stride, pad, 0), 0.25);
+    h = psld_nn_group_norm(graph, h, in[2], in[3], 1, 1e-2, PSLD_SILU);
+    h = psld_nn_concat(graph, psld_nn_modulate(graph, h, in[4]), in[0]);
+    return psld_nn_resample(graph, h, 1, 2, 4, taps, 1, (const int[]){(x.h + 1) / 2, (x.w + 1) / 2});
+}
+
+static void blocks_of_odd_shapes(void **state)
+{
+    static const int sizes[][2] = {{1, 1}, {33, 31}, {1, 9}}, channels_in[] = {1, 3, 5, 17};
+    (void)state;
+    for (int i = 0; i < 4 * 3; i++) {
+        const int *size = sizes[i % 3], from = channels_in[i / 3], to = 22 - from;
+        psld_shape x = batched(from, size[0], size[1]), v = {1, to, 1, 1};
+        op_case c = {.inputs = 5, .in = {x, {to, from, 3, 3}, v, v, batched(2 * to, 1, 1)}, .build = build_block};
+        c.training = 1;
+        c.samples = i % 3 == 1 ? 1 : 7;
+        c.tolerance = 5e-6; /* moments are rounded to float */
+        snprintf(c.name, sizeof c.name, "a block of %d samples of %d x %d x %d", c.samples, from, size[0], size[1]);
+        check_op(&c);
+    }
+}
+
 static void count(void **state)
 {
     (void)state;
@@ -904,8 +935,10 @@ int main(void)
         cmocka_unit_test(rectified_convolutions),
         cmocka_unit_test(pooling),
         cmocka_unit_test(resizing),
+        cmocka_unit_test(blocks_of_odd_shapes),
         cmocka_unit_test(count),
     };
+    cmocka_set_test_filter(getenv("PSLD_OPS")); /* some of them, for whoever asks: "conv*"; NULL is all */
 #ifdef OPS_OF_OPENCL /* test_ops_opencl */
     psld_device *device = opencl_for_test();
     check_ops_on(device);
