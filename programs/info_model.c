@@ -163,6 +163,7 @@ typedef struct listing {
     int json, shown;
     json_t *tensors;
     size_t count, numbers;
+    char problem[512]; /* why the configuration in the file cannot be used; "": there is none */
 } listing;
 
 static void list_tensor(void *user, const char *name, const char *type, int rank, const size_t *shape)
@@ -215,10 +216,12 @@ static int print_tensors(listing *l, const json_t *network)
         print_details(network);
         printf("  file          %s, ", info_size(l->path, size));
     } else {
-        printf("%s: weights without a configuration, %s, ", l->path, info_size(l->path, size));
+        printf("%s: weights %s a configuration%s, %s, ", l->path, l->problem[0] ? "with" : "without",
+               l->problem[0] ? " that cannot be used" : "", info_size(l->path, size));
     }
     printf("%zu tensors, %.2fM numbers%s\n", l->count, (double)l->numbers / 1e6,
            l->shown ? ":" : " (--tensors lists them)");
+    if (l->problem[0]) printf("  configuration %s\n", l->problem);
     psld_status status = l->shown ? psld_tensors_list(l->path, list_tensor, l) : PSLD_OK;
     return status == PSLD_OK ? EXIT_DONE : cli_failed(status);
 }
@@ -232,7 +235,9 @@ int info_show_tensors(const char *path, int tensors, int json)
         return cli_failed(status);
     }
     json_t *network = network_of(path);
-    if (!network && info_begins_with(path, "\x80", 1) && !strstr(psld_error_text(), "no configuration of its own")) {
+    if (!network && !strstr(psld_error_text(), "no configuration of its own"))
+        snprintf(l.problem, sizeof l.problem, "%s", psld_error_text());
+    if (l.problem[0] && info_begins_with(path, "\x80", 1)) {
         json_decref(l.tensors); /* a network that was pickled as an object of an unknown class */
         return cli_failed(PSLD_BAD_INPUT);
     }

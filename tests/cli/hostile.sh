@@ -38,6 +38,7 @@ if python3 -c 'import json' 2>/dev/null; then
         code=0
         timeout 60 "$psld" info bad.safetensors >"$logs/out" 2>"$logs/err" || code=$?
         [ "$code" -ne 124 ] || fail "info waits for $name"
+        grep -q "with a configuration that cannot be used" "$logs/out" || fail "info does not say why: $(cat "$logs/out")"
         ! grep -q "secret line\|root:" "$logs/out" "$logs/err" || fail "shows what is in $name"
     done
     rm pipe
