@@ -11,7 +11,7 @@ export JOBS FUZZ_RUNS DESTDIR
 unexport MAKEFLAGS MFLAGS
 cmake := env -u MAKELEVEL cmake
 
-.PHONY: all packages demo test arm check-all bench bench-compare install python deb test-deb tsan fuzz coverage format clean help
+.PHONY: all packages demo test arm check-all bench bench-compare install python deb test-deb tsan oclgrind fuzz coverage format clean help
 
 all: ## build the program and the libraries into build/
 	@$(cmake) -S . -B build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null || \
@@ -54,6 +54,9 @@ test-deb: ## install these packages in a fresh Debian root and use them there (n
 
 tsan: ## run the unit tests under the thread sanitizer
 	@tools/test-threads
+
+oclgrind: ## run the kernels for GPUs on an interpreter that looks for races and accesses out of bounds
+	@tools/test-oclgrind
 
 fuzz: ## run each fuzz target on FUZZ_RUNS inputs
 	@tools/fuzz

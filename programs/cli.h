@@ -158,7 +158,7 @@ const char *cli_device(const char *given);
 void cli_device_prefer(const char *device);
 /* Bytes of memory that a device has in all; 0: the CPU, whose memory is everybody's, or not known. */
 uint64_t cli_device_memory(const char *id);
-/* " of device opencl:0, which has 8.0 GB"; "" for the CPU. Returns `text`. */
+/* " of the 8.0 GB of device opencl:0"; "" for the CPU. Returns `text`. */
 enum { CLI_DEVICE_ROOM = 96 };
 const char *cli_device_room(const char *id, char text[CLI_DEVICE_ROOM]);
 /* The same as keys of an object: device, and device_memory where it is known. */

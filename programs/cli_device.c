@@ -30,7 +30,7 @@ const char *cli_device_room(const char *id, char text[CLI_DEVICE_ROOM])
 {
     uint64_t memory = cli_device_memory(id);
     text[0] = 0;
-    if (memory > 0) snprintf(text, CLI_DEVICE_ROOM, " of device %s, which has %.1f GB", id, (double)memory * 1e-9);
+    if (memory > 0) snprintf(text, CLI_DEVICE_ROOM, " of the %.1f GB of device %s", (double)memory * 1e-9, id);
     return text;
 }
 

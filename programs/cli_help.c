@@ -105,9 +105,20 @@ static const struct {
     names_fn name;
 } suggestions[] = {{"grid", names_grid}, {"process", names_preset}, {"metric", names_metric}};
 
+static void print_devices(void)
+{
+    size_t count = psld_device_count();
+    puts("gpu");
+    for (size_t i = 0; i < count; i++) {
+        psld_device_info info = PSLD_DEVICE_INFO_EMPTY;
+        if (psld_device_describe(i, &info) == PSLD_OK) puts(info.id);
+    }
+}
+
 static void print_option_choices(const cli_option *options, const char *word)
 {
     const cli_option *o = strncmp(word, "--", 2) == 0 ? cli_find_option(options, word + 2, strlen(word + 2)) : NULL;
+    if (o && strcmp(o->name, "device") == 0) print_devices();
     for (const char *c = o && o->choices ? o->choices : ""; *c; c++) putchar(*c == '|' ? '\n' : *c);
     putchar('\n');
     for (size_t i = 0; o && i < sizeof suggestions / sizeof *suggestions; i++)
