@@ -73,8 +73,9 @@ class Model:
     What comes with psld is found by its name: ``psld.Model("digits")``. The keywords are those of the commands:
     `process`, another recipe than the model's own; `config`; `use`, "ema" or "raw" weights; `ema`, which of several
     averages; `isa`, the instruction set ("avx512", "avx2", "neon", "generic"; default: the best of this processor);
-    `precision` of products, "fp32", "bf16", or on another device than the CPU "fp16"; `device`, where it is computed ("cpu", "gpu", "opencl:0", or "auto": a GPU
-    if there is one; default: cpu; :func:`psld.devices` lists them); `reference`, the plain kernels; `overrides` of keys of the configuration.
+    `precision` of products, "fp32", "bf16", or on another device than the CPU "fp16"; `device`, where it is computed
+    ("cpu", "gpu", "opencl:0", or "auto": a GPU if there is one; default: cpu; :func:`psld.devices` lists them);
+    `reference`, the plain kernels; `overrides` of keys of the configuration.
     `weak` is a weaker model of the same data to be guided by, "none", or as the file says; `weak_scale` its strength.
 
     Calls from several threads take turns; two models work at once.
