@@ -198,9 +198,9 @@ static void check_subject(subject *t, unsigned tiles)
 static void convolutions(void **state)
 {
     (void)state;
-    static const int shapes[][6] = {{1, 1, 1, 1, 1, 1},    {3, 5, 33, 31, 3, 1}, {17, 3, 7, 5, 3, 1},
-                                    {5, 17, 9, 11, 3, 2},  {40, 24, 1, 1, 1, 1}, {1, 17, 5, 33, 5, 1},
-                                    {72, 136, 4, 3, 3, 1}, {5, 3, 8, 8, 1, 2}};
+    static const int shapes[][6] = {
+        {1, 1, 1, 1, 1, 1},   {3, 5, 33, 31, 3, 1},  {17, 3, 7, 5, 3, 1}, {5, 17, 9, 11, 3, 2},  {40, 24, 1, 1, 1, 1},
+        {1, 17, 5, 33, 5, 1}, {72, 136, 4, 3, 3, 1}, {5, 3, 8, 8, 1, 2},  {65, 80, 7, 10, 3, 1}, {64, 64, 4, 8, 3, 1}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         subject t;
         const int *s = shapes[i];

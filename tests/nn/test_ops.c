@@ -196,13 +196,16 @@ static void rectified_convolutions(void **state)
         snprintf(c.name, sizeof c.name, "rectified conv %zu", i);
         check_op(&c);
     }
-    op_case wide = {.op = PSLD_OP_CONV, .inputs = 5, .build = build_rectified}; /* by Winograd */
-    set_geometry(&wide, &(geometry){16, 24, 9, 6, {3, 3}, {1, 1}, {1, 1, 1, 1}, 0});
-    wide.in[0] = batched(16, 9, 6), wide.in[1] = (psld_shape){24, 16, 3, 3}, wide.in[2] = (psld_shape){1, 24, 1, 1};
-    wide.in[3] = batched(24, 1, 1), wide.in[4] = batched(24, 9, 6);
-    for (int j = 0; j < 5; j++) wide.kind[j] = FIXED_NUMBERS;
-    snprintf(wide.name, sizeof wide.name, "rectified conv of many channels");
-    check_op(&wide);
+    /* by Winograd: that of a CPU, that of OpenCL devices */
+    static const geometry wide[] = {{16, 24, 9, 6, {3, 3}, {1, 1}, {1, 1, 1, 1}, 0},
+                                    {64, 72, 7, 8, {3, 3}, {1, 1}, {1, 1, 1, 1}, 0}};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        op_case c = finished_case(&wide[i]);
+        c.build = build_rectified;
+        for (int j = 0; j < 5; j++) c.kind[j] = FIXED_NUMBERS;
+        snprintf(c.name, sizeof c.name, "rectified conv of %d channels", wide[i].ci);
+        check_op(&c);
+    }
 }
 
 /* ---- Matrices ---------------------------------------------------------------------------------------------------- */

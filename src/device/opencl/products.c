@@ -2,9 +2,11 @@
  *
  * A convolution's packed weights are lines [tap][summed channel]; those of the gradient by x have their taps in the
  * opposite order, so that it is a convolution of dy with other margins. The gradient by weights is a sum over pixels,
- * cut into parts of so many of them as the geometry alone says, which a second kernel adds in their order. */
+ * cut into parts of so many of them as the geometry alone says, which a second kernel adds in their order. Convolutions
+ * of 3 x 3 taps between many channels go by Winograd's algorithm. */
 #include "device/opencl/product.h"
 #include "device/opencl/rules.h"
+#include "device/opencl/winograd.h"
 
 /* ---- Shapes ------------------------------------------------------------------------------------------------------ */
 
@@ -13,10 +15,24 @@ static int taps_of(const psld_attributes *a)
     return a->conv.kernel[0] * a->conv.kernel[1];
 }
 
+static int by_winograd(const psld_device_call *call)
+{
+    return psld_cl_winograd_wins(call->attributes, call->in[0].shape.c, call->out.shape);
+}
+
+static size_t scratch_conv(const psld_call *call)
+{
+    int in = call->in[0].shape.c;
+    return psld_cl_winograd_wins(call->attributes, in, call->out.shape) ? psld_cl_winograd_scratch(in, call->out.shape)
+                                                                        : 0;
+}
+
 static size_t packed_conv(const psld_call *call)
 {
-    return (size_t)taps_of(call->attributes) * psld_lanes(call->in[0].shape.c) * psld_lanes(call->out.shape.c) *
-           sizeof(float);
+    int in = call->in[0].shape.c;
+    if (psld_cl_winograd_wins(call->attributes, in, call->out.shape))
+        return psld_cl_winograd_packed(in, call->out.shape);
+    return (size_t)taps_of(call->attributes) * psld_lanes(in) * psld_lanes(call->out.shape.c) * sizeof(float);
 }
 
 /* What is done to the result before it is written. */
@@ -91,6 +107,7 @@ static psld_status prepare_either(psld_cl_device *device, const psld_device_call
                                  .b = PSLD_CL_PANEL,
                                  .a_half = call->in[0].half,
                                  .spread = backward && (stride[0] > 1 || stride[1] > 1)};
+    if (by_winograd(call)) return psld_cl_winograd_prepare(device, call, step);
     describe_conv(call, backward, &s, &f);
     PSLD_TRY(psld_cl_kernel(device, "weights.cl", "pack_weights", NULL, &step->kernel[WEIGHTS]));
     return psld_cl_product_prepare(device, step, PRODUCT, &kind, &s, 1, &f);
@@ -111,6 +128,7 @@ static psld_status run_either(psld_cl_device *device, psld_cl_step *step, const 
     psld_cl_product s;
     psld_cl_factors f;
     describe_conv(call, backward, &s, &f);
+    if (by_winograd(call)) return psld_cl_winograd_run(device, step, call, (const int[]){s.pad_y, s.pad_x});
     return psld_cl_product_run(device, step, PRODUCT, &s, 1, &f);
 }
 
@@ -128,6 +146,7 @@ static psld_status run_conv_dx(psld_cl_device *device, psld_cl_step *step, const
 static psld_status pack_either(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call, int sum_step,
                                int result_step, int flip)
 {
+    if (by_winograd(call)) return psld_cl_winograd_pack(device, step, call, sum_step, result_step, flip);
     int sums = call->in[0].shape.c, results = call->out.shape.c, taps = taps_of(call->attributes);
     const int numbers[] = {sums,     psld_cl_lanes(sums), results, psld_cl_lanes(results), taps,
                            sum_step, result_step,         flip};
@@ -267,12 +286,17 @@ static psld_status run_product(psld_cl_device *device, psld_cl_step *step, const
 #define FINISHES (PSLD_FINISH_BIAS | PSLD_FINISH_VECTOR | PSLD_FINISH_RESIDUAL | PSLD_FINISH_SCALE | PSLD_FINISH_RELU)
 
 const psld_cl_rule psld_cl_rule_conv = {
-    {.name = "conv opencl", .packed = packed_conv, .finish = FINISHES}, prepare_conv, pack_conv, run_conv, NULL};
-const psld_cl_rule psld_cl_rule_conv_dx = {{.name = "conv_dx opencl", .packed = packed_conv, .finish = FINISHES},
-                                           prepare_conv_dx,
-                                           pack_conv_dx,
-                                           run_conv_dx,
-                                           NULL};
+    {.name = "conv opencl", .scratch = scratch_conv, .packed = packed_conv, .finish = FINISHES},
+    prepare_conv,
+    pack_conv,
+    run_conv,
+    NULL};
+const psld_cl_rule psld_cl_rule_conv_dx = {
+    {.name = "conv_dx opencl", .scratch = scratch_conv, .packed = packed_conv, .finish = FINISHES},
+    prepare_conv_dx,
+    pack_conv_dx,
+    run_conv_dx,
+    NULL};
 const psld_cl_rule psld_cl_rule_conv_dw = {
     {.name = "conv_dw opencl", .scratch = scratch_conv_dw}, prepare_conv_dw, NULL, run_conv_dw, NULL};
 const psld_cl_rule psld_cl_rule_product = {{.name = "product opencl"}, prepare_product, NULL, run_product, NULL};
