@@ -942,7 +942,7 @@ int main(void)
         cmocka_unit_test(count),
     };
     cmocka_set_test_filter(getenv("PSLD_OPS")); /* some of them, for whoever asks: "conv*"; NULL is all */
-#ifdef OPS_OF_OPENCL /* test_ops_opencl */
+#ifdef OPS_OF_OPENCL                            /* test_ops_opencl */
     psld_device *device = opencl_for_test();
     check_ops_on(device);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
