@@ -64,6 +64,9 @@ psld_status psld_cl_run(psld_cl_launch *launch, unsigned dimensions, const size_
     size_t whole[3];
     for (unsigned i = 0; i < dimensions; i++) {
         if (global[i] == 0) return PSLD_OK;
+        if (global[i] > UINT32_MAX) /* kernels count in 32 bits */
+            return psld_fail(PSLD_NO_MEMORY, "%s: a step of %zu elements is too large: a smaller batch may fit",
+                             device->device.facts.id, global[i]);
         whole[i] = (global[i] + group[i] - 1) / group[i] * group[i];
     }
     PSLD_TRY(psld_cl_result(device, launch->error, "set the arguments of a kernel"));
