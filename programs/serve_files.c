@@ -38,13 +38,25 @@ static const char *kind_of_yaml(int fd, char head[HEAD])
     return has_key(head, "model") || has_key(head, "data") || has_key(head, "train") ? "config" : "other";
 }
 
-/* The configuration is in the header, as JSON. */
-static const char *kind_of_weights(int fd, char head[HEAD])
+/* Its first bytes as a text to search in. */
+static const char *read_text(int fd, char head[HEAD])
 {
     size_t size = read_head(fd, head);
     for (size_t i = 0; i < size; i++)
         if (!head[i]) head[i] = ' ';
-    return strstr(head, "loss: cross_entropy") ? "classifier" : "model";
+    return head;
+}
+
+/* The configuration is in the header, as JSON. */
+static const char *kind_of_weights(int fd, char head[HEAD])
+{
+    return strstr(read_text(fd, head), "loss: cross_entropy") ? "classifier" : "model";
+}
+
+/* A pickle of a network as an object; those of data are none. */
+static const char *kind_of_pickle(int fd, char head[HEAD])
+{
+    return strstr(read_text(fd, head), "torch_utils.persistence") ? "model" : "other";
 }
 
 static const char *kind_of_file(const char *name, int fd)
@@ -54,6 +66,7 @@ static const char *kind_of_file(const char *name, int fd)
     if (!head) return kind;
     if (cli_ends_in(name, ".yaml|.yml")) kind = kind_of_yaml(fd, head);
     if (cli_ends_in(name, ".safetensors")) kind = kind_of_weights(fd, head);
+    if (cli_ends_in(name, ".pkl")) kind = kind_of_pickle(fd, head);
     if (cli_ends_in(name, ".png|.jpg|.jpeg|.webp|.PNG|.JPG|.JPEG")) kind = "picture";
     if (cli_ends_in(name, ".npy")) kind = "array";
     if (cli_ends_in(name, ".tar|.tar.gz|.tgz|.zip|.npz|-ubyte|-ubyte.gz")) kind = "data";

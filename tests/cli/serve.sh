@@ -29,6 +29,14 @@ answer '.recipes[2].paths | (.forward | length) == 2 and (.reverse[1] | length) 
 get 'api/recipe?recipe=psld+gamma%3D0.02&at=0.5' 200
 answer '.kernel[0].t == 0.5 and .D[0][0] == 0.01'
 
+check "a pickle of a network is a model, another is none"
+cp "$(dirname "$0")/../golden/foreign/edm-vp/network.pkl" folder/network.pkl
+printf '\200\004}.' >folder/data.pkl
+get api/files 200
+answer '[.files[] | select(.path | endswith(".pkl")) | [.path, .kind]] | sort == [["data.pkl", "other"], ["network.pkl", "model"]]'
+get 'api/model?path=network.pkl' 200
+rm folder/*.pkl
+
 check "a recipe in a file whose name has spaces, with overrides"
 printf 'preset: told\n' >"folder/my own recipe.yaml"
 post api/recipe '{"recipe": "my own recipe.yaml", "at": [0.5]}' 200
