@@ -149,8 +149,8 @@ static psld_status train_estimate(psld_training *training, const train_request *
         return PSLD_OK;
     }
     cli_device_room(device, room);
-    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB%s\n",
-           best, (unsigned long long)report.samples, (double)report.samples / best, cli_duration(seconds, whole),
+    printf("%.4g s per step of %llu samples (%.4g samples/s): %s for %llu steps; %.0f MB%s\n", best,
+           (unsigned long long)report.samples, (double)report.samples / best, cli_duration(seconds, whole),
            (unsigned long long)report.steps, (double)bytes / 1e6, *room ? room : " of memory in addition to the data");
     return PSLD_OK;
 }
