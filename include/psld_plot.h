@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- Pictures ---------------------------------------------------------------------------------------------------- */
 
-/* Each writes one picture, .svg or .png by the end of the path. */
+/* Each writes one picture, .svg or .png, as the path ends. */
 
 /* A page on one recipe or a comparison of several: kernel moments, spectrum, noise level, mixing, error factors, and
  * forward and reverse trajectories in phase space. */
@@ -22,7 +22,7 @@ PSLD_API psld_status psld_plot_recipes(const psld_recipe *const *recipes, size_t
 PSLD_API psld_status psld_plot_process(const psld_process *process, const psld_process_report *report,
                                        const char *path);
 
-/* Points [count][2] (float64) over the density of a 2-D mixture (NULL: the points alone). */
+/* Points [count][2] (float64) over the density of a 2-D mixture (NULL: only the points). */
 PSLD_API psld_status psld_plot_points(const psld_mixture *mixture, const double *points, size_t count,
                                       const char *title, const char *path);
 

@@ -14,10 +14,10 @@ extern "C" {
 
 typedef struct psld_training psld_training;
 
-/* What measures samples of a model against data while a run trains (train.metric_every). psld_training_distance is the
- * library's own. Samples and data are float32 [n, channels, ...], images in [-1, 1]. */
+/* A metric that compares samples of a model with data during training (train.metric_every). psld_training_distance is
+ * the one of the library. Samples and data are float32 [n, channels, ...], images in [-1, 1]. */
 
-/* `weights` is train.metric_weights ("": none), `rank` that of a sample of the data. */
+/* `weights` is train.metric_weights ("": none), `rank` the number of sizes of a sample of the data. */
 typedef psld_status (*psld_metric_open_fn)(const char *weights, int rank, void **state);
 /* Called once, before the first measurement. */
 typedef psld_status (*psld_metric_reference_fn)(void *state, const psld_array *data);
@@ -29,7 +29,7 @@ typedef struct psld_training_metric {
     psld_metric_open_fn open;
     psld_metric_reference_fn set_reference;
     psld_metric_measure_fn measure;
-    psld_metric_close_fn close; /* NULL: there is nothing to close */
+    psld_metric_close_fn close; /* or NULL */
 } psld_training_metric;
 
 #define PSLD_TRAINING_METRIC_DEFAULTS                        \
@@ -40,19 +40,19 @@ typedef struct psld_training_metric {
 typedef struct psld_training_options {
     size_t size;
     const char *config;           /* YAML (docs/reference/training.md has the keys); NULL: chosen for the data */
-    const char *data;             /* what to train on; NULL: data.path of the configuration */
+    const char *data;             /* data to train on; NULL: data.path of the configuration */
     const char *const *overrides; /* "key.key=value" each */
     int override_count;           /* of `overrides`; unset: none */
     int classifier;               /* without a configuration: 1 chooses a classifier of noisy data; unset: 0 */
-    const char *init;             /* a model whose weights to start from; NULL: none */
-    double seconds; /* that training may take on this machine; unset: two hours where a network is chosen, and
-                       train.steps of a configuration counts. A run that goes on keeps its steps */
+    const char *init;             /* a model with the initial weights; NULL: none */
+    double seconds; /* time for training on this machine; unset: two hours if a network is chosen, otherwise as
+                       train.steps says. A continued run keeps its steps */
     const psld_training_metric *metric; /* for train.metric_every; NULL: that key must be 0 */
-    const char *isa;  /* instruction set to compute with (psld_model_options); NULL: the best of this processor */
-    const char *tune; /* a model that is tuned for the sampler consistency, instead of config: its configuration and its
-                         weights are begun with; NULL: none */
-    const char *device; /* where the network is computed and trained (psld_model_options); not part of the
-                           configuration: a run goes on on any device. NULL: cpu */
+    const char *isa;                    /* instruction set (psld_model_options); NULL: the best of this processor */
+    const char *tune;   /* a model to tune for the sampler consistency, in place of config: the run begins with its
+                         configuration and weights; NULL: none */
+    const char *device; /* device of the training (psld_model_options); not part of the configuration: a run can
+                           continue on any device. NULL: cpu */
 } psld_training_options;
 
 #define PSLD_TRAINING_DEFAULTS                                                                                       \
@@ -61,26 +61,26 @@ typedef struct psld_training_options {
             NULL                                                                                                     \
     }
 
-/* Opens a run in a folder, which is made if it is not there. A folder that has a run already goes on with it, bit for
- * bit as if it had never stopped, and needs neither config nor data; another configuration is refused. NULL: a run that
- * writes nothing. NULL options are the defaults. One process and one thread at a time. */
+/* Opens a run in a folder, which is created if it does not exist. A run that is already in the folder is continued,
+ * with the same bits as without the interruption; it needs neither config nor data, and another configuration is
+ * refused. NULL: a run that writes nothing. NULL options are the defaults. One process and one thread at a time. */
 PSLD_API psld_status psld_training_open(const char *folder, const psld_training_options *options,
                                         psld_training **training);
-/* What was not saved is lost. */
+/* Steps that were not saved are lost. */
 PSLD_API void psld_training_free(psld_training *training);
 
 typedef struct psld_training_report {
     size_t size;
-    uint64_t step, steps; /* taken, and to be taken in all */
-    uint64_t samples;     /* of a step */
+    uint64_t step, steps; /* steps so far, and in all */
+    uint64_t samples;     /* per step */
     double loss;          /* mean over the step */
-    double norm;          /* of its gradient, before clipping */
+    double norm;          /* norm of its gradient, before clipping */
     double rate;          /* learning rate */
-    double seconds;       /* that it took */
-    double held_out;      /* loss of the averaged weights on held-out data; NaN when it was not measured */
-    double accuracy;      /* the same for classifiers: part of labels that were right */
-    double held_out_raw;  /* the loss of the raw weights on the same data; NaN also where no average is kept */
-    double metric;        /* the distance of samples from the data; NaN when it was not measured */
+    double seconds;       /* duration of the step */
+    double held_out;      /* loss of the averaged weights on held-out data; NaN if it was not measured */
+    double accuracy;      /* for classifiers: the fraction of correct labels, measured likewise */
+    double held_out_raw;  /* the loss of the raw weights on the same data; NaN also if there is no average */
+    double metric;        /* the distance of samples from the data; NaN if it was not measured */
     double bits; /* per dimension, an upper bound: mean over the step; NaN: no loss is it (train.loss = elbo) */
 } psld_training_report;
 
@@ -89,46 +89,47 @@ typedef struct psld_training_report {
         sizeof(psld_training_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
-/* One step, its line in the log, and what is due after it: pictures, the plot, a checkpoint. PSLD_NOT_FINITE when the
- * loss is not finite; the last checkpoint is then still there. Data that cannot be read are tried again for some
- * seconds; then the step is not taken, and there is a checkpoint of the one before it. */
+/* Takes one step, writes its line of the log, and what is due after it: pictures, the plot, a checkpoint.
+ * PSLD_NOT_FINITE if the loss is not finite; the last checkpoint is kept. If data cannot be read, this is tried again
+ * for some seconds; then the call fails, and there is a checkpoint of the previous step. */
 PSLD_API psld_status psld_training_step(psld_training *training, psld_training_report *report);
-/* A checkpoint, and model.safetensors. */
+/* Writes a checkpoint and model.safetensors. */
 PSLD_API psld_status psld_training_save(psld_training *training);
 
-/* Steps until the end, telling `watch` (or NULL) of each. When it returns other than 0, or psld_run_stop asks for it, a
- * checkpoint is written and the call returns PSLD_CANCELLED. */
+/* Takes steps until the end and calls `watch` (or NULL) after each. If it returns a value other than 0, or
+ * psld_run_stop was called, a checkpoint is written and the call returns PSLD_CANCELLED. */
 typedef int (*psld_training_fn)(void *user, const psld_training_report *report);
 PSLD_API psld_status psld_training_run(psld_training *training, psld_training_fn watch, void *user);
 
 PSLD_API uint64_t psld_training_steps(const psld_training *training);
-/* The model as it is now, with averaged weights: borrowed, and changed by steps. */
+/* The present model, with averaged weights: borrowed, and changed by steps. */
 PSLD_API psld_model *psld_training_model(psld_training *training);
 /* The data; the configuration with every key, as YAML. Borrowed. */
 PSLD_API const psld_data *psld_training_data(const psld_training *training);
 PSLD_API const char *psld_training_config(const psld_training *training);
-/* Why a network and its steps were chosen so, a line each; "" where nothing was chosen. Borrowed. */
+/* The reasons for the choice of network and steps, one per line; "" if nothing was chosen. Borrowed. */
 PSLD_API const char *psld_training_reasons(const psld_training *training);
-/* Bytes of working memory, the data's not counted. */
+/* Bytes of working memory, without the data. */
 PSLD_API size_t psld_training_bytes(const psld_training *training);
 
 /* Seconds of one step of training with `batch` samples (forward, backward, clipping, Adam, moving average; best of
- * `repetitions`), and the bytes of its working memory, as psld_model_time does for an evaluation. The weights stay as they are. */
+ * `repetitions`), and the bytes of its working memory, as psld_model_time does for an evaluation. The weights are not
+ * changed. */
 PSLD_API psld_status psld_model_time_training(psld_model *model, size_t batch, int repetitions, double *seconds,
                                               size_t *bytes);
 
-/* What the folder of a run says, without opening it; one that is being trained in may be looked at. */
+/* The state of a run from its folder, without opening it; the run may be training. */
 typedef struct psld_run_info {
     size_t size;
-    uint64_t step, steps; /* logged last, and to be taken in all */
+    uint64_t step, steps; /* last step in the log, and steps in all */
     uint64_t saved;       /* step of the newest checkpoint */
     size_t checkpoints;
     double loss;     /* mean over the last steps, at most 100 */
-    double held_out; /* the last that was measured; NaN: none */
+    double held_out; /* last measurement; NaN: none */
     double seconds;  /* of all steps */
-    int running;     /* a process is training in it */
+    int running;     /* a process is training in the folder */
     int classifier;  /* it trains a classifier, not a score network */
-    double accuracy; /* of a classifier on held-out data, the last that was measured; NaN: none */
+    double accuracy; /* of a classifier on held-out data, last measurement; NaN: none */
     double bits;     /* per dimension, an upper bound, of runs with that loss or a recipe that is learned; NaN: none */
 } psld_run_info;
 
@@ -137,9 +138,9 @@ typedef struct psld_run_info {
         sizeof(psld_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 PSLD_API psld_status psld_run_inspect(const char *folder, psld_run_info *info);
-/* Asks the process that is in psld_training_run in this folder, on whatever machine and with however many ranks, to stop
- * after its step with a checkpoint. Returns at once: psld_run_inspect says when nothing runs any more. PSLD_BAD_INPUT where
- * nothing trains. */
+/* Asks the process in psld_training_run of this folder, on any machine and with any number of ranks, to stop after its
+ * step with a checkpoint. Returns at once; psld_run_inspect tells when the run has stopped. PSLD_BAD_INPUT if no
+ * process trains there. */
 PSLD_API psld_status psld_run_stop(const char *folder);
 
 /* All keys, 0 <= index; 0 past the last, and for a key whose size is not set: psld_error_text() says so. */
