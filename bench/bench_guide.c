@@ -1,12 +1,13 @@
-/* bench_guide [SCORE CLASSIFIER]: what a guided step costs beside its parts: an evaluation of the score network, and
- * one of the classifier with its gradient by the state. Models, or configurations, which get initial weights; without
- * arguments the digits of models/ and the CIFAR-10 networks of configs/, from the folder that has both.
+/* bench_guide [SCORE CLASSIFIER]: the cost of a guided step compared with its parts: an evaluation of the score
+ * network, and one of the classifier with its gradient by the state. Models, or configurations, which get initial
+ * weights; without arguments the digits of models/ and the CIFAR-10 networks of configs/, from the folder that has
+ * both.
  *
  * Parts, one after the other as in a step, and whole walks take turns. Times are medians over rounds, and so is the
- * ratio, of those within a round: others on the machine disturb both alike. What a walk does beside its parts (tilting
- * eps, the sampler's own arithmetic, random numbers with em, the constants of its steps) is measured inside it, too:
- * clocks around both parts say how much of a walk they are. Should the gradient by weights be computed, too, the
- * operations of the classifier with its gradient would be three times those without; by the state alone they are twice. */
+ * ratio, of those within a round: others on the machine disturb both alike. The rest of a walk (the change of eps, the
+ * arithmetic of the sampler, random numbers with em, the constants of steps) is measured, too: clocks around both parts
+ * show their fraction of the walk. If the gradient by weights were computed, too, the operations of the classifier with
+ * its gradient would be three times those without; by the state alone they are twice. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +101,7 @@ static void walk(rehearsal *r)
     must(psld_sample(r->recipe, r->guided, &o, 0, r->n, r->dim, NULL, r->end, NULL));
 }
 
-/* Seconds a step of whatever `turn` is. */
+/* Seconds per step of `turn`. */
 static double time_turn(rehearsal *r, void (*turn)(rehearsal *))
 {
     r->score_seconds = r->classifier_seconds = 0;

@@ -90,8 +90,8 @@ static void compete(void *layer, const contender *contenders, int count, int by_
 
 /* ---- Convolutions ------------------------------------------------------------------------------------------------ */
 
-/* U lies in several copies that together exceed the caches: a network has long forgotten a layer's U when it comes
- * back to it. */
+/* There are several copies of U that together exceed the caches: in a network, U of a layer is no longer in the cache
+ * when it is needed again. */
 enum { COLD_FLOATS = 16 << 20 };
 
 typedef struct {
@@ -361,7 +361,7 @@ static void bench_norm(ptrdiff_t n, ptrdiff_t channels, ptrdiff_t size)
     psld_release(l.scratch);
 }
 
-/* The three operations that plans make of attention, as plans run them. */
+/* The three operations of attention in plans, run as plans do. */
 typedef struct {
     psld_attributes by[3];
     psld_call call[3];

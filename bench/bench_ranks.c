@@ -1,8 +1,9 @@
-/* mpirun -n N bench_ranks CONFIG [BATCH [ROUNDS [LABEL]]]: what training on several ranks costs. Each rank takes steps of
- * BATCH samples (1) of the network of CONFIG on one thread. A round is a step of each rank for itself, one with the
- * gradients summed over all ranks while the backward pass makes them, and the sums with nothing else to do; the last two
- * in fp32 and in bf16. All begin each of these together, and the slowest rank counts. Prints rows of a table, medians of
- * ROUNDS (3) rounds; `bench_ranks --heading` prints what stands above them. docs/measurements/ranks.md explains the columns. */
+/* mpirun -n N bench_ranks CONFIG [BATCH [ROUNDS [LABEL]]]: the cost of training on several ranks. Each rank takes steps
+ * of BATCH samples (1) of the network of CONFIG on one thread. A round is a step of each rank for itself, one with the
+ * gradients summed over all ranks while the backward pass makes them, and the sums with nothing else to do; the last
+ * two in fp32 and in bf16. All begin each of these together, and the slowest rank counts. Prints rows of a table,
+ * medians of ROUNDS (3) rounds; `bench_ranks --heading` prints what stands above them. docs/measurements/ranks.md
+ * explains the columns. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void *must_have(void *block)
 /* ---- A distribution that can be switched off, and says how long a step waits ------------------------------------- */
 
 static struct {
-    const psld_distribution *ranks; /* that do the work */
+    const psld_distribution *ranks; /* the ranks underneath */
     int on;
     double waited; /* seconds in finish_sums */
 } watched;
@@ -154,7 +155,7 @@ static bench_round measure(bench *b)
     extremes(b, step_together(b, 0, 0), &m.alone, &unused);
     for (int f = 0; f < FORMATS; f++) {
         extremes(b, step_together(b, f, 1), &m.with_sums[f], &unused);
-        extremes(b, watched.waited, &unused, &m.waited[f]); /* the rank that comes last waits for the network alone */
+        extremes(b, watched.waited, &unused, &m.waited[f]); /* the last rank waits only for the network */
         extremes(b, sums_alone(b, f), &m.sums_alone[f], &unused);
     }
     return m;

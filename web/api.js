@@ -16,7 +16,7 @@ async function answered(response) {
     let message = response.status === 401 ? STALE : `${response.status} ${response.statusText}`;
     try {
         message = (response.status === 401 && STALE) || (await response.json()).error || message;
-    } catch { /* an answer without a message: the number has to do */
+    } catch { /* an answer without a message: show its number */
     }
     throw new Refusal(message, response.status);
 }
@@ -82,7 +82,7 @@ export async function files(...kinds) {
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 
-/* Named events with JSON; returns what closes it. A stream that breaks is opened again by the browser. */
+/* Named events with JSON; returns a function that closes the stream. The browser reopens a broken stream. */
 export function events(path, listeners) {
     const stream = new EventSource(path);
     for (const [name, listener] of Object.entries(listeners))
@@ -99,8 +99,8 @@ function tellWatchers() {
     for (const watcher of jobWatchers) watcher(working.size);
 }
 
-/* A job from its request to its end. on: {state, progress, preview}. `finished` is fulfilled with the last state of a job
- * that is done or was cancelled, and rejected with the message of one that failed. */
+/* A job from its request to its end. on: {state, progress, preview}. `finished` resolves with the last state of a job
+ * that is done or was cancelled, and is rejected with the message of one that failed. */
 export class Job {
     constructor(body, on = {}) {
         this.on = on;
@@ -168,7 +168,7 @@ export class Job {
             remove(`/api/jobs/${this.id}`).catch((problem) => note(problem.message, true));
     }
 
-    /* Frees what the server keeps of it. */
+    /* Frees the results that the server keeps. */
     free() {
         if (this.id) remove(`/api/jobs/${this.id}`).catch(() => {});
     }

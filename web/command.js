@@ -1,8 +1,8 @@
-/* The command line that does the same as a view. */
+/* The command line with the same effect as a view. */
 import {fetchBlob, post} from "./api.js";
 import {copy, h, note} from "./dom.js";
 
-/* Pictures that only this server has: a sample of a job, what was dropped on the page, a mask that was painted. */
+/* Pictures that only this server has: samples of jobs, pictures dropped on the page, painted masks. */
 const THING = /\b(?:job:\d+\/[a-z]+\/\d+|upload:\d+)(?=\s|$)/g;
 const ENDINGS = {
     "image/png": ".png",
@@ -15,7 +15,7 @@ async function endingOf(thing) {
     return ENDINGS[(await fetchBlob(`/api/uploads/${thing.slice(7)}`)).type] || ".npy";
 }
 
-/* Writes a thing into the folder under a name that is free. */
+/* Writes a thing into the folder under an unused name. */
 async function saveThing(thing, stem) {
     const ending = await endingOf(thing);
     for (let i = 1;; i++) {

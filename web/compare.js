@@ -260,7 +260,7 @@ function spread(value, deviation) {
     return deviation.toFixed(decimals);
 }
 
-/* What is reached with at most so much cost. */
+/* The best quality for at most this cost. */
 function frontier(rows, cost, metric) {
     const x = [], y = [];
     let best = HIGHER.has(metric) ? -Infinity : Infinity;

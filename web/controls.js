@@ -6,7 +6,7 @@ const nextId = () => `control${++ids}`;
 
 /* ---- Sliders ----------------------------------------------------------------------------------------------------- */
 
-/* From the place on a slider, 0 to 1, to a value and back. `power` is fine about 0 and reaches both signs. */
+/* From the position of a slider, 0 to 1, to a value and back. `power` is fine near 0 and has both signs. */
 const SCALES = {
     linear: {to: (u, a, b) => a + (b - a) * u, from: (v, a, b) => (v - a) / (b - a)},
     log: {to: (u, a, b) => a * (b / a) ** u, from: (v, a, b) => Math.log(v / a) / Math.log(b / a)},
@@ -23,7 +23,7 @@ const SCALES = {
 };
 const STEPS = 400;
 
-/* With as many digits as a hand on a slider can mean. */
+/* As many digits as a slider can resolve. */
 function rounded(value, span) {
     const size = Math.max(Math.abs(value), span / 1000);
     if (!(size > 0)) return 0;
@@ -33,8 +33,8 @@ function rounded(value, span) {
 
 export function shortest(value) { return Number.isFinite(value) ? String(Number(value.toPrecision(12))) : ""; }
 
-/* A slider and a number field with one value: {label, value, low, high, scale, whole, oninput, hint}. In `cell` form without
- * a visible label. What is typed may lie beyond the ends of the slider. */
+/* A slider and a number field with one value: {label, value, low, high, scale, whole, oninput, hint}. In `cell` form
+ * without a visible label. Typed values may be beyond the ends of the slider. */
 export function slider(options) {
     const {label, low, high, scale = "linear", oninput = () => {}} = options, map = SCALES[scale], id = nextId();
     let value = options.value;
@@ -180,7 +180,7 @@ export function check(label, value, onchange, hint) {
 
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
 
-/* How far a job is, in a line that is always there. */
+/* The progress of a job, in a line that is always shown. */
 export function progressLine() {
     const bar = h("progress", {max: 1, value: 0, "aria-label": "Progress"}),
           text = h("span", {class: "status", role: "status"});

@@ -93,7 +93,7 @@ export function duration(seconds) {
     return `${Math.floor(seconds / 86400)} d ${Math.floor((seconds % 86400) / 3600)} h`;
 }
 
-/* At most one call of `work` per frame, with what was asked for last. */
+/* At most one call of `work` per frame, with the last arguments. */
 export function perFrame(work) {
     let pending = null;
     return (...values) => {

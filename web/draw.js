@@ -1,4 +1,4 @@
-/* Draw: samples of a model, live, and what can be done with one of them. */
+/* Draw: samples of a model, live, and actions with one of them. */
 import {Job} from "./api.js";
 import {commandLine} from "./command.js";
 import {empty, numberField, progressLine} from "./controls.js";
@@ -217,7 +217,8 @@ class Draw {
               h("div", {class: "stack"},
                 h("div", {class: "row"},
                   action(
-                      "Trajectory", () => this.trajectory(i), "The clean picture that the model predicts on the way"),
+                      "Trajectory", () => this.trajectory(i),
+                      "The clean picture that the model predicts along the trajectory"),
                   action(
                       "Encode", () => this.encode(i),
                       "The state of noise from which a deterministic sampler comes back to it"),
@@ -307,7 +308,7 @@ class Draw {
                         class: "strip",
                         tabindex: "0",
                         role: "img",
-                        "aria-label": "The sample, its state at t = 1, and what it returns to"
+                        "aria-label": "The sample, its state at t = 1, and the decoded sample"
                     },
                       figure("sample", (c) => paintItem(c, data)),
                       Array.from(

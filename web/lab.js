@@ -1,4 +1,4 @@
-/* Process lab: up to three recipes turned by hand, and at once what they will do. */
+/* Process lab: up to three recipes with sliders, and their analysis at once. */
 import {files, get, post} from "./api.js";
 import {commandLine} from "./command.js";
 import {slider} from "./controls.js";
@@ -230,7 +230,7 @@ class Lab {
         this.diffusion.changed();
     }
 
-    /* One request at a time; what changed meanwhile is asked for when it is answered. */
+    /* One request at a time; changes meanwhile are sent when it is answered. */
     ask() {
         if (this.asking) return void (this.again = true);
         this.asking = this.analyse().finally(() => {
@@ -427,7 +427,7 @@ class Lab {
         this.plots.ellipse.set({curves, marks});
     }
 
-    /* In phase space where there is one; x against t where no recipe has auxiliary variables. */
+    /* In phase space; x against t if no recipe has auxiliary variables. */
     drawPaths(shown) {
         const phase = shown.some(({answer}) => answer.k > 1),
               drawn = shown.filter(({answer}) => answer.paths && (!phase || answer.k > 1));

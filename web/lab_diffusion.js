@@ -140,7 +140,7 @@ export class Diffusion {
 
     /* ---- Computing ----------------------------------------------------------------------------------------------- */
 
-    /* A little later, when hands rest, and only while it can be seen. */
+    /* After a short pause without changes, and only while the view is visible. */
     changed() {
         this.stale = true;
         clearTimeout(this.timer);
@@ -264,7 +264,7 @@ export class Diffusion {
         return z;
     }
 
-    /* The slider is even in the frames of the server, which are denser near the data. */
+    /* The slider is uniform in the frames of the server, which are denser near the data. */
     timeAt(u, times) {
         const place = u * (times.length - 1), i = Math.min(times.length - 2, Math.floor(place));
         return times[i] + (place - i) * (times[i + 1] - times[i]);

@@ -4,7 +4,7 @@ import {fill, h} from "./dom.js";
 
 export const VARIABLES = (k) => (k === 2 ? ["x", "m"] : ["x", "m₁", "m₂", "m₃", "m₄", "m₅", "m₆", "m₇"].slice(0, k));
 
-/* What each number of a preset is, and where a slider of it ends. */
+/* The meaning of each number of a preset, and the ends of its slider. */
 const PARAMETERS = {
     gamma: {label: "Γ, noise of x", low: 0, high: 4, scale: "power"},
     nu: {label: "ν, noise of m", low: 0.1, high: 20, scale: "log", follows: (r) => (2 * r.D[1][1]) / r.mass[0]},
@@ -332,7 +332,7 @@ export class RecipeEditor {
         this.changed();
     }
 
-    /* Numbers that follow are shown as they are now. */
+    /* Numbers that follow from others are shown with their present values. */
     follow(answer) {
         for (const {row, box, name, follows} of this.followers || [])
             if (box.value && !(name in this.state.values) && answer.k === 2)

@@ -17,7 +17,7 @@ let shown = null;
 
 /* ---- Views ------------------------------------------------------------------------------------------------------- */
 
-/* Views are made when they are first opened and kept: what one was set to is there when one comes back. */
+/* Views are created when they are first opened, and kept with their settings. */
 async function open(name) {
     if (!views.has(name)) {
         const {create} = await import(`./${name}.js`);
@@ -78,7 +78,7 @@ function stored(key, value) {
         if (value !== undefined) localStorage.setItem(key, value);
         return localStorage.getItem(key);
     } catch {
-        return null; /* a browser that keeps nothing */
+        return null; /* a browser without storage */
     }
 }
 

@@ -1,11 +1,11 @@
-/* Choosing a model and how it is sampled: what the views that draw have in common. */
+/* The choice of a model and of its sampling options, for all views that draw. */
 import {files, get} from "./api.js";
 import {choice, fileRows, numberField, options, slider} from "./controls.js";
 import {h, number, whole} from "./dom.js";
 
 const known = new Map();
 
-/* What the server says of a model; runs change while they train and are asked for again. */
+/* The server's description of a model; runs change while they train and are requested again. */
 export async function describe(path) {
     if (!known.has(path) || !path.startsWith("shipped:")) known.set(path, await get("/api/model", {path}));
     return known.get(path);
@@ -66,7 +66,7 @@ export class ModelChoice {
     }
 }
 
-/* Quality, sampler, evaluations, seed and the rest. values() is what goes into a job: what is left open is not there. */
+/* Quality, sampler, evaluations, seed and the rest. values() are the options of a job; unset ones are left out. */
 export class SamplerChoice {
     constructor(about, {noisy = true} = {}) {
         this.about = about;
@@ -155,7 +155,7 @@ export class ClassChoice {
             low: 0,
             high: 8,
             scale: "linear",
-            hint: "How strongly the class is asked for; 1 is the model's own"
+            hint: "Strength of guidance to the class; 1 is that of the model"
         });
         this.weak = slider({
             label: "weak model",
@@ -163,7 +163,7 @@ export class ClassChoice {
             low: 0,
             high: 5,
             scale: "linear",
-            hint: "Guidance away from the weaker model that the file brings along; 1 is none"
+            hint: "Guidance by the weaker model in the file; 1 is none"
         });
         this.element = h(
             "div", {class: "stack"}, this.judge.element, this.label.element, this.strength.element, this.weak.element);

@@ -360,8 +360,8 @@ class Paint {
 
 /* ---- The easel --------------------------------------------------------------------------------------------------- */
 
-/* A picture in the pixels of the model and a mask over it. The mask is painted in these pixels too: what one sees is what the
- * model is given. */
+/* A picture in the pixels of the model and a mask over it. The mask is painted in these pixels, too: the page shows
+ * exactly the model's input. */
 class Easel {
     constructor(ondrop, onpaint) {
         this.onpaint = onpaint;
@@ -448,7 +448,8 @@ class Easel {
         this.hint.hidden = true;
     }
 
-    /* About as the server brings a picture to the model's size: the largest square in the middle; grey where the model is. */
+    /* Approximately as the server fits a picture to the model: the largest square in the middle; grey if the model
+     * is. */
     async showBlob(blob) {
         this.blob = blob;
         let image;

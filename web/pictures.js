@@ -55,7 +55,7 @@ export class Tiles {
         new ResizeObserver(() => this.arrange()).observe(this.element);
     }
 
-    /* As many columns as fit, and among nearly as many those that leave no row half empty. */
+    /* As many columns as fit; of similar numbers, one whose last row is not half empty. */
     arrange() {
         const room = this.element.clientWidth, count = this.count;
         if (!room || !count) return;

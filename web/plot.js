@@ -79,7 +79,7 @@ class Scale {
 
 /* ---- Links ------------------------------------------------------------------------------------------------------- */
 
-/* A place on the x axis that several plots share: where one is read, all show their values. */
+/* A position on the x axis that several plots share: all show their values there. */
 export class Link {
     constructor() {
         this.value = null;

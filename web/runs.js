@@ -238,7 +238,7 @@ class Runs {
         }
     }
 
-    /* A stream that was opened again tells some steps a second time. */
+    /* A reopened stream repeats some steps. */
     append(path, more) {
         const shown = this.chosen.get(path);
         if (!shown?.log || !more || !(more.last > shown.log.last || more.by_t?.length)) return;
@@ -258,7 +258,7 @@ class Runs {
             this.redraw();
     }
 
-    /* The run in focus tells by itself; others are asked now and then. */
+    /* The run in focus is streamed; others are polled. */
     listen() {
         this.stopListening?.();
         this.stopListening = null;
@@ -283,7 +283,7 @@ class Runs {
             });
     }
 
-    /* In detail where it is looked at. */
+    /* With more detail in the visible part. */
     async zoomed(range) {
         this.whole.disabled = !range;
         this.whole.classList.toggle("idle", !range);
@@ -419,7 +419,7 @@ class Runs {
         this.drawByTime();
     }
 
-    /* A first loss that is many times what comes later would press all else to the ground: the top is then cut. */
+    /* If the first losses are many times the later ones, the top is cut, so that the rest is visible. */
     range(curves, log) {
         if (log) return {low: undefined, high: undefined};
         const window = this.curves.window,

@@ -1,4 +1,4 @@
-"""NumPy's linear algebra for evaluation by the library, where there is no OpenBLAS that it could load."""
+"""NumPy's linear algebra, which the library uses in evaluation if it cannot load OpenBLAS."""
 
 from __future__ import annotations
 

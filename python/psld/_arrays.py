@@ -1,6 +1,6 @@
 """Arrays of the caller's kind: NumPy's, PyTorch's, and those of any library that follows the array API (JAX, CuPy).
 
-No library but NumPy is imported here: whoever has one of its arrays has imported it.
+Only NumPy is imported here: a caller with arrays of another library has imported it already.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_torch(value: Any) -> bool:
 
 
 def is_other(value: Any) -> bool:
-    """Whether it is an array, but not one of NumPy."""
+    """Whether this is an array of another library than NumPy."""
     return is_torch(value) or (
         hasattr(value, "__array_namespace__") and not isinstance(value, (np.ndarray, np.generic))
     )
@@ -39,13 +39,13 @@ def namespace(value: Any) -> Any:
 
 
 def join(parts: Sequence[Any]) -> Any:
-    """Arrays [n, channels, ...] as one, channels behind channels."""
+    """Joins arrays [n, channels, ...] along their channels."""
     xp = namespace(parts[0])
     return (xp.concat if hasattr(xp, "concat") else xp.concatenate)(parts, axis=1)
 
 
 def to_numpy(value: Any, name: str) -> NDArray[Any]:
-    """An array of any kind, without its gradients; a copy only where it is not in the memory of the processor."""
+    """An array of any kind as one of NumPy, without gradients; copied only if it is not in the memory of the CPU."""
     if isinstance(value, np.ndarray):
         array = value
     elif is_torch(value):
@@ -65,7 +65,7 @@ def to_numpy(value: Any, name: str) -> NDArray[Any]:
 
 
 def like(array: NDArray[Any], other: Any) -> Any:
-    """A NumPy array as one of the other's kind, on its device; floats in its type where it has floats."""
+    """A NumPy array as an array of the same kind as `like`, on its device; floats get its type if it has floats."""
     if is_torch(other):
         torch = _torch()
         dtype = other.dtype if other.dtype.is_floating_point else torch.get_default_dtype()
@@ -84,7 +84,7 @@ def without_gradients(other: Any) -> ContextManager[Any]:
 
 
 def model_of(score: Any) -> Any:
-    """An array that a callable wants to be called with: of a torch.nn.Module its first parameter."""
+    """An array of the kind that a callable takes: the first parameter of a torch.nn.Module."""
     torch = _torch()
     if torch is not None and isinstance(score, torch.nn.Module):
         return next(score.parameters(), None)

@@ -1,6 +1,6 @@
 """Calls that take long: progress, Ctrl-C, and exceptions of callbacks.
 
-The library calls back into Python. What is raised there cannot pass through C: it is kept, the library is told to stop,
+The library calls back into Python. Exceptions cannot pass through C: they are kept, the library is told to stop,
 and the exception is raised unchanged when the library has returned.
 
 A signal needs more care. Python runs the handler of a signal before the first line of a callback, outside any `try`,
@@ -48,7 +48,7 @@ class Call:
 
     @property
     def progress(self) -> Any:
-        """For psld_progress_fn: NULL where there is nothing to report to and no signal to look for."""
+        """For psld_progress_fn: NULL if no progress is shown and no signal is watched."""
         return PROGRESS if self._in_main or self._watch else _c.psld_progress_fn()
 
     # ---- The call itself -------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _on_progress(user: int, done: int, total: int) -> int:
 PROGRESS = _c.psld_progress_fn(_on_progress)
 
 
-# ---- Who is shown the progress -------------------------------------------------------------------------------------
+# ---- Display of progress -------------------------------------------------------------------------------------
 
 
 class _Callable:

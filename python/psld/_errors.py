@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions: a class for each status of the library."""
+"""Exceptions: a class for each status of the library."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class NoMemory(Error, MemoryError):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument is outside what it may be."""
+    """An argument is outside its range."""
 
 
 class InputError(Error, ValueError):
-    """A file or a text is not what it should be."""
+    """A file or a text has wrong contents."""
 
 
 class FileError(Error, OSError):

@@ -22,7 +22,7 @@ Set = Union[NDArray[Any], Path]
 
 
 class Comparison(NamedTuple):
-    """Results of :func:`evaluate`; None is what was not asked for."""
+    """Results of :func:`evaluate`; metrics that were not asked for are None."""
 
     samples: Tuple[int, int]
     dim: int
@@ -49,7 +49,7 @@ class Likelihood(NamedTuple):
 
 
 class Features:
-    """What turns images into features: the FID network, or a classifier of psld (whose distances are not FID).
+    """Computes features of images: the FID network, or a classifier of psld (whose distances are not FID).
 
     Called with images u8 [n, channels, height, width] it gives features float32 [n, dim].
     """
@@ -66,7 +66,7 @@ class Features:
         return self._extract(images)[0]
 
     def logits(self, images: Any) -> NDArray[np.float32]:
-        """Logits [n, classes], of which the inception score is made."""
+        """Logits [n, classes], for the inception score."""
         return self._extract(images)[1]
 
     def _extract(self, images: Any) -> Tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -133,7 +133,7 @@ def inception_score(logits: Any, splits: int = 10, shuffle: bool = True) -> Tupl
 
 
 def precision_recall(generated: Any, real: Any, neighbours: int = 3) -> Tuple[float, float]:
-    """Shares of generated features within the manifold of the real ones, and the other way round."""
+    """Fractions of generated features within the manifold of the real ones, and the other way round."""
     precision, recall = _pair(
         lib.psld_precision_recall, lend(_rows(generated, "generated")), lend(_rows(real, "real")), neighbours
     )

@@ -17,7 +17,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def _raise_failure(status: int, function: Any, arguments: Any) -> None:
-    """What ctypes does with the status of every call."""
+    """Checks the status of every call."""
     if status == _c.PSLD_OK:
         return
     text = _lib.psld_error_text().decode("utf-8", "replace")
@@ -60,7 +60,7 @@ def initial(macro: str) -> Any:
 
 
 class Handle:
-    """An object of the library, freed with this one. ``keep`` is what it borrows."""
+    """An object of the library, freed with this one. ``keep`` are the objects that it borrows."""
 
     __slots__ = ("pointer", "_free", "keep", "__weakref__")
 
@@ -109,12 +109,12 @@ _CODES = {np.dtype(name): code for code, name in _TYPES.items()}
 
 
 def address(array: NDArray[Any]) -> int:
-    """Where the numbers of an array lie."""
+    """The address of the numbers of an array."""
     return int(array.__array_interface__["data"][0])
 
 
 def lend(array: NDArray[Any]) -> Any:
-    """A psld_array of the numbers of a NumPy array, which it keeps."""
+    """A psld_array with the numbers of a NumPy array, which it keeps alive."""
     array = np.ascontiguousarray(array)
     if array.dtype not in _CODES:
         array = array.astype(np.float64)
@@ -137,7 +137,7 @@ def view_struct(struct: Any) -> NDArray[Any]:
 
 
 def take(function: Any, *arguments: Any, after: Sequence[Any] = ()) -> NDArray[Any]:
-    """The array that a call makes; `after` are the parameters behind that which receives it."""
+    """The array that a call creates; `after` are the parameters after the one that receives it."""
     place = array_place()
     function(*arguments, ctypes.byref(place), *after)
     return receive(place)
@@ -156,7 +156,7 @@ def receive(place: Any) -> NDArray[Any]:
 
 
 def numbers(value: ArrayLike, name: str, dtype: Any = np.float64) -> NDArray[Any]:
-    """Numbers that somebody gave, as an array in C order."""
+    """The caller's numbers as an array in C order."""
     try:
         array = _arrays.to_numpy(value, name) if _arrays.is_other(value) else np.asarray(value)
         if array.dtype.kind not in "biuf":
@@ -197,7 +197,7 @@ def threads(count: Optional[int] = None) -> int:
 
 
 def devices() -> "list[dict[str, Any]]":
-    """Where networks can be computed, the CPU first: id (what ``Model(device=...)`` takes), kind, name, memory, ...
+    """Devices that can compute networks, the CPU first: id (for ``Model(device=...)``), kind, name, memory, ...
 
     >>> import psld
     >>> psld.devices()[0]["id"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Images = NDArray[np.float32]
 Label = Union[str, int, Sequence[Union[str, int]], None]
 KINDS = {_c.PSLD_EXACT_MODEL: "exact", _c.PSLD_SCORE_MODEL: "score", _c.PSLD_CLASSIFIER: "classifier"}
-LATENT = {"sampler": "collapsed", "nfe": 200}  # what follows the flow, unless something else is asked for
+LATENT = {"sampler": "collapsed", "nfe": 200}  # the default sampler for encoding, which follows the flow
 
 
 class _Opened:
@@ -70,7 +70,7 @@ class Model:
     """A model: a network (.safetensors, a PyTorch checkpoint with `config`, the folder of a run), or an exact one
     (.yaml).
 
-    What comes with psld is found by its name: ``psld.Model("digits")``. The keywords are those of the commands:
+    Models that come with psld are found by name: ``psld.Model("digits")``. The keywords are those of the commands:
     `process`, another recipe than the model's own; `config`; `use`, "ema" or "raw" weights; `ema`, which of several
     averages; `isa`, the instruction set ("avx512", "avx2", "neon", "generic"; default: the best of this processor);
     `precision` of products, "fp32", "bf16", or on another device than the CPU "fp16"; `device`, where it is computed
@@ -121,7 +121,7 @@ class Model:
     def _open(
         self, process: Any = None, weak: Optional[Path] = None, weak_scale: Optional[float] = None, alone: bool = False
     ) -> _Opened:
-        """The model with a recipe and guidance by a weak model; `alone`: none unless it is asked for."""
+        """The model with a recipe and autoguidance; `alone`: no guidance unless it is asked for."""
         weak = weak if weak is not None else self._weak[0] if not alone else "none"
         scale = weak_scale if weak_scale is not None else self._weak[1]
         if isinstance(process, Recipe):
@@ -193,18 +193,18 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """Numbers in all weights; 0 for an exact model."""
+        """Number of weights; 0 for an exact model."""
         return int(lib.psld_model_parameters(self._default.pointer))
 
     @property
     def predicts(self) -> str:
-        """What it puts out: "eps", "data", "score" or "classes"."""
+        """Its output: "eps", "data", "score" or "classes"."""
         text: str = lib.psld_model_predicts(self._default.pointer).decode()
         return text
 
     @property
     def device(self) -> str:
-        """Where its network is computed: "cpu", "opencl:0"; "" for exact models."""
+        """The device of its network: "cpu", "opencl:0"; "" for exact models."""
         text: str = lib.psld_model_device(self._default.pointer).decode()
         return text
 
@@ -265,7 +265,7 @@ class Model:
     def _labels(
         self, opened: _Opened, label: Any, labels: Any, cfg: Optional[float], cfg_range: Any, first: int = 0
     ) -> Any:
-        """psld_labels as the commands understand these arguments; None: nothing is asked for."""
+        """psld_labels from these arguments, as in the commands; None: no labels are given."""
         if label is None and labels is None and cfg is None and cfg_range is None:
             return None
         if label is not None and labels is not None:
@@ -348,7 +348,7 @@ class Model:
 
     @staticmethod
     def _reaching_process(opened: _Opened) -> Optional[str]:
-        """A vp that reaches all noises of a network's timesteps; None if its own recipe does."""
+        """A vp recipe that reaches all noise levels of a network's timesteps; None if its own recipe does."""
         least, most = ctypes.c_double(), ctypes.c_double()
         if not lib.psld_model_timesteps(opened.pointer):
             return None
@@ -431,8 +431,8 @@ class Model:
         weak_scale: Optional[float] = None,
         **options: Unpack[SampleOptions],
     ) -> Images:
-        """The clean data that the model predicts on the way of the first n samples: float32 [n, frames, channels,
-        ...]."""
+        """The clean data that the model predicts along the trajectories of the first n samples:
+        float32 [n, frames, channels, ...]."""
         opened = self._open(process, weak, weak_scale)
         o = fill(options, opened.process._pointer, "trajectory", opened.pointer)
         count = number("n", n, int, False)
@@ -488,7 +488,7 @@ class Model:
         return np.concatenate(parts)
 
     def _classifier(self, opened: _Opened, classifier: Any, config: Optional[Path]) -> Optional[_Opened]:
-        """The classifier that is asked for, or the model's own; None: it has none."""
+        """The given classifier, or that of the model; None: it has none."""
         if classifier is None:
             return opened if lib.psld_model_classifier(opened.pointer) else None
         model = classifier if isinstance(classifier, Model) else Model(classifier, config=config)
@@ -524,7 +524,7 @@ class Model:
     def _conditions(
         self, opened: _Opened, label: Any, cfg: Optional[float], cfg_range: Any, classifier: Any, config: Optional[Path]
     ) -> Tuple[List[Handle], Any, Optional[_Opened], Any]:
-        """Of restorations: sources to keep, the one to start from, and a classifier with its label."""
+        """For restorations: sources to keep, the one to start from, and a classifier with its label."""
         if classifier is not None and label is None:
             raise ArgumentError("classifier needs label")
         if (cfg is not None or cfg_range is not None) and label is None:
@@ -565,11 +565,11 @@ class Model:
         weak_scale: Optional[float] = None,
         **options: Unpack[SampleOptions],
     ) -> Images:
-        """Fills in what is unknown of images or vectors, as ``psld inpaint``: [images * n, ...], image by image.
+        """Fills in the unknown part of images or vectors, as ``psld inpaint``: [images * n, ...], image by image.
 
-        `image` is data [channels, ...] or [images, channels, ...], pixels (uint8), or a file of them. Unknown is what
-        is above 0 in `mask` [height, width] (or a file), or the rectangle `rect` (x, y, width, height). `method` is
-        "resample", which repeats every `jump` (1) steps `repeats` (10) times, "replace" or "authors".
+        `image` is data [channels, ...] or [images, channels, ...], pixels (uint8), or a file of them. Unknown are
+        elements above 0 in `mask` [height, width] (or a file), or the rectangle `rect` (x, y, width, height).
+        `method` is "resample", which repeats every `jump` (1) steps `repeats` (10) times, "replace" or "authors".
         """
         opened = self._open(process, weak, weak_scale, alone=True)
         o = fill(options, opened.process._pointer, "inpaint", opened.pointer)
@@ -682,7 +682,7 @@ class Model:
     ) -> Images:
         """States at t = 1 from which the flow returns to the data, as ``psld encode``: float32 [n, k * channels, ...].
 
-        The sampler is "collapsed" with 200 evaluations unless another deterministic one is asked for;
+        The sampler is "collapsed" with 200 evaluations unless another deterministic one is given;
         ``sample(z0=...)`` with the same options goes back.
         """
         opened = self._open(process, weak, weak_scale, alone=True)
@@ -708,7 +708,7 @@ class Model:
         cfg_range: Optional[Sequence[float]] = None,
         **options: Unpack[SampleOptions],
     ) -> Images:
-        """What lies between two images or points, both ends included, as ``psld interpolate``: [n, channels, ...]."""
+        """Images or points between two others, both ends included, as ``psld interpolate``: [n, channels, ...]."""
         ends = np.concatenate([read_data(a, self.shape, "a", fit), read_data(b, self.shape, "b", fit)])
         if len(ends) != 2:
             raise ArgumentError(
@@ -724,7 +724,7 @@ class Model:
     # ---- Evaluations -----------------------------------------------------------------------------------------------
 
     def denoise(self, x: Given, sigma: ArrayLike, label: Optional[ArrayLike] = None) -> Images:
-        """The clean data that it sees in x = x_0 + sigma n, E[x_0 | x]: float32 [n, channels, ...].
+        """The clean data that it predicts from x = x_0 + sigma n, E[x_0 | x]: float32 [n, channels, ...].
 
         `sigma` is one number, or one for each; `label` [n] are classes, -1 for none.
         """
@@ -765,7 +765,7 @@ class Model:
         """log p(x) in nats of each sample, by the probability flow of the model itself.
 
         With auxiliary variables it is an estimate whose mean is a lower bound. `divergence` is exact, hutchinson (with
-        `probes` directions) or auto: exact where it is cheap.
+        `probes` directions) or auto: exact if it is cheap.
         """
         if divergence not in ("auto", "exact", "hutchinson"):
             raise ArgumentError(f"divergence: expected auto, exact or hutchinson, found {divergence!r}")
@@ -824,7 +824,7 @@ class Restoration:
             raise ArgumentError(f"matrix: {'is needed by' if info.uses_matrix else 'is not for'} the task {task}")
         self._data, self._given = shape, (mask, rect)
         self._known: Optional[NDArray[np.uint8]] = None
-        self._last: Tuple[int, Optional[Handle]] = (-1, None)  # the operator made last, and for which image
+        self._last: Tuple[int, Optional[Handle]] = (-1, None)  # the last operator, and its image
         t = self._task = initial("PSLD_TASK_DEFAULTS")
         t.name, t.rank = encode(task), len(shape)
         for i, size in enumerate(shape):
@@ -906,7 +906,7 @@ def measure(
 
 
 def _follow_the_flow(options: SampleOptions) -> SampleOptions:
-    """States come from encode, or from another sampler that is to be compared: noise would throw them away."""
+    """The default for given states: a sampler with noise would lose what they contain."""
     if options.get("sampler") is not None or options.get("quality") is not None:
         return options
     followed: Any = {**options, "sampler": LATENT["sampler"]}
@@ -918,7 +918,7 @@ def _follow_the_flow(options: SampleOptions) -> SampleOptions:
 
 
 def _arc(a: Images, b: Images, n: int) -> Images:
-    """States on the arc between a and b, which keeps them typical of noise."""
+    """States on the arc between a and b, which are as typical of noise as a and b."""
     left, right = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     angle = math.acos(max(-1.0, min(1.0, float(left @ right) / math.sqrt(float(left @ left) * float(right @ right)))))
     part = np.arange(n) / (n - 1)

@@ -31,7 +31,7 @@ class SampleOptions(TypedDict, total=False):
     quality: draft, normal (the default) or best: chooses the sampler, and grid, nfe and eta where they are not given.
     nfe: evaluations of the score per sample, the last denoising step included.
     grid: where the steps lie: uniform, quadratic, sqrt, log, rho, inverse; or falling times from 1 on. rho is of that grid.
-    order: of dpm, collapsed and ancestral. detail: of them, the scale below which noise changes clean data no more.
+    order: of dpm, collapsed and ancestral. detail: for these, the scale below which noise no longer changes clean data.
     eta: the noise of ancestral, from 0 to 1.
     tol: tolerance of ode, relative and absolute. ode_group: samples that share its steps (16).
     seed: sample i of a seed is always the same.
@@ -86,7 +86,7 @@ NAMES = frozenset(("sampler", "quality", "grid", "seed", "no_denoise", "progress
 
 
 def check_names(options: Any, function: str, known: "frozenset[str]" = NAMES) -> None:
-    """Refuses keywords that there are not, as Python does."""
+    """Refuses unknown keywords, as Python does."""
     for name in options:
         if name not in known:
             import difflib
@@ -115,7 +115,7 @@ def seed_number(value: Any) -> int:
 
 
 def _check_uses(options: SampleOptions) -> None:
-    """What the sampler does not heed is refused: whoever gives it expects that it does something."""
+    """Refuses options that the sampler does not use: they would have no effect."""
     sampler, quality = options.get("sampler"), options.get("quality")
     if sampler is not None and quality is not None:
         raise ArgumentError("quality chooses the sampler: give one of quality and sampler")
@@ -187,7 +187,7 @@ def labels_struct(
 
 
 def label_numbers(values: ArrayLike, classes: int) -> List[int]:
-    """Class numbers that somebody gave, -1 for none."""
+    """The caller's class numbers, -1 for none."""
     array = numbers(values, "labels").ravel()
     for i, value in enumerate(array.tolist()):
         if not (-1 <= value < classes and value == math.floor(value)):

@@ -1,4 +1,4 @@
-"""What comes in: data and masks, as arrays or as files."""
+"""Reads data and masks, from arrays or files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Given = Union[ArrayLike, Path]
 
 
 def shipped(name: Path, folder: str, ending: str) -> str:
-    """The path of a file, or of what comes with psld under its bare name: "digits"."""
+    """The path of a file, or of a model that comes with psld by its bare name: "digits"."""
     text = os.fspath(name)
     if os.path.exists(text) or os.path.dirname(text):
         return text
@@ -93,7 +93,7 @@ def data_shape(data: Any) -> Tuple[int, ...]:
 
 
 def read_masks(mask: Any, rect: Any, shape: Tuple[int, ...], images: int, fit: bool) -> NDArray[np.uint8]:
-    """What is known of so many images: uint8 [images, *shape]. White, or above 0, is unknown."""
+    """The known elements of so many images: uint8 [images, *shape]. White, or above 0, is unknown."""
     plane = shape[1:] if len(shape) == 3 else (math.prod(shape),)
     if (mask is None) == (rect is None):
         raise ArgumentError("the unknown part is not given; give mask or rect=(x, y, width, height)")
@@ -140,7 +140,7 @@ def _rectangle(rect: Any, plane: Tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def _mask_pictures(path: Path) -> Tuple[NDArray[np.float64], bool]:
-    """Pictures are cut in the middle between black and white; digits (IDX) are white wherever there is any."""
+    """Pixels above the middle between black and white; in digits (IDX) all that are not black."""
     options = initial("PSLD_DATA_DEFAULTS")
     options.channels, options.strict = 1, 1
     data = make(lib.psld_data_open, lib.psld_data_free, encode(path), ctypes.byref(options))

@@ -36,7 +36,7 @@ class Factor(NamedTuple):
 
 
 class Analysis(NamedTuple):
-    """What a process will do, see :meth:`Recipe.analyse`."""
+    """Properties of a process, see :meth:`Recipe.analyse`."""
 
     eigenvalues: NDArray[np.complex128]
     damping: str
@@ -61,7 +61,7 @@ def _yaml(value: Any) -> str:
 
 
 class Recipe:
-    """A forward process of the complete recipe, and what eps of it means.
+    """A forward process of the complete recipe, and the meaning of its eps.
 
     ``dz = -beta(t) (D + Q) P z dt + sqrt(2 beta(t) D) dw``, with the same k x k matrices D (symmetric, not negative)
     and Q (skew-symmetric) for every coordinate of the data; ``P = diag(1, 1/mass)``.
@@ -122,7 +122,7 @@ class Recipe:
 
     @classmethod
     def _copy(cls, pointer: Any) -> "Recipe":
-        """A recipe of its own from one that belongs to another object."""
+        """A copy of a recipe that belongs to another object."""
         return cls._from_spec(bytes(lib.psld_recipe_get(pointer).contents))
 
     @classmethod
@@ -199,7 +199,7 @@ class Recipe:
         return Factor(*self._each(t, [square] * 2, lib.psld_recipe_factor, _mode(mode or self.mode)))
 
     def sigma(self, t: ArrayLike) -> Floats:
-        """Effective noise: z_t tells as much about x_0 as x_0 + sigma n does.
+        """Effective noise sigma: z_t has the same information on x_0 as x_0 + sigma n.
 
         >>> import psld
         >>> round(float(psld.Recipe("psld gamma=0.02").sigma(1)), 1)
@@ -257,7 +257,7 @@ class Recipe:
         return times
 
     def start(self, x0: Any, noise: Any) -> Any:
-        """z_0 from data and normal numbers `noise` [n, (k - 1) * channels, ...]: what "dsm" kernels start from."""
+        """z_0 from data and normal numbers `noise` [n, (k - 1) * channels, ...]: the start of "dsm" kernels."""
         xp = _arrays.namespace(x0)
         deviation = _arrays.like(np.sqrt(self.init * self.mass)[:, None], x0)
         parts = self._rows(noise, self.k - 1, "noise") * deviation
@@ -293,7 +293,7 @@ class Recipe:
         return xp.reshape(z, eps.shape)
 
     def target(self, eps: Any) -> Any:
-        """Of noise [n, k * channels, ...] the part that a network is to predict: that of the `predicted` variables.
+        """The part of the noise [n, k * channels, ...] that a network predicts: that of the `predicted` variables.
 
         >>> import numpy, psld
         >>> cld = psld.Recipe("cld")
@@ -335,7 +335,7 @@ class Recipe:
         """One of "eps", "score" and "data" from another, for the predicted variables of states z at times t.
 
         eps is the noise of the recipe's own kernel, the score the gradient of log p_t(z), data the expected clean data
-        E[x_0 | z_t]. The states are needed where data is one of both.
+        E[x_0 | z_t]. The states are needed if one of both is data.
 
         >>> import numpy, psld
         >>> vp = psld.Recipe("vp")

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The nearest bfloat16; of two, the even one. What is not a number stays so. */
+/* The nearest bfloat16; of two, the even one. NaN stays NaN. */
 static inline uint16_t psld_bf16_from(float x)
 {
     uint32_t bits;

@@ -1,4 +1,5 @@
-/* FNV-1a: a number that tells contents apart. It is no defence against someone who wants two of them to look the same. */
+/* FNV-1a: a number that identifies contents. It is not safe against an attacker who wants equal numbers for different
+ * contents. */
 #ifndef PSLD_BASE_HASH_H
 #define PSLD_BASE_HASH_H
 
@@ -9,7 +10,7 @@
 
 /* Byte by byte. */
 uint64_t psld_hash_bytes(uint64_t hash, const void *bytes, size_t size);
-/* Eight bytes at a time, with a turn that carries high bits to low ones: for large contents. */
+/* Eight bytes at a time, with a rotation that mixes high bits into low ones: for large contents. */
 uint64_t psld_hash_words(uint64_t hash, const void *bytes, size_t size);
 
 #endif

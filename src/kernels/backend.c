@@ -5,7 +5,7 @@
 
 #include "kernels/cpu.h"
 
-/* What each copy of kernels/simd/ has to offer. */
+/* The backends of each copy of kernels/simd/. */
 #define PSLD_SET(name, options) const psld_backend *psld_##name##_backend(int bf16);
 #include "kernels/sets.def"
 #undef PSLD_SET
@@ -81,7 +81,7 @@ psld_status psld_backend_find(const char *isa, const char *precision, const psld
     if (precision && !bf16 && strcmp(precision, "fp32") != 0)
         return psld_fail(PSLD_BAD_ARGUMENT, "precision: expected fp32 or bf16, found '%s'", precision);
     if (isa && strcmp(isa, psld_backend_reference.isa) == 0) {
-        if (bf16) return psld_fail(PSLD_BAD_ARGUMENT, "precision: the reference kernels have fp32 alone, found 'bf16'");
+        if (bf16) return psld_fail(PSLD_BAD_ARGUMENT, "precision: the reference kernels have only fp32, found 'bf16'");
         *backend = &psld_backend_reference;
         return PSLD_OK;
     }

@@ -1,4 +1,4 @@
-/* What a kernel is given, and the tables that hold one kernel for every operation.
+/* The arguments of kernels, and the tables with one kernel for every operation.
  *
  * Layout, which every kernel relies on and keeps:
  *   1. A *batched* tensor (shape.n = 0 in the graph) is NHWC: pixel (n, y, x) begins at data + ((n h + y) w + x)
@@ -10,8 +10,8 @@
  *   4. A sum over samples is made in the order of samples, any other sum in an order that the shape of one sample
  *      fixes: an output's bits depend neither on the batch it sits in nor on the number of threads.
  *
- * A backend is a table of kernels for one element type. The reference backends have all of them; a faster one starts
- * as a copy and overrides entries. */
+ * A backend is a table of kernels for one element type. The reference backends have all of them; a faster one starts as
+ * a copy and overrides entries. */
 #ifndef PSLD_KERNELS_KERNELS_H
 #define PSLD_KERNELS_KERNELS_H
 
@@ -76,8 +76,8 @@ typedef enum psld_op {
     PSLD_OPS
 } psld_op;
 
-/* What is done to a convolution's result before it is written: relu((y + bias + vector + residual) by). Each operand
- * has its own input number, whether the others are present or not. */
+/* Operations on a convolution's result before it is written: relu((y + bias + vector + residual) by). The input number
+ * of an operand does not depend on the presence of the others. */
 enum {
     PSLD_FINISH_BIAS = 1,     /* input 2: dense [c] */
     PSLD_FINISH_VECTOR = 2,   /* input 3: [c] a sample */
@@ -142,7 +142,7 @@ typedef union psld_attributes {
     } pool;
     struct {
         double rate;
-        int number; /* which dropout of the network this is: part of the address of its random numbers */
+        int number; /* number of the dropout in the network: part of the address of its random numbers */
     } dropout;
     struct {
         int power;     /* 1 or 2 */
@@ -150,7 +150,7 @@ typedef union psld_attributes {
     } loss;
 } psld_attributes;
 
-/* What differs between runs besides the data. */
+/* What differs between runs, besides the data. */
 typedef struct psld_run {
     uint64_t seed, step; /* random numbers of dropout ... */
     uint64_t first;      /* ... and the global index of the first sample of the batch */
@@ -167,9 +167,9 @@ typedef struct psld_call {
     const psld_attributes *attributes;
     const psld_run *run;
     int inputs;
-    int threads; /* that scratch has room for: the same when it is asked for and when it is used */
+    int threads; /* threads that scratch is made for: the same in the request and in the call */
     int narrow;  /* factors of products may have 16 bits */
-    psld_operand in[PSLD_MAX_INPUTS], out; /* an input that is not there (see finish) has no data */
+    psld_operand in[PSLD_MAX_INPUTS], out; /* an unused input (see finish) has no data */
     void *scratch;                         /* as many bytes as the kernel asked for; holds anything */
     void *packed;                          /* the weights in the kernel's own form */
 } psld_call;

@@ -18,7 +18,8 @@ enum {
     PSLD_PROCESS_LOWER = PSLD_MAX_VARIABLES * (PSLD_MAX_VARIABLES + 1) / 2, /* of its lower triangle */
 };
 
-/* What a file says, with every variable in as many copies as asked for, all of the first variable first. */
+/* The contents of a file, with every variable in the requested number of copies; all copies of the first variable come
+ * first. */
 typedef struct psld_process_terms {
     psld_terms *graph;
     psld_term H, D[PSLD_PROCESS_SQUARE], Q[PSLD_PROCESS_SQUARE], drift[PSLD_MAX_VARIABLES];
@@ -48,13 +49,13 @@ struct psld_process {
 #define PSLD_MOTION_DIVERGENCE(process) ((size_t)(process)->variables)
 #define PSLD_MOTION_DIFFUSION(process)  (2 * (size_t)(process)->variables)
 
-/* A map with H, or anything that psld_recipe_read takes; every variable in `copies`. */
+/* From a map with H, or anything that psld_recipe_read takes; every variable in `copies`. */
 psld_status psld_process_from_node(const psld_node *node, int copies, psld_process **process);
 /* From formulas: fields above `linear` are set already. Takes nothing over. */
 psld_status psld_process_build(const psld_process_terms *terms, psld_process *process);
 /* Whether a map is a recipe with formulas: it has H. */
 int psld_process_is_full(const psld_node *node);
-/* The error of a recipe with formulas where only those with matrices are known. */
+/* The error for a recipe with formulas where only recipes of matrices are possible. */
 psld_status psld_process_refuse(const psld_node *node);
 
 /* Draws the auxiliary variables of a state at t = 0; its data are left alone. */

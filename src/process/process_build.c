@@ -28,7 +28,7 @@ static psld_status derive_energy(builder *b)
     return PSLD_OK;
 }
 
-/* f = -(D + Q) grad H + tau, or as it is given. */
+/* f = -(D + Q) grad H + tau, or the given f. */
 static psld_status make_drift(builder *b)
 {
     const psld_process_terms *t = b->given;

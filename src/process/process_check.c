@@ -1,4 +1,4 @@
-/* What is checked of a process: D and Q over a region, the Fokker-Planck equation by exact derivatives and on grids, and a
+/* Checks of a process: D and Q over a region, the Fokker-Planck equation by exact derivatives and on grids, and a
  * simulation. */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { POINTS = 4096, DRAWS = 2048 };
 
 /* ---- Points ------------------------------------------------------------------------------------------------------ */
 
-/* A lattice for up to three variables, which has the corners and the middle; random points for more. */
+/* A lattice for up to three variables, with the corners and the centre; random points for more. */
 static size_t lattice_points(int n)
 {
     return n == 1 ? POINTS + 1 : n == 2 ? 65 : n == 3 ? 17 : 0;

@@ -140,7 +140,7 @@ static double exchange_entry(const converse *c, size_t x, size_t i, size_t j)
     return 0;
 }
 
-/* Q as it is given out, and how far it is from skew. */
+/* Stores Q in the result, and how far it is from skew-symmetric. */
 static void store_exchange(const converse *c, psld_exchange *e)
 {
     size_t n = c->n;

@@ -1,4 +1,4 @@
-/* What a process does: drift and diffusion of states, and simulated paths. States are handled PSLD_TERM_LANES at a time. */
+/* Drift and diffusion of states, and simulated paths. PSLD_TERM_LANES states are computed at a time. */
 #include "process/process_run.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The size of the noise of a process at each time: what networks of it predict is measured in it.
+/* The size of the noise of a process at each time: the unit of the predictions of its networks.
  *
  * deviation_i(t) is the deviation of variable i at t given the data: the root of half the mean square difference of two
  * simulated paths from the same data. The mean is over data of N(0, 1). For a recipe of matrices it is the root of the

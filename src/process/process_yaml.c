@@ -10,7 +10,7 @@
 
 enum { MAX_CONSTANTS = 64, MAX_STEPS = 100000, DEFAULT_STEPS = 400 };
 
-/* One copy's view of a file: its own variables and the constants. */
+/* The names that formulas of one copy can use: its own variables and the constants. */
 typedef struct reader {
     const psld_node *map;
     psld_process *process;

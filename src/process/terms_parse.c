@@ -41,7 +41,7 @@ static psld_status fail_at(const parser *p, const char *wanted)
     return psld_fail(PSLD_BAD_INPUT, "expected %s at character %d, found %s", wanted, (int)(p->at - p->text) + 1,
                      !*p->at     ? "the end"
                      : printable ? found
-                                 : "something that is no part of a formula");
+                                 : "a character that cannot be in a formula");
 }
 
 static psld_status deeper(parser *p)

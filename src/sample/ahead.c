@@ -1,8 +1,8 @@
 /* A job is divided into ranges, which the thread and, when it comes back, the caller take by a counter. Invariants:
  *   1. The fields of a job are written while the thread is not `inside`, and it goes inside only where `is_posted` says
  *      so, both under `lock`.
- *   2. psld_ahead_take returns after all ranges are taken and the thread has left: all are drawn then. If the thread has
- *      not come yet, the caller has drawn all of them and nobody waits. */
+ *   2. psld_ahead_take returns after all ranges are taken and the thread has left: all are drawn then. If the thread
+ *   has not started yet, the caller has drawn all of them and does not wait. */
 #include "sample/ahead.h"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ static void *ahead_main(void *context)
     return NULL;
 }
 
-/* No thread may begin with the job any more, and the one that has begun leaves. */
+/* The thread may no longer begin with the job; if it has begun, it leaves. */
 static void wait_until_left(psld_ahead *a)
 {
     pthread_mutex_lock(&a->lock);
@@ -113,7 +113,7 @@ void psld_ahead_begin(const psld_reverse *reverse, uint64_t step, size_t steps)
     /* If there can be no thread, the noise is drawn when it is needed. The first job makes it: many calls have none. */
     if (!a->has_thread && pthread_create(&a->thread, NULL, ahead_main, a) != 0) return;
     a->has_thread = 1;
-    wait_until_left(a); /* of a job whose noise nobody wanted */
+    wait_until_left(a); /* of a job whose noise was not used */
     pthread_mutex_lock(&a->lock);
     a->seed = reverse->options->seed;
     a->first = reverse->first;

@@ -1,5 +1,5 @@
 /* Noise drawn ahead: while a user's function computes a score, a thread of its own draws the normal numbers of the step
- * that follows. They have addresses, so it does not matter who draws them, or when.
+ * that follows. They have addresses, so it does not matter which thread draws them, or when.
  *
  * The thread is not one of the pool (base/threads.h): the function may use that itself. */
 #ifndef PSLD_SAMPLE_AHEAD_H
@@ -22,7 +22,8 @@ void psld_ahead_free(psld_ahead *ahead);
  * is. Call it before the score. */
 enum { PSLD_AHEAD_STEPS = 2 };
 void psld_ahead_begin(const psld_reverse *reverse, uint64_t step, size_t steps);
-/* The numbers [count][k dim] of this step, valid until the next begin; NULL: nobody has drawn them. Draws what is left. */
+/* The numbers [count][k dim] of this step, valid until the next begin; NULL: they were not drawn ahead. Draws the
+ * rest. */
 const double *psld_ahead_take(const psld_reverse *reverse, uint64_t step);
 
 #endif

@@ -128,7 +128,7 @@ static psld_status resolve_time_list(const psld_recipe *recipe, const psld_sampl
     return psld_grid_list_end(recipe, o->grid, &o->eps);
 }
 
-/* No step but the denoising one, from t = 1. */
+/* Only the denoising step, from t = 1. */
 static psld_status resolve_one_evaluation(psld_sample_options *o)
 {
     int steps;

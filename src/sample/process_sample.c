@@ -164,7 +164,7 @@ static psld_status take_step(backward *b, double t, double dt, double part, int 
     return status == PSLD_OK ? PSLD_OK : fail_backward(b->process, status);
 }
 
-/* Reports the part of this batch that is done, as that of the whole. */
+/* Reports progress of this batch as progress of the whole. */
 static psld_status report_part(void *user, double part)
 {
     enum { UNITS = 1000 }; /* per sample */

@@ -7,7 +7,7 @@
 #include "sample/time_grid.h"
 
 static const psld_quality_info table[] = {
-    {.name = "draft", .summary = "right at a glance", .sampler = "ancestral", .grid = "log", .nfe = 12, .eta = 0.5},
+    {.name = "draft", .summary = "right at first sight", .sampler = "ancestral", .grid = "log", .nfe = 12, .eta = 0.5},
     {.name = "normal",
      .summary = "what more evaluations improve little",
      .sampler = "ancestral",

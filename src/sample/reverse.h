@@ -1,5 +1,5 @@
-/* The reverse process of one batch of samples: the states, and what a sampler needs to advance them. Samplers see states,
- * times and a source, and nothing else. */
+/* The reverse process of one batch of samples: the states, and what a sampler needs to advance them. Samplers use only
+ * states, times and a source. */
 #ifndef PSLD_SAMPLE_REVERSE_H
 #define PSLD_SAMPLE_REVERSE_H
 
@@ -19,7 +19,7 @@ struct psld_reverse {
     double *t;                    /* [count]: times of the states of one evaluation */
     uint64_t *sample;             /* [count]: the samples that these states belong to */
     double *work;                 /* [count][k * dim] times the sampler's work_states */
-    psld_ahead *ahead;            /* draws noise while the score is computed; NULL: nobody does */
+    psld_ahead *ahead;            /* draws noise while the score is computed, or NULL */
     int last_step;                /* multistep samplers: number of the last step */
     int consecutive;              /* multistep samplers: steps since the last jump */
     uint64_t evaluations, groups; /* evaluations summed over groups of samples that step together, and these groups */

@@ -93,7 +93,7 @@ refuses 1 "evil.pt" convert evil.pt x.safetensors
 refuses 2 "net" bench nothing
 refuses 2 "isa: expected" bench net net.yaml --isa sse9
 refuses 2 "precision: expected fp32 or bf16, found 'fp8'" bench net net.yaml --precision fp8
-refuses 2 "the reference kernels have fp32 alone" bench net net.yaml --isa reference --precision bf16
+refuses 2 "the reference kernels have only fp32" bench net net.yaml --isa reference --precision bf16
 refuses 1 "absent.yaml" bench net absent.yaml
 
 check "sample: images of the model's shape, the same bits for any batch"

@@ -627,7 +627,7 @@ static void broken_pickles(void **state)
             "byte 75: torch._utils._rebuild_tensor with arguments that make no sense"),
         ROW("ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nN)tR.",
             "byte 117: torch._tensor._rebuild_from_type_v2 with arguments that make no sense"),
-        ROW("(U\x07storageNNNNtQ.", "byte 54: a reference to a storage that makes no sense"),
+        ROW("(U\x07storageNNNNtQ.", "byte 54: a reference to a storage that is not valid"),
         ROW("(U\x07storagectorch\nFloatStorage\nU\x01"
             "0NK\x18(NK\x10K\x10ttQ.",
             "byte 83: a reference to a part that the storage does not have"),

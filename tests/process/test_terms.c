@@ -150,7 +150,7 @@ static void bad_texts(void **state)
     refuse("1e999", "finite number");
     refuse("1.2.3", "finite number");
     refuse("x;y", "at character 2");
-    refuse("\x01", "something that is no part of a formula");
+    refuse("\x01", "a character that cannot be in a formula");
     enum { DEEP = 9000 };
     char *deep = psld_alloc(DEEP + 2002, 1);
     memset(deep, '(', DEEP);

@@ -16,7 +16,7 @@
 #include "io/archives/files_private.h"
 #include "io/files/scratch.h"
 
-/* A program that unpacked the archive would write such a file elsewhere: the archive is not to be trusted. */
+/* A program that unpacks the archive would write such a file elsewhere: the archive is not trusted. */
 static int leads_outside(const char *name)
 {
     return *name == '/' || *name == '\\' || (*name && name[1] == ':') || psld_files_has_part(name, "..");
@@ -29,7 +29,7 @@ static psld_status add_member(psld_files *files, const char *name, psld_file_ent
     while (strncmp(name, "./", 2) == 0) name += 2;
     if (!leads_outside(name)) return psld_files_add(files, name, entry);
     files->refused++;
-    psld_log(PSLD_LOG_WARNING, "%s: refused the name %s, which leads out of the archive", files->path, name);
+    psld_log(PSLD_LOG_WARNING, "%s: refused the name %s, which points outside of the archive", files->path, name);
     return PSLD_OK;
 }
 
@@ -170,7 +170,7 @@ static psld_status list_entries(reading *r)
         psld_file_entry *entry = NULL;
         if (name && archive_entry_hardlink(found)) {
             r->files->refused++;
-            psld_log(PSLD_LOG_WARNING, "%s: passed over %s, which is a link to another file", r->files->path, name);
+            psld_log(PSLD_LOG_WARNING, "%s: left out %s, which is a link to another file", r->files->path, name);
             continue;
         }
         if (!name || archive_entry_filetype(found) != AE_IFREG) continue;

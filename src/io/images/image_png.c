@@ -24,7 +24,7 @@ typedef struct work {
     psld_writer *writer; /* writing: to a file, or if NULL to memory, */
     void *packed;        /* which grows */
     size_t packed_size, packed_capacity;
-    uint8_t *canvas; /* pixels as libpng gives them: maybe with opacity */
+    uint8_t *canvas; /* pixels from libpng, perhaps with opacity */
     png_bytepp rows; /* into the canvas, or into what is written */
     psld_image *image;
 } work;

@@ -1,4 +1,4 @@
-/* Of the core library, unlike the formats of images: whoever draws samples wants to show them. */
+/* Part of the core library, unlike the image formats: programs that draw samples also show them. */
 #include "base/status.h"
 #include "io/tensors/array.h"
 

@@ -1,14 +1,15 @@
-/* Networks that were pickled as Python objects with their source code (torch_utils.persistence of NVIDIA's projects), read
- * as data. Nothing is run, and the source is not looked at.
+/* Networks that were pickled as Python objects with their source code (torch_utils.persistence of NVIDIA's projects),
+ * read as data. Nothing is run, and the source is not looked at.
  *
  * The pickle is a dict; `ema` is the network. An object is a call of _reconstruct_persistent_obj with a dict
- *     type: class, version: 6, module_src: ..., class_name: NAME, state: {_parameters, _buffers, _modules, _init_kwargs, ...}
- * and _modules has further objects, or containers of torch.nn, which are plain calls with the same state. A storage is the
- * bytes of a whole PyTorch checkpoint that has nothing but the storage.
+ *     type: class, version: 6, module_src: ..., class_name: NAME, state: {_parameters, _buffers, _modules,
+ *     _init_kwargs, ...}
+ * and _modules has further objects, or containers of torch.nn, which are plain calls with the same state. A storage is
+ * the bytes of a whole PyTorch checkpoint that has nothing but the storage.
  *
- * What comes out: tensors under the names that the state_dict of the object has, and as notes what the object and its
- * modules of the first level are: "class" and "init.KEY" of the object, "NAME.class" and "NAME.init.KEY" of module NAME,
- * with plain values and lists of these as YAML.
+ * The result: tensors with the names of the object's state_dict, and notes on the object and its modules of the first
+ * level: "class" and "init.KEY" of the object, "NAME.class" and "NAME.init.KEY" of module NAME, with plain values and
+ * lists of these as YAML.
  *
  * Invariants
  *   1. Depth is bounded, and every module, parameter and nested checkpoint spends of a budget that the size of the file
@@ -146,7 +147,7 @@ static psld_status add_note(psld_torch *torch, const char *path, const char *key
     return psld_tensors_set_note(torch->tensors, name, text);
 }
 
-/* Values that are no plain ones are left out: what is needed and missing shows when the network is built. */
+/* Other values are left out. If a needed one is missing, building the network reports it. */
 static psld_status note_arguments(psld_torch *torch, const psld_value *state, const char *path)
 {
     const psld_value *named = psld_value_get(state, "_init_kwargs"), *others = psld_value_get(state, "_init_args");
@@ -170,7 +171,8 @@ static psld_status join_name(psld_torch *torch, const char *path, const psld_val
 {
     char own[128];
     if (key->kind != PSLD_VALUE_TEXT || !psld_torch_text(key, own, sizeof own) || strlen(path) + 130 > MAX_NAME)
-        return psld_pickle_fail(torch->pickle, key->place, "the name of a module or tensor is no text or very long");
+        return psld_pickle_fail(torch->pickle, key->place,
+                                "the name of a module or tensor is not a text, or very long");
     snprintf(name, MAX_NAME, "%.380s%s%s", path, *path ? "." : "", own);
     return PSLD_OK;
 }
@@ -242,7 +244,7 @@ static psld_status read_pickle(psld_torch *torch, const unsigned char *bytes, si
     PSLD_TRY(psld_pickle_load(torch->pickle, torch->path, bytes, size, 0, &object, &used));
     const psld_value *network = psld_value_get(object, "ema");
     if (!network)
-        return psld_pickle_fail(torch->pickle, object->place, "a pickle, but no dict with a network under \"ema\"");
+        return psld_pickle_fail(torch->pickle, object->place, "a pickle, but not a dict with a network under \"ema\"");
     return read_module(torch, network, "", 0);
 }
 

@@ -32,7 +32,7 @@ static const char *const type_names[PSLD_ELEMENT_COUNT] = {
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* What the header says of one tensor. */
+/* The entry of one tensor in the header. */
 typedef struct entry {
     const char *name; /* borrowed from the JSON */
     psld_element type;

@@ -114,7 +114,7 @@ static psld_status torch_refer(psld_pickle *pickle, psld_value *id, psld_value *
     if (!s) return psld_pickle_status(pickle);
     s->place = id->place;
     if (type->kind != PSLD_VALUE_GLOBAL || key->kind != PSLD_VALUE_TEXT || !torch_get_size(id->items[4], &s->count))
-        return psld_pickle_fail(pickle, id->place, "a reference to a storage that makes no sense");
+        return psld_pickle_fail(pickle, id->place, "a reference to a storage that is not valid");
     if (!find_storage_type(type, &s->type)) return make_broken(pickle, type, result);
     s->key = key->text;
     s->key_length = key->length;

@@ -1,4 +1,4 @@
-/* Operations that move channels about, add along pixels, or change the shape. */
+/* Operations that move channels, add along pixels, or change the shape. */
 #ifndef PSLD_KERNELS_REF_CHANNELS_H
 #define PSLD_KERNELS_REF_CHANNELS_H
 

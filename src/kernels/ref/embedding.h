@@ -22,7 +22,7 @@ static void ref_positional(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* [sin(2 pi w_0 log t) ..., cos ...], or of 2 pi w t, where the order of the products is that of those who have it so */
+/* [sin(2 pi w_0 log t) ..., cos ...], or of 2 pi w t, with the products in the order of the networks that use it */
 static void ref_fourier(const psld_call *call, size_t begin, size_t end)
 {
     int half = call->out.shape.c / 2, plain = call->attributes->embedding.plain;

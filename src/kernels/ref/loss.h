@@ -74,7 +74,7 @@ static void ref_loss_dx(const psld_call *call, size_t begin, size_t end)
         loss_work w = loss_begin(call, n);
         real *out = numbered_pixel(&call->out, n, i);
         for (int place = 0; place < w.each;
-             place++) { /* out may be a or b: all of a place is read before it is written */
+             place++) { /* out may be a or b: each place is read completely before it is written */
             loss_look(&w, a, b, place);
             for (int v = 0; v < w.variables; v++) {
                 double d = loss_weighed(&w, v);

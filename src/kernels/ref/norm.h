@@ -10,7 +10,7 @@
 
 #include "kernels/ref/pointwise.h"
 
-/* A task is a sample. Two passes: differences from the mean lose nothing where the mean is large. */
+/* A task is a sample. Two passes: differences from the mean stay exact if the mean is large. */
 static void ref_moments(const psld_call *call, size_t begin, size_t end)
 {
     const psld_operand *x = &call->in[0];
@@ -108,8 +108,8 @@ static void ref_normalise_sums(const psld_call *call, size_t begin, size_t end)
     }
 }
 
-/* A task is a group of a sample. Its means are made here, in double, not of the sums, which have been rounded: where
- * dx is a small difference of large numbers that would show. */
+/* A task is a group of a sample. Its means are computed here, in double, and not from the rounded sums: if dx is a
+ * small difference of large numbers, that rounding would be visible. */
 static void ref_normalise_dx(const psld_call *call, size_t begin, size_t end)
 {
     int groups = call->attributes->norm.groups, channels = call->out.shape.c, pixels = ref_pixels_of(call->out.shape);

@@ -1,4 +1,4 @@
-/* Operations that see one element, or one pixel, at a time. */
+/* Operations on one element, or one pixel, at a time. */
 #ifndef PSLD_KERNELS_REF_POINTWISE_H
 #define PSLD_KERNELS_REF_POINTWISE_H
 

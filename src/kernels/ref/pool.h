@@ -1,4 +1,4 @@
-/* Pooling: the largest or the mean of what a window sees of the image. */
+/* Pooling: the largest or the mean of a window's pixels in the image. */
 #ifndef PSLD_KERNELS_REF_POOL_H
 #define PSLD_KERNELS_REF_POOL_H
 

@@ -1,4 +1,4 @@
-/* The reference kernels for double: what the derivatives of all others are tested with. */
+/* The reference kernels for double: the derivatives of all others are tested with them. */
 typedef double real;
 
 #include "kernels/ref/table.h"

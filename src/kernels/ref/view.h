@@ -1,4 +1,4 @@
-/* Reference kernels: how they look at operands. The headers of this folder are compiled twice, by reference_f32.c and
+/* Reference kernels: views of operands. The headers of this folder are compiled twice, by reference_f32.c and
  * reference_f64.c, which define `real`; they are plain definitions, written to be read. */
 #ifndef PSLD_KERNELS_REF_VIEW_H
 #define PSLD_KERNELS_REF_VIEW_H

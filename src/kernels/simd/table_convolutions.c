@@ -33,8 +33,9 @@ static algorithm exact_algorithm(const simd_conv_shape *s)
     return BY_INDIRECTION;
 }
 
-/* Whether factors of 16 bits will do: not where there are few channels, as in the first and the last layer, nor in maps of
- * vectors such as the time embedding. They cost little, and their errors would go everywhere. */
+/* Whether factors of 16 bits are accurate enough: not if there are few channels, as in the first and the last layer,
+ * nor in maps of vectors such as the time embedding. These layers cost little, and their errors would affect the whole
+ * network. */
 static int may_be_narrow(const psld_call *call, const simd_conv_shape *s)
 {
     return call->narrow && s->stride_y == 1 && s->stride_x == 1 && s->out_height * s->out_width >= MIN_NARROW_PIXELS &&
@@ -186,7 +187,7 @@ static void pack_transformed(algorithm how, const simd_conv_shape *run, int mirr
         simd_winograd_weights(run, mirrored, weights, packed);
 }
 
-/* ---- What a product is finished with ----------------------------------------------------------------------------- */
+/* ---- Finishing of products --------------------------------------------------------------------------------------- */
 
 /* Floats of the table of biases, [image][channels padded to 16]. */
 static ptrdiff_t table_size(const psld_call *call)

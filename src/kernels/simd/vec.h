@@ -35,7 +35,7 @@
 
 #include SIMD_VEC_H
 
-/* Without such pairs nothing asks for these. */
+/* Without such pairs these are never called. */
 #ifndef V_PAIRS
 SIMD_INLINE int v_pairs_run(void)
 {

@@ -1,10 +1,10 @@
 /* The convolution itself: tile rows -> V -> a product for each of 36 frequencies (16 for small images) -> output rows.
  *
  * In general a task owns a block of tile rows: it transforms them, multiplies with one panel of U after the other and
- * transforms back, all within the second cache. About 24 tiles make a block; 12 to 48 cost the same. When there are
- * few tiles to go round, V is made by all first and tasks are panels: each part of U is then read by one thread only,
- * or made by it. With 16 tiles for two threads that takes 0.75 of the time, with 32 it makes no difference.
- * Either way each element of M is the same chain of multiply-adds.
+ * transforms back, all within the second cache. About 24 tiles make a block; 12 to 48 cost the same. When there are few
+ * tiles to go round, V is made by all first and tasks are panels: each part of U is then read by one thread only, or
+ * made by it. With 16 tiles for two threads that takes 0.75 of the time, with 32 it makes no difference.
+ * In both cases each element of M is the same chain of multiply-adds.
  *
  * Scratch: [slot]{ ring, M [36][tiles][16], V [36][tiles][channels] }, or { [slot]{ ring, M, a panel of U }, V of all
  * tiles }. */

@@ -1,11 +1,11 @@
-/* Sampling by a consistency function: one evaluation says all of a sample.
+/* Sampling by a consistency function: one evaluation can give a whole sample.
  *
- * A model that is tuned for it (psld tune) says at every noise sigma where the probability flow of y = x_0 + sigma n ends
- * (collapsed_frame.h), and not the mean of the clean data. So the last evaluation, the denoising step, is the sample, and
- * at t = 1 it may be the only one. An evaluation before it is a step: its clean data X get fresh noise of the end of the
- * step,
+ * A model that is tuned for it (psld tune) predicts at every noise sigma the end of the probability flow of y = x_0 +
+ * sigma n (collapsed_frame.h), and not the mean of the clean data. So the last evaluation, the denoising step, is the
+ * sample, and at t = 1 it may be the only one. An evaluation before it is a step: its clean data X get fresh noise of
+ * the end of the step,
  *     z(u) = mu(u) X + L(u) n,     L L' = Sigma,
- * of which the next evaluation makes clean data that are better. */
+ * from which the next evaluation predicts better clean data. */
 #include <string.h>
 
 #include "sample/samplers/multistep.h"

@@ -6,8 +6,8 @@
 #include "sample/sources/layout.h"
 #include "sample/sources/states.h"
 
-/* What clean data a source stands for: their mean given the state, as a score has it, or one sample of them, as a
- * consistency function has it. */
+/* The clean data of a source: their mean given the state for a score, or one sample of them for a consistency
+ * function. */
 typedef enum psld_source_kind { PSLD_SOURCE_ANY, PSLD_SOURCE_MEAN, PSLD_SOURCE_SAMPLE } psld_source_kind;
 
 struct psld_source {
@@ -22,7 +22,7 @@ struct psld_source {
     double earliest;       /* the smallest time at which it can be evaluated; 0: any. Wrappers copy it, too */
     size_t classes;        /* of the labels that it takes; 0: none. Wrappers copy it, and */
     int needs_label;       /* 1: it cannot predict without a label */
-    psld_source_kind kind; /* ANY: not known, as of callbacks. Wrappers copy it, too */
+    psld_source_kind kind; /* ANY: unknown, as for callbacks. Wrappers copy it, too */
     int is_foreign;        /* 1: a user's function, which may need the processors for itself. Wrappers copy it, too */
 };
 

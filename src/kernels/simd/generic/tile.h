@@ -15,7 +15,7 @@ enum { TILE_ROWS = 6, TILE_PANELS = 1, TILE_COLUMNS = 8, ROWS_A_POINTER = 1 };
         0, 1, 2, 3, 4, 5, 6, 4, 4, 5, 5, 6, 6, 5, 5, 5, 6, 6, 6 \
     }
 
-/* Compilers know best how to keep them on a processor of which nothing is known. */
+/* On an unknown processor the compiler chooses best where to keep them. */
 #define TILE_KEEP(x) ((void)(x))
 
 #endif

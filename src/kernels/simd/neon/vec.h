@@ -86,7 +86,7 @@ SIMD_INLINE vec v_sqrt(vec x)
     return (vec){vsqrtq_f32(x.a), vsqrtq_f32(x.b)};
 }
 
-/* Not vmaxq: what it does with NaN is not what the others do. */
+/* Not vmaxq: it treats NaN differently from the other instruction sets. */
 SIMD_INLINE vec v_max(vec a, vec b)
 {
     return (vec){vbslq_f32(vcgtq_f32(a.a, b.a), a.a, b.a), vbslq_f32(vcgtq_f32(a.b, b.b), a.b, b.b)};
