@@ -448,7 +448,7 @@ static void refusals(void **state)
     expect_failure((psld_nn_conv(graph, x, small, once, none, 0), graph), "expect 2 channels, the input has 3");
     expect_failure((psld_nn_conv(graph, x, w, no_stride, around, 0), graph), "stride 0");
     expect_failure((psld_nn_bias(graph, x, v), graph), "expected a vector of 3");
-    expect_failure((psld_nn_concat(graph, x, y), graph), "2 x 2 beside 4 x 4");
+    expect_failure((psld_nn_concat(graph, x, y), graph), "2 x 2 and 4 x 4");
     expect_failure((psld_nn_slice(graph, x, 2, 2), graph), "channels 2 to 3 of 3");
     expect_failure((psld_nn_reshape(graph, x, 7, 7, 1), graph), "as many numbers");
     expect_failure((psld_nn_dropout(graph, x, 1), graph), "rate");
