@@ -38,6 +38,7 @@ static long calls, fail_at; /* calls so far that may fail, and the first that do
 static cl_int fail_with;
 static long blocks, kernels, programs, reads; /* that are there */
 static size_t read_bytes, written_bytes;
+static long made_blocks;
 
 static int fails(void)
 {
@@ -52,6 +53,7 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
         return NULL;
     }
     blocks++;
+    made_blocks++;
     return real->CreateBuffer(context, flags, size, host, error);
 }
 
@@ -318,6 +320,34 @@ static void no_memory(void **state)
     psld_network_free(network);
 }
 
+/* Devices that have no large blocks: the memory of a plan is cut into several. */
+static void several_blocks(void **state)
+{
+    (void)state;
+    psld_network *network = small_network();
+    uint64_t largest = device->device.facts.largest;
+    float expected[NUMBERS], found[NUMBERS];
+    long before = blocks, most = 0;
+    must(run_network(network, expected));
+    for (uint64_t bytes = 1 << 20; bytes >= 1024; bytes /= 2) {
+        fail_from(0, CL_SUCCESS);
+        made_blocks = 0;
+        device->device.facts.largest = bytes;
+        psld_status status = run_network(network, found);
+        device->device.facts.largest = largest;
+        assert_int_equal(blocks, before);
+        if (status != PSLD_OK) { /* a tensor or the weights do not fit into one */
+            assert_int_equal(status, PSLD_NO_MEMORY);
+            check_line("opencl:0");
+            break;
+        }
+        assert_memory_equal(found, expected, sizeof expected);
+        most = made_blocks > most ? made_blocks : most;
+    }
+    assert_true(most > 2);
+    psld_network_free(network);
+}
+
 /* ---- Programs ---------------------------------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL build_nothing(cl_program program, cl_uint count, const cl_device_id *ids, const char *options,
@@ -470,10 +500,10 @@ static void programs_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lost_at_any_call),  cmocka_unit_test(steps_stay_on_the_device),
-        cmocka_unit_test(lost_in_training),  cmocka_unit_test(no_memory),
-        cmocka_unit_test(does_not_compile),  cmocka_unit_test(broken_files),
-        cmocka_unit_test(programs_are_kept),
+        cmocka_unit_test(lost_at_any_call), cmocka_unit_test(steps_stay_on_the_device),
+        cmocka_unit_test(lost_in_training), cmocka_unit_test(no_memory),
+        cmocka_unit_test(several_blocks),   cmocka_unit_test(does_not_compile),
+        cmocka_unit_test(broken_files),     cmocka_unit_test(programs_are_kept),
     };
     psld_device *opened = opencl_for_test();
     device = psld_cl_of(opened);

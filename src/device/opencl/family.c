@@ -78,11 +78,23 @@ static void platform_text(cl_platform_id platform, char *text, size_t size)
     snprintf(text, size, "%.*s", (int)size - 1, whole);
 }
 
+/* Whether it can be opened; psld_cl_open says in words why not. */
+static int is_usable(cl_device_id id)
+{
+    char version[256];
+    cl_bool compiler = CL_FALSE, little = CL_FALSE;
+    list.cl->GetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
+    list.cl->GetDeviceInfo(id, CL_DEVICE_ENDIAN_LITTLE, sizeof little, &little, NULL);
+    device_text(id, CL_DEVICE_VERSION, version, sizeof version);
+    return compiler && little && strncmp(version, "OpenCL 1.0", 10) != 0 && strncmp(version, "OpenCL 1.1", 10) != 0;
+}
+
+/* A GPU that cannot be used is not one that is chosen by itself. */
 static psld_device_kind kind_of(cl_device_id id)
 {
     cl_device_type type = 0;
     if (list.cl->GetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL) != CL_SUCCESS) type = 0;
-    if (type & CL_DEVICE_TYPE_GPU) return PSLD_DEVICE_GPU;
+    if ((type & CL_DEVICE_TYPE_GPU) && is_usable(id)) return PSLD_DEVICE_GPU;
     return type & CL_DEVICE_TYPE_CPU ? PSLD_DEVICE_OPENCL_CPU : PSLD_DEVICE_ACCELERATOR;
 }
 
