@@ -192,8 +192,8 @@ psld_status psld_cl_run_step(psld_device *device, void *prepared, const psld_dev
 /* Fills device->backends. */
 void psld_cl_make_backends(psld_cl_device *device);
 
-/* "-DHALF_A=1 -DHALF_OUT=1" and so on: which operands are in half precision; input i is letter A + i. Sources load and
- * store by LOAD_A(p, i) ... STORE_OUT(p, i, x) of common.cl. */
+/* "-DHALF_A=1 -DHALF_OUT=1" and so on: which operands are in half precision; input i is letter A + i. "-DDENSE=1" where
+ * input and result are dense. Sources load and store by LOAD_A(p, i) ... STORE_OUT(p, i, x) of common.cl. */
 void psld_cl_half_options(const psld_device_call *call, char *options, size_t size);
 
 /* ---- Operations of training (train.c) ---------------------------------------------------------------------------- */

@@ -85,27 +85,53 @@ static psld_status run_vector(psld_cl_device *device, psld_cl_step *step, const 
     return run_rows(&launch, call);
 }
 
+/* Where channels go: to first ... last - 1, from `from` on; behind `count` of them there are zeros. */
+typedef struct range {
+    int first, last, from, count;
+} range;
+
+/* Whether four can be taken at a time. */
+static int in_fours(const range *r, const psld_device_operand *to)
+{
+    return to->pixel && (r->first | r->last | r->from | r->count) % 4 == 0;
+}
+
+static psld_status prepare_take(psld_cl_device *device, psld_cl_step *step, int slot, const psld_device_operand *from,
+                                const psld_device_operand *to, const range *r)
+{
+    psld_device_call one = {.inputs = 1, .in = {*from}, .out = *to};
+    return psld_cl_prepare_kernel(device, &one, step, slot, ROWS, in_fours(r, to) ? "take4_rows" : "take_rows");
+}
+
 static psld_status take(psld_cl_device *device, cl_kernel kernel, const psld_device_operand *from,
-                        const psld_device_operand *to, const int range[4])
+                        const psld_device_operand *to, const range *r)
 {
     psld_cl_launch launch = psld_cl_begin(device, kernel);
     psld_cl_rows rows = psld_cl_rows_of(to);
     psld_cl_arg_int(&launch, (int)rows.count);
     psld_cl_arg_operand(&launch, from);
     psld_cl_arg_operand(&launch, to);
-    for (int i = 0; i < 4; i++) psld_cl_arg_int(&launch, range[i]);
-    return run_items(&launch, rows.count * (size_t)(range[1] - range[0]));
+    psld_cl_arg_int(&launch, r->first);
+    psld_cl_arg_int(&launch, r->last);
+    psld_cl_arg_int(&launch, r->from);
+    psld_cl_arg_int(&launch, r->count);
+    return run_items(&launch, rows.count * (size_t)(r->last - r->first) / (in_fours(r, to) ? 4 : 1));
 }
 
-/* The inputs one after the other; with the last come the zeros behind it. */
+/* Input i of a concatenation; with the last come the zeros behind it. */
+static range part_of(const psld_device_call *call, int i)
+{
+    range r = {.count = call->in[i].shape.c};
+    for (int j = 0; j < i; j++) r.first += call->in[j].shape.c;
+    r.last = i == call->inputs - 1 ? (int)psld_cl_rows_of(&call->out).lanes : r.first + r.count;
+    return r;
+}
+
 static psld_status run_concat(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call)
 {
-    int first = 0;
     for (int i = 0; i < call->inputs; i++) {
-        int count = call->in[i].shape.c;
-        int last = i == call->inputs - 1 ? (int)psld_cl_rows_of(&call->out).lanes : first + count;
-        PSLD_TRY(take(device, step->kernel[i], &call->in[i], &call->out, (const int[]){first, last, 0, count}));
-        first += count;
+        range r = part_of(call, i);
+        PSLD_TRY(take(device, step->kernel[i], &call->in[i], &call->out, &r));
     }
     return PSLD_OK;
 }
@@ -114,17 +140,28 @@ static psld_status run_concat(psld_cl_device *device, psld_cl_step *step, const 
 static psld_status prepare_concat(psld_cl_device *device, const psld_device_call *call, psld_cl_step *step)
 {
     for (int i = 0; i < call->inputs; i++) {
-        psld_device_call one = {.inputs = 1, .in = {call->in[i]}, .out = call->out};
-        PSLD_TRY(psld_cl_prepare_kernel(device, &one, step, i, ROWS, "take_rows"));
+        range r = part_of(call, i);
+        PSLD_TRY(prepare_take(device, step, i, &call->in[i], &call->out, &r));
     }
     return PSLD_OK;
 }
 
-static psld_status run_slice(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call)
+static range slice_of(const psld_device_call *call)
 {
     psld_cl_rows rows = psld_cl_rows_of(&call->out);
-    const int range[] = {0, (int)rows.lanes, call->attributes->slice.first, (int)rows.width};
-    return take(device, step->kernel[0], &call->in[0], &call->out, range);
+    return (range){0, (int)rows.lanes, call->attributes->slice.first, (int)rows.width};
+}
+
+static psld_status prepare_slice(psld_cl_device *device, const psld_device_call *call, psld_cl_step *step)
+{
+    range r = slice_of(call);
+    return prepare_take(device, step, 0, &call->in[0], &call->out, &r);
+}
+
+static psld_status run_slice(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call)
+{
+    range r = slice_of(call);
+    return take(device, step->kernel[0], &call->in[0], &call->out, &r);
 }
 
 static psld_status run_slice_dx(psld_cl_device *device, psld_cl_step *step, const psld_device_call *call)
@@ -230,12 +267,12 @@ const psld_cl_rule psld_cl_rule_activate = RULE("activate_rows", 1, run_activate
                    psld_cl_rule_broadcast = RULE("broadcast_rows", 0, run_vector),
                    psld_cl_rule_modulate = RULE("modulate_rows", 1, run_vector),
                    psld_cl_rule_modulate_dx = RULE("modulate_dx_rows", 1, run_vector),
-                   psld_cl_rule_slice = RULE("take_rows", 0, run_slice),
                    psld_cl_rule_slice_dx = RULE("slice_dx_rows", 0, run_slice_dx),
                    psld_cl_rule_reshape = RULE("reshape_rows", 0, run_reshape),
                    psld_cl_rule_pick = RULE("pick", 0, run_pick),
                    psld_cl_rule_pick_dx = RULE("pick_dx", 0, run_pick_dx);
 
+const psld_cl_rule psld_cl_rule_slice = {.kernel = {.name = "take_rows"}, .prepare = prepare_slice, .run = run_slice};
 const psld_cl_rule psld_cl_rule_concat = {.kernel = {.name = "concat"}, .prepare = prepare_concat, .run = run_concat};
 const psld_cl_rule psld_cl_rule_dropout = {
     .kernel = {.name = "dropout_rows", .in_place = 1}, .prepare = prepare_dropout, .run = run_dropout};

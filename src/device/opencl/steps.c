@@ -98,7 +98,8 @@ void psld_cl_half_options(const psld_device_call *call, char *options, size_t si
     for (int i = 0; i < call->inputs; i++)
         if (call->in[i].at.memory && call->in[i].half)
             length += (size_t)snprintf(options + length, size - length, "-DHALF_%c=1 ", 'A' + i);
-    if (call->out.half) snprintf(options + length, size - length, "-DHALF_OUT=1 ");
+    if (call->out.half) length += (size_t)snprintf(options + length, size - length, "-DHALF_OUT=1 ");
+    if (!call->out.pixel && !call->in[0].pixel) snprintf(options + length, size - length, "-DDENSE=1 ");
 }
 
 psld_status psld_cl_prepare_kernel(psld_cl_device *device, const psld_device_call *call, psld_cl_step *step, int slot,

@@ -47,11 +47,21 @@ typedef __global float *output_floats;
 #define HALF_OUT 0
 #endif
 
-/* Of any alignment of their elements. */
+/* Four neighbours. Those of a pixel begin at a multiple of four and are loaded at once; dense tensors (DENSE=1) may begin
+ * anywhere. */
 #define LOAD_FLOAT(p, i) (((const __global float *)(p))[i])
-#define LOAD4_FLOAT(p, i) vload4(0, (const __global float *)(p) + (i))
 #define LOAD_HALF(p, i) vload_half(0, (const __global half *)(p) + (i))
+#ifdef DENSE
+#define LOAD4_FLOAT(p, i) vload4(0, (const __global float *)(p) + (i))
+#define STORE4_FLOAT(p, i, x) vstore4((x), 0, (__global float *)(p) + (i))
 #define LOAD4_HALF(p, i) vload_half4(0, (const __global half *)(p) + (i))
+#define STORE4_HALF(p, i, x) vstore_half4_rte((x), 0, (__global half *)(p) + (i))
+#else
+#define LOAD4_FLOAT(p, i) (*(const __global float4 *)((const __global float *)(p) + (i)))
+#define STORE4_FLOAT(p, i, x) (*(__global float4 *)((__global float *)(p) + (i)) = (x))
+#define LOAD4_HALF(p, i) vloada_half4(0, (const __global half *)(p) + (i))
+#define STORE4_HALF(p, i, x) vstorea_half4_rte((x), 0, (__global half *)(p) + (i))
+#endif
 
 #if HALF_A
 #define LOAD_A(p, i) LOAD_HALF(p, i)
@@ -97,8 +107,8 @@ typedef __global float *output_floats;
 #endif
 #if HALF_OUT
 #define STORE_OUT(p, i, x) vstore_half_rte((float)(x), 0, (__global half *)(p) + (i))
-#define STORE4_OUT(p, i, x) vstore_half4_rte((x), 0, (__global half *)(p) + (i))
+#define STORE4_OUT(p, i, x) STORE4_HALF(p, i, x)
 #else
 #define STORE_OUT(p, i, x) (((__global float *)(p))[i] = (float)(x))
-#define STORE4_OUT(p, i, x) vstore4((x), 0, (__global float *)(p) + (i))
+#define STORE4_OUT(p, i, x) STORE4_FLOAT(p, i, x)
 #endif

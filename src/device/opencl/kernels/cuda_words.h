@@ -49,6 +49,21 @@ FUNCTION void vstore_half4_rte(float4 v, long i, half *p)
     p[3] = __float2half_rn(v.w);
 }
 
+/* Of the alignment of four. */
+FUNCTION float4 vloada_half4(long i, const half *p)
+{
+    const __half2 *from = (const __half2 *)(p + 4 * i);
+    float2 a = __half22float2(from[0]), b = __half22float2(from[1]);
+    return make_float4(a.x, a.y, b.x, b.y);
+}
+
+FUNCTION void vstorea_half4_rte(float4 v, long i, half *p)
+{
+    __half2 *to = (__half2 *)(p + 4 * i);
+    to[0] = __floats2half2_rn(v.x, v.y);
+    to[1] = __floats2half2_rn(v.z, v.w);
+}
+
 FUNCTION float4 operator*(float a, float4 b)
 {
     return make_float4(a * b.x, a * b.y, a * b.z, a * b.w);

@@ -118,6 +118,17 @@ ROWS_KERNEL take_rows(uint rows, OPERAND(input_data, a), OPERAND(output_data, ou
     STORE_OUT(out, out_at + (ulong)row * out_pixel + first + c, value);
 }
 
+/* The same where all of these are multiples of four. */
+ROWS_KERNEL take4_rows(uint rows, OPERAND(input_data, a), OPERAND(output_data, out), int first, int last, int from,
+                       int count)
+{
+    uint item = get_global_id(0), wide = (last - first) / 4, row = item / wide;
+    int c = item % wide * 4;
+    if (row >= rows) return;
+    float4 value = c < count ? LOAD4_A(a, a_at + (ulong)row * a_pixel + from + c) : SPLAT4(0);
+    STORE4_OUT(out, out_at + (ulong)row * out_pixel + first + c, value);
+}
+
 /* Channels `first` to `first + count` are those of `a`, the others are zero. */
 ROWS_KERNEL slice_dx_rows(SIZES, OPERAND(input_data, a), OPERAND(output_data, out), int first, int count)
 {
