@@ -10,7 +10,8 @@
  *   steps.c     steps of plans: the table of operations, and the backends
  *   train.c     operations of training
  *   tuning.c    which of several ways was the fastest
- *   products.c, attention.c ...   the host's side of operations */
+ *   rows.c, sums.c, image.c, samples.c, products.c, attention.c
+ *               the host's side of operations: a rule for each (rules.h) */
 #ifndef PSLD_DEVICE_OPENCL_OPENCL_H
 #define PSLD_DEVICE_OPENCL_OPENCL_H
 
