@@ -20,6 +20,11 @@ if(PSLD_OPENCL)
     find_path(PSLD_OPENCL_INCLUDE_DIR CL/cl_icd.h)
 endif()
 if(PSLD_OPENCL AND PSLD_OPENCL_INCLUDE_DIR)
+    foreach(library core full)
+        if(TARGET psld_${library}_dependencies)
+            target_include_directories(psld_${library}_dependencies SYSTEM INTERFACE ${PSLD_OPENCL_INCLUDE_DIR})
+        endif()
+    endforeach()
     file(GLOB kernels CONFIGURE_DEPENDS src/device/opencl/kernels/*.cl)
     add_custom_command(
         OUTPUT opencl_sources.c
