@@ -73,6 +73,9 @@ typedef enum psld_op {
     PSLD_OP_ROOT_DX,    /* (x, a, dy): by x */
     PSLD_OP_ENTROPY,    /* (logits, label): [n][1], -log softmax(logits)[label] */
     PSLD_OP_ENTROPY_DX, /* (logits, label, dy): by the logits */
+    /* (q, k, y[, do, v]): P y or P' y with P = softmax(attend.by q k'); or the same with dS = P (dP - <P, dP>),
+     * dP = attend.slope_by do v', for P. Plans alone make it, for backends that have it. */
+    PSLD_OP_ATTEND,
     PSLD_OPS
 } psld_op;
 
@@ -117,6 +120,10 @@ typedef union psld_attributes {
     struct {
         double by;
     } scale; /* sum, scale, scores, apply */
+    struct {
+        double by, slope_by;
+        int transposed, slope;
+    } attend;
     struct {
         double value;
     } fill;

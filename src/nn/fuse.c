@@ -87,6 +87,7 @@ psld_status psld_plan_nodes_fuse(const psld_graph *graph, const psld_backend *ba
             fuse_chain(graph, backend->kernel[work[i].op].finish, reader, work, (psld_id)i);
     }
     psld_plan_nodes_mark(work, graph->count);
+    psld_plan_nodes_attend(graph, backend, work);
     psld_release(reader);
     return PSLD_OK;
 }

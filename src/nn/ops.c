@@ -50,6 +50,7 @@ static const psld_op_rule *const rules[PSLD_OPS] = {
     [PSLD_OP_ROOT_DX] = &psld_rule_root_dx,
     [PSLD_OP_ENTROPY] = &psld_rule_entropy,
     [PSLD_OP_ENTROPY_DX] = &psld_rule_entropy_dx,
+    [PSLD_OP_ATTEND] = &psld_rule_attend,
 };
 
 const psld_op_rule *psld_op_rule_of(psld_op op)

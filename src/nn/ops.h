@@ -100,7 +100,7 @@ extern const psld_op_rule psld_rule_conv, psld_rule_conv_dx, psld_rule_conv_dw, 
     psld_rule_broadcast, psld_rule_moments, psld_rule_normalise, psld_rule_normalise_sums, psld_rule_normalise_dx,
     psld_rule_activate, psld_rule_activate_dx, psld_rule_sum, psld_rule_scale, psld_rule_fill, psld_rule_concat,
     psld_rule_slice, psld_rule_slice_dx, psld_rule_resample, psld_rule_reshape, psld_rule_scores, psld_rule_softmax,
-    psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_dropout, psld_rule_positional,
+    psld_rule_softmax_dx, psld_rule_apply, psld_rule_apply_t, psld_rule_attend, psld_rule_dropout, psld_rule_positional,
     psld_rule_fourier, psld_rule_loss, psld_rule_loss_dx, psld_rule_root, psld_rule_root_dx, psld_rule_entropy,
     psld_rule_entropy_dx, psld_rule_pool, psld_rule_resize, psld_rule_product, psld_rule_pick, psld_rule_pick_dx,
     psld_rule_modulate, psld_rule_modulate_dx, psld_rule_modulate_sums;

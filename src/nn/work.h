@@ -19,4 +19,7 @@ void psld_plan_nodes_mark(psld_plan_node *work, size_t count);
 
 psld_status psld_plan_nodes_fuse(const psld_graph *graph, const psld_backend *backend, psld_plan_node *work);
 
+/* Attention by parts, on backends that have it. */
+void psld_plan_nodes_attend(const psld_graph *graph, const psld_backend *backend, psld_plan_node *work);
+
 #endif

@@ -220,6 +220,30 @@ static void attention(void **state)
     }
 }
 
+/* Large matrices between pixels are made by parts, here of 256 rows and of less: the same numbers in less memory. */
+static void attention_by_parts(void **state)
+{
+    (void)state;
+    static const int shapes[][3] = {{5, 16, 32}, {9, 23, 25}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        subject t;
+        const psld_backend *backend;
+        psld_plan_output outputs[RESULTS];
+        psld_plan *plan[2];
+        make_attention(&t, shapes[i][0], shapes[i][1], shapes[i][2]);
+        must(device->does->backend(device, NULL, &backend));
+        for (int j = 0; j < RESULTS; j++) outputs[j] = (psld_plan_output){t.result[j], PSLD_NONE};
+        for (int fused = 0; fused < 2; fused++)
+            must(psld_plan_create(t.graph, &(psld_plan_options){backend, BATCH, fused ? PSLD_PASS_ALL : 0, 0}, outputs,
+                                  RESULTS, &plan[fused]));
+        for (size_t j = 0; j < plan[1]->step_count; j++) assert_int_equal(plan[1]->steps[j].op, PSLD_OP_ATTEND);
+        assert_int_equal(plan[1]->step_count, 4);
+        assert_true(plan[1]->arena < plan[0]->arena);
+        for (int fused = 0; fused < 2; fused++) psld_plan_free(plan[fused]);
+        check_subject(&t, 1u << (TILES - 1));
+    }
+}
+
 /* All tiles are tried once; then the choice is found, also by a device that is opened later. */
 static void tuning(void **state)
 {
@@ -248,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
         cmocka_unit_test(attention),
+        cmocka_unit_test(attention_by_parts),
         cmocka_unit_test(tuning),
     };
     device = opencl_for_test();

@@ -7,7 +7,8 @@
 /* As product_shape there. Places and lines are in elements. */
 typedef struct psld_cl_product {
     int64_t a, b, bias, vector, residual, out; /* where they begin */
-    int64_t a_batch, b_batch, out_batch;       /* from a product to the next */
+    int64_t a_batch, b_batch;                  /* from a product to the next, */
+    int64_t out_batch, residual_batch;         /* likewise */
     int32_t m, n, k;                           /* n: a multiple of 4; k of 8 where A comes by rows or pixels */
     int32_t columns;                           /* of n, those that are not zero lanes */
     int32_t b_rows;                            /* lines of a panel */

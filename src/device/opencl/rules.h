@@ -42,5 +42,7 @@ extern const psld_cl_rule psld_cl_rule_softmax, psld_cl_rule_softmax_dx, psld_cl
 extern const psld_cl_rule psld_cl_rule_conv, psld_cl_rule_conv_dx, psld_cl_rule_conv_dw, psld_cl_rule_product;
 /* attention.c */
 extern const psld_cl_rule psld_cl_rule_scores, psld_cl_rule_apply, psld_cl_rule_apply_t;
+/* attend.c */
+extern const psld_cl_rule psld_cl_rule_attend;
 
 #endif

@@ -13,6 +13,7 @@ static const psld_cl_rule *const rules[PSLD_OPS] = {
     [PSLD_OP_SCORES] = &psld_cl_rule_scores,
     [PSLD_OP_APPLY] = &psld_cl_rule_apply,
     [PSLD_OP_APPLY_T] = &psld_cl_rule_apply_t,
+    [PSLD_OP_ATTEND] = &psld_cl_rule_attend,
     [PSLD_OP_FILL] = &psld_cl_rule_fill,
     [PSLD_OP_BIAS] = &psld_cl_rule_bias,
     [PSLD_OP_CHANNEL_SUM] = &psld_cl_rule_channel_sum,

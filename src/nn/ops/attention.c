@@ -83,6 +83,20 @@ static double apply_flops(const psld_shape *in, psld_shape out, const psld_attri
     return 2.0 * in[0].c * in[0].h * in[0].w * out.c;
 }
 
+/* Three or two products; the shape of the result is that of the operation which it stands for. */
+static double attend_flops(const psld_shape *in, psld_shape out, const psld_attributes *a)
+{
+    double pairs = (double)in[0].h * in[0].w * in[1].h * in[1].w;
+    return 2 * pairs * (in[0].c + out.c + (a->attend.slope ? in[3].c : 0));
+}
+
+static psld_status attend_shape(const psld_graph *graph, psld_graph_node *node)
+{
+    (void)graph;
+    return psld_rule_fail(node, "is made by plans alone");
+}
+
+const psld_op_rule psld_rule_attend = {"attend", 3, 5, attend_shape, NULL, attend_flops};
 const psld_op_rule psld_rule_scores = {"scores", 2, 2, scores_shape, scores_gradient, scores_flops};
 const psld_op_rule psld_rule_apply = {"apply", 2, 2, apply_shape, apply_gradient, apply_flops};
 const psld_op_rule psld_rule_apply_t = {"apply_t", 2, 2, apply_t_shape, apply_t_gradient, apply_flops};

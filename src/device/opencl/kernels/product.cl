@@ -49,7 +49,8 @@
 /* The same on the host: product.h. Places and lines are in elements. */
 typedef struct product_shape {
     long a, b, bias, vector, residual, out; /* where they begin */
-    long a_batch, b_batch, out_batch;       /* from a product to the next */
+    long a_batch, b_batch;                  /* from a product to the next, */
+    long out_batch, residual_batch;         /* likewise */
     int m, n, k;                            /* n: a multiple of 4; k of 8 where A comes by rows or pixels */
     int columns;                            /* of n, those that are not zero lanes */
     int b_rows;                             /* lines of a panel */
@@ -270,7 +271,7 @@ __kernel GROUP_OF(GROUP_N, GROUP_M) void product(__global const float *restrict 
                 v = v + LOAD4(s.finish & FINISH_HALF_VECTOR, vector,
                               (s.vector + m / (s.out_height * s.out_width) * s.ldv + n) / 4);
             if (s.finish & FINISH_RESIDUAL)
-                v = v + LOAD4(s.finish & FINISH_HALF_RESIDUAL, residual, (s.residual + (long)m * s.ldr + n) / 4);
+                v = v + LOAD4(s.finish & FINISH_HALF_RESIDUAL, residual, (s.residual + batch * s.residual_batch + (long)m * s.ldr + n) / 4);
             if (s.finish & FINISH_SCALE) v = v * SPLAT4(s.by);
             if (s.finish & FINISH_RELU) v = MAX4(v, SPLAT4(0.0f));
             STORE4(s.finish & FINISH_HALF_OUT, v, out, (s.out + batch * s.out_batch + (long)m * s.ldc + n) / 4);
