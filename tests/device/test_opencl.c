@@ -104,6 +104,25 @@ static void tensors(void **state)
         }
 }
 
+/* What is too large to be kept aside is written as well. */
+static void large_tensors(void **state)
+{
+    (void)state;
+    enum { SIDE = 800, CHANNELS = 1 };
+    size_t count = (size_t)SIDE * SIDE;
+    psld_memory *memory;
+    float *there = psld_alloc(count, sizeof *there), *back = psld_alloc(count, sizeof *back);
+    for (size_t i = 0; i < count; i++) there[i] = (float)i;
+    must(device->does->create(device, count * 8 * sizeof *there, &memory));
+    psld_device_operand o = {{memory, 0}, {1, CHANNELS, SIDE, SIDE}, 8, 0};
+    for (int i = 0; i < 2; i++) must(device->does->set(device, &o, PSLD_F32, PSLD_F32, there));
+    must(device->does->get(device, &o, PSLD_F32, PSLD_F32, back));
+    assert_memory_equal(there, back, count * sizeof *there);
+    device->does->free(memory);
+    psld_release(there);
+    psld_release(back);
+}
+
 /* ---- Training ---------------------------------------------------------------------------------------------------- */
 
 enum { COUNT = 20011, FROM = 3 };
@@ -211,8 +230,9 @@ static void backends(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks), cmocka_unit_test(tensors), cmocka_unit_test(updates),
-                                       cmocka_unit_test(squares), cmocka_unit_test(backends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),        cmocka_unit_test(tensors),
+                                       cmocka_unit_test(large_tensors), cmocka_unit_test(updates),
+                                       cmocka_unit_test(squares),       cmocka_unit_test(backends)};
     device = opencl_for_test();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     psld_device_close(device);

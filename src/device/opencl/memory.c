@@ -112,10 +112,14 @@ static void drop_stage(psld_cl_device *d, psld_cl_stage *stage)
     psld_release(stage->bytes);
 }
 
-/* To the first empty slot: the one that it came from, unless other threads have moved on. */
+/* To the first empty slot: the one that it came from, unless other threads have moved on. Large ones are not kept. */
 static void put_stage(psld_cl_device *d, psld_cl_stage *stage)
 {
     int kept = 0;
+    if (stage->size > LARGEST_STAGE) {
+        drop_stage(d, stage);
+        return;
+    }
     pthread_mutex_lock(&d->lock);
     for (int i = 1; i <= PSLD_CL_STAGES && !kept; i++) {
         psld_cl_stage *slot = &d->stage[(d->next_stage + PSLD_CL_STAGES - i) % PSLD_CL_STAGES];
