@@ -30,7 +30,7 @@ if(PSLD_OPENCL AND PSLD_OPENCL_INCLUDE_DIR)
         OUTPUT opencl_sources.c
         COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/device/opencl/kernels -DOUT=opencl_sources.c
                 -P ${PROJECT_SOURCE_DIR}/cmake/opencl.cmake
-        DEPENDS ${kernels} ${PROJECT_SOURCE_DIR}/cmake/opencl.cmake
+        DEPENDS ${kernels} ${PROJECT_SOURCE_DIR}/cmake/opencl.cmake ${PROJECT_SOURCE_DIR}/cmake/bytes.cmake
         COMMENT "Writing the kernels of OpenCL devices"
         VERBATIM)
     list(FILTER core_sources EXCLUDE REGEX "/src/device/opencl/absent.c")

@@ -1,4 +1,5 @@
 # Writes OUT, a C file with the kernels of FOLDER as strings: cmake -DFOLDER=src/device/opencl/kernels -DOUT=... -P opencl.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/bytes.cmake)
 file(GLOB paths ${FOLDER}/*.cl)
 list(SORT paths)
 set(arrays "")
@@ -6,10 +7,7 @@ set(rows "")
 set(number 0)
 foreach(path ${paths})
     cmake_path(GET path FILENAME name)
-    file(READ ${path} bytes HEX)
-    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
-    string(REGEX REPLACE "(....................................................................................................)" "\\1\n"
-           bytes "${bytes}")
+    psld_bytes(${path} bytes)
     string(APPEND arrays "static const char text_${number}[] = {\n${bytes} 0};\n")
     string(APPEND rows "    {\"${name}\", text_${number}},\n")
     math(EXPR number "${number} + 1")

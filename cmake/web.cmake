@@ -1,4 +1,5 @@
 # Writes OUT, a C file with the files of FOLDER as arrays: cmake -DFOLDER=web -DOUT=serve_web.c -P web.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/bytes.cmake)
 file(GLOB paths ${FOLDER}/*)
 list(SORT paths)
 set(arrays "")
@@ -9,10 +10,7 @@ foreach(path ${paths})
     file(SHA256 ${path} hash)
     string(SUBSTRING ${hash} 0 16 tag)
     file(SIZE ${path} size)
-    file(READ ${path} bytes HEX)
-    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
-    string(REGEX REPLACE "(....................................................................................................)" "\\1\n"
-           bytes "${bytes}")
+    psld_bytes(${path} bytes)
     string(APPEND arrays "static const unsigned char file_${number}[] = {\n${bytes} 0};\n")
     string(APPEND rows "    {\"${name}\", \"\\\"${tag}\\\"\", file_${number}, ${size}},\n")
     math(EXPR number "${number} + 1")
