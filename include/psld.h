@@ -921,8 +921,8 @@ PSLD_API const char *psld_model_predicts(const psld_model *model);
 PSLD_API psld_status psld_model_trained(const psld_model *model, uint64_t *steps, uint64_t *planned);
 /* Whether it is tuned for few evaluations, by the consistency loss: then it needs the sampler consistency. */
 PSLD_API int psld_model_is_tuned(const psld_model *model);
-/* Fills in unset options for a tuned model: sampler, evaluations, and the noise of the last one. Options with other
- * samplers, and those for other models, are not changed. psld_model_sample and psld_model_draw do this themselves. */
+/* Fills in unset options: for a tuned model sampler, evaluations and the noise of the last one; for a network under another
+ * recipe the end time of a named sampler. psld_model_sample and psld_model_draw do this themselves. */
 PSLD_API psld_status psld_model_prefer(const psld_model *model, psld_sample_options *options);
 
 /* Draws the samples first ... first + count - 1 of options->seed (see psld_sample): *x is float32 [count, channels, ...],

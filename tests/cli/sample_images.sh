@@ -52,6 +52,12 @@ quietly sample both.safetensors --weak none --nfe 5 -n 3 -o alone.npy
 quietly sample grey.safetensors --nfe 5 -n 3 -o plain.npy
 cmp alone.npy plain.npy || fail "--weak none: not the model alone"
 quietly sample both.safetensors --process vp --nfe 5 -n 3 -o vp.npy
+# told has less noise at t = 1e-3 than the network was trained for
+for sampler in em sscs dpm heun; do
+    quietly sample both.safetensors --process told --sampler $sampler --nfe 5 -n 1 -o told.npy
+done
+quietly sample both.safetensors --process told --sampler ode --tol 1e-2 -n 1 -o told.npy
+refuses 2 "valid at times from" sample both.safetensors --process told --sampler em --eps 1e-3 --nfe 5 -n 1 -o no.npy
 quietly encode both.safetensors plain.npy --nfe 5 -o states.npy
 refuses 1 "weak.pt" sample grey.safetensors --weak weak.pt -n 3 -o none.npy
 refuses 1 "colour.safetensors: the weak model and the model have data of different shapes" sample grey.safetensors --weak colour.safetensors -n 3 -o none.npy
