@@ -312,7 +312,7 @@ const cli_command command_sample = {
         "run), or an\n"
         "exact model: a YAML file with `mixture` (weights, means, scales) and `process` (a recipe), whose "
         "score is known in\n"
-        "closed form. Sample i of a seed has the same bits whatever --batch and --threads are.\n\n"
+        "closed form. Sample i of a seed has the same bits for every --batch and --threads.\n\n"
         "The ending of OUT decides what is written: .npy has float32 [n, channels, ...]; .npz has `arr_0`, of "
         "pictures unsigned\n"
         "bytes [n, height, width, channels]; .png is a grid of pictures, or a plot of 2-D points (.svg too). "

@@ -1,8 +1,8 @@
-/* psld serve: what its parts share. A request is taken apart (serve_url.h), checked (serve_access.c), found in the table of
- * routes (serve_routes.c) and answered by one of the functions that are declared here.
+/* psld serve: shared by its parts. A request is parsed (serve_url.h), checked (serve_access.c), found in the table of
+ * routes (serve_routes.c) and answered by one of the functions declared here.
  *
- * Threads: those of libmicrohttpd answer requests; workers run jobs (serve_jobs.h); the main thread waits for signals, and
- * ten times a second looks after streams, slow connections and runs (serve_server.c). */
+ * Threads: those of libmicrohttpd answer requests; workers run jobs (serve_jobs.h); the main thread waits for signals,
+ * and ten times a second looks after streams, slow connections and runs (serve_server.c). */
 #ifndef PSLD_PROGRAMS_SERVE_H
 #define PSLD_PROGRAMS_SERVE_H
 
@@ -44,7 +44,7 @@ typedef struct serve_server {
 /* A process has one server. */
 extern serve_server serve;
 
-/* Serves until a signal asks to end. Returns what to exit with. */
+/* Serves until a signal asks to end. Returns the exit code. */
 int serve_until_signal(const serve_options *options);
 
 /* ---- A request --------------------------------------------------------------------------------------------------- */
@@ -69,19 +69,19 @@ typedef struct serve_route {
 } serve_route;
 enum { SERVE_NO_BODY, SERVE_JSON_BODY, SERVE_BYTES_BODY };
 
-/* The route of a request; NULL, and the status to refuse it with, where there is none. */
+/* The route of a request; NULL and the status of the refusal if there is none. */
 const serve_route *serve_route_find(const serve_url *url, const char *method, unsigned *status);
-/* Whether a request may be answered: 0, or the status to refuse it with, and why. */
+/* Whether a request may be answered: 0, or the status of the refusal and its reason. */
 unsigned serve_access_check(const serve_request *request, const char **why);
-/* Whether it has the token in one of the places where it may be. */
+/* Whether a request has the token, in one of the possible places. */
 int serve_access_has_token(const serve_request *request);
 void serve_access_make_token(char token[SERVE_TOKEN]);
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
-/* Each takes over what it is given, and returns what a handler returns. */
+/* Each owns its arguments from then on, and returns the result of a handler. */
 enum MHD_Result serve_answer_json(serve_request *request, unsigned status, json_t *json);
-/* Bytes that `release` frees; `name`: to be saved under, or NULL. */
+/* Bytes that `release` frees; `name`: the file name for saving, or NULL. */
 enum MHD_Result serve_answer_bytes(serve_request *request, void *bytes, size_t size, void (*release)(void *),
                                    const char *type, const char *name);
 /* A regular file from its beginning. */
@@ -90,7 +90,7 @@ enum MHD_Result serve_answer_file(serve_request *request, int fd, const char *ty
 enum MHD_Result serve_answer(serve_request *request, unsigned status, struct MHD_Response *response);
 enum MHD_Result serve_refuse(serve_request *request, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* 422 with the library's message, in which the descriptors of `files` have their names again. */
+/* 422 with the library's message, in which descriptors of `files` are replaced by names. */
 enum MHD_Result serve_refuse_status(serve_request *request, psld_status status, const serve_files *files);
 /* The status of HTTP for one of serve_folder. */
 unsigned serve_http_status(serve_found found);
@@ -99,7 +99,7 @@ unsigned serve_http_status(serve_found found);
 char *serve_json_text(const json_t *json);
 /* Refuses keys of an object that are not in the NULL-terminated list. Returns the first such key, or NULL. */
 const char *serve_json_unknown(const json_t *object, const char *const *known);
-/* A whole number between two limits: a parameter of the address, or the default. Returns 0 when it is something else. */
+/* A whole number between two limits: a parameter of the address, or the default. Returns 0 if it is something else. */
 int serve_number(const serve_request *request, const char *name, long least, long most, long *number);
 
 /* ---- What is served ---------------------------------------------------------------------------------------------- */

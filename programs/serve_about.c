@@ -1,4 +1,4 @@
-/* What there is: the tables of the library. */
+/* The tables of the library, as JSON. */
 #include "serve.h"
 #include "serve_jobs.h"
 

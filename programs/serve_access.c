@@ -1,5 +1,6 @@
-/* Who may ask: the machine's names, the token, the page that a request comes from. A local server is attacked from web
- * pages, which can send requests to it but neither choose the Host nor the Origin of them, nor know the token. */
+/* Access control: the names of this machine, the token, and the page that a request comes from. Web pages may attack a
+ * local server: they can send requests to it, but they cannot choose their Host or Origin, and do not know the
+ * token. */
 #define _GNU_SOURCE /* getrandom */
 #include <stdio.h>
 #include <string.h>

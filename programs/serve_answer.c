@@ -1,4 +1,4 @@
-/* Answers: the headers that all have, JSON, bytes, files, refusals. */
+/* Answers: common headers, JSON, bytes, files, refusals. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ enum MHD_Result serve_answer(serve_request *request, unsigned status, struct MHD
     return result;
 }
 
-/* A name in a header: what is not plain ASCII becomes '_'. */
+/* A name in a header: characters other than plain ASCII become '_'. */
 static void add_disposition(struct MHD_Response *response, const char *name)
 {
     char text[320], plain[256];

@@ -36,7 +36,7 @@ static void connection_remove(connection *c)
     free(c);
 }
 
-/* It is closed after this returns, so nobody shuts down a descriptor that has become another's. */
+/* The descriptor is closed after this returns, so a reused descriptor is never shut down. */
 void serve_connections_notify(void *user, struct MHD_Connection *from, void **context,
                               enum MHD_ConnectionNotificationCode code)
 {

@@ -1,4 +1,4 @@
-/* The files of the folder: what there is, and their bytes. */
+/* The files of the folder: the list, and their bytes. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { DEPTH = 6, MOST = 10000, HEAD = 1 << 16, MANY_PICTURES = 24 };
 
-/* ---- What a file is ---------------------------------------------------------------------------------------------- */
+/* ---- Kinds of files ---------------------------------------------------------------------------------------------- */
 
 /* Whether a text has a line that begins with the key. */
 static int has_key(const char *text, const char *key)
@@ -99,7 +99,7 @@ static void list_file(listing *list, const char *path, const char *kind, const s
 {
     if (list->kind && strcmp(list->kind, kind) != 0) return;
     json_t *row = json_pack("{s:s, s:s, s:b}", "path", path, "kind", kind, "shipped", shipped);
-    if (!row) return; /* a name that is no UTF-8 cannot be asked for */
+    if (!row) return; /* a name that is not UTF-8 cannot be requested */
     json_object_set_new(row, "bytes", json_integer(S_ISREG(about->st_mode) ? (json_int_t)about->st_size : 0));
     json_object_set_new(row, "modified", json_integer((json_int_t)about->st_mtime));
     json_array_append_new(list->files, row);
@@ -219,7 +219,7 @@ enum MHD_Result serve_files_list(serve_request *request)
 
 /* ---- The bytes --------------------------------------------------------------------------------------------------- */
 
-/* Nothing that a browser would run. */
+/* Never a type that a browser would run. */
 static const char *type_of_file(const char *path)
 {
     static const char *const types[][2] = {{".png", "image/png"},   {".jpg", "image/jpeg"},  {".jpeg", "image/jpeg"},

@@ -28,7 +28,7 @@ const char *serve_found_text(serve_found found)
     static const char *const texts[] = {
         [SERVE_FOUND] = "",
         [SERVE_BAD_PATH] = "expected a path within the folder, of parts that are not empty and do not begin with a dot",
-        [SERVE_OUTSIDE] = "leads out of the folder",
+        [SERVE_OUTSIDE] = "points outside of the folder",
         [SERVE_NOT_THERE] = "is not there, or is not of the right kind",
         [SERVE_EXISTS] = "exists already",
         [SERVE_NOT_WRITTEN] = "cannot be written",
@@ -91,8 +91,8 @@ static int open_by_parts(int folder, const char *path, int flags)
     return -1;
 }
 
-/* Links are followed as long as they stay below the folder. The kernel looks at every step, so no link can be exchanged
- * between a check and its use. */
+/* Links are followed if they stay below the folder. The kernel checks every step, so no link can be exchanged between a
+ * check and its use. */
 static int open_below(int folder, const char *path, int flags)
 {
     struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -105,7 +105,7 @@ static int is_shipped(const char *path)
     return strncmp(path, SHIPPED, sizeof SHIPPED - 1) == 0;
 }
 
-/* The names of what is shipped are file names, so that they lead nowhere else. */
+/* Names of shipped files are plain file names, so that they cannot point elsewhere. */
 static int shipped_path(const char *path, char found[CLI_PATH])
 {
     const char *name = path + sizeof SHIPPED - 1;

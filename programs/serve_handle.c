@@ -54,7 +54,7 @@ static void take_body(serve_request *request, const char *data, size_t size)
     request->body_size += size;
 }
 
-/* What the headers say of the body. 0: nothing against it. */
+/* Checks the headers that describe the body. 0: it is accepted. */
 static unsigned check_body(serve_request *request, const char **why)
 {
     const char *length = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Content-Length");
@@ -80,7 +80,7 @@ static enum MHD_Result parse_body(serve_request *request)
 
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
-/* Everything that the first lines decide, before a byte of a body is taken. 0: it goes on. */
+/* All decisions by the request line and headers, before the body is read. 0: continue. */
 static unsigned check_request(serve_request *request, const char **why)
 {
     unsigned status = serve_access_check(request, why);
@@ -111,7 +111,7 @@ enum MHD_Result serve_request_handle(void *user, struct MHD_Connection *connecti
     if (*size > 0) {
         take_body(request, data, *size);
         *size = 0;
-        /* Without a length said before, it may go on for ever. */
+        /* Without a length in the headers, the body could be endless. */
         return request->is_too_large && request->body_limit == 0 ? MHD_NO : MHD_YES;
     }
     serve_connection_is(connection, SERVE_ANSWERS);

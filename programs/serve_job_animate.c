@@ -132,7 +132,7 @@ static void keep_step(animation *a, const psld_states *states)
     keep_frame(a->reverse, (size_t)a->count++, a->n * a->width, states->z);
 }
 
-/* Groups of samples have times of their own: each sample keeps what is nearest to a frame's moment. */
+/* Groups of samples have different times: each sample keeps the state nearest to the moment of a frame. */
 static void keep_nearest(animation *a, const psld_states *states)
 {
     double root = sqrt(states->t[0]);
@@ -177,7 +177,7 @@ static psld_status plan_frames(animation *a)
     return PSLD_OK;
 }
 
-/* The walk, whose last frame is what it arrives at. */
+/* Runs the sampler; the last frame is its result. */
 static psld_status go_back(serve_job *job, animation *a, double *z)
 {
     sampling_job *s = &a->sampling;
@@ -201,7 +201,7 @@ static psld_status go_back(serve_job *job, animation *a, double *z)
     return PSLD_OK;
 }
 
-/* ---- How far from the truth -------------------------------------------------------------------------------------- */
+/* ---- Distance from the exact distribution ------------------------------------------------------------------------ */
 
 /* The positions of states, packed. */
 static void positions_of(const animation *a, double *z)

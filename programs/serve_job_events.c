@@ -1,5 +1,5 @@
-/* The events of a job: its state, its progress, and what is predicted. A stream tells what is new when it is asked; what it
- * had no time for, it leaves out. */
+/* The events of a job: its state, its progress, and what is predicted. A stream sends the newest events; those for
+ * which it had no time are left out. */
 #include <stdlib.h>
 #include <string.h>
 

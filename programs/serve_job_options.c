@@ -1,5 +1,5 @@
-/* Options of jobs: from JSON to the words of a command line. The words are then read as the command itself reads them, so a
- * job and the command cannot mean different things, and the command line that is shown is the one that was read. */
+/* Options of jobs: from JSON to the words of a command line. The words are then parsed by the command itself, so that a
+ * job and the command have the same meaning, and the command line that is shown is the one that was parsed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static psld_status take_recipe(serve_job *job, const serve_key *key, const json_
 {
     char *text;
     psld_recipe *recipe;
-    psld_status status = serve_recipe_open(value, &job->files, &recipe); /* refused now, not when it is its turn */
+    psld_status status = serve_recipe_open(value, &job->files, &recipe); /* refused now, not when the job starts */
     psld_recipe_free(recipe);
     if (status != PSLD_OK) return status;
     status = serve_recipe_text(value, &job->files, &text);

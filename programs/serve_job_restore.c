@@ -51,7 +51,7 @@ static psld_status keep_pictures(serve_job *job, const sampling_job *s, const ch
     return PSLD_OK;
 }
 
-/* What was drawn before the work ended, however it did. */
+/* Keeps the samples that were drawn before the work ended, also after a failure. */
 static void keep_samples(serve_job *job, sampling_job *s, psld_status status, psld_array **samples)
 {
     if (status == PSLD_OK || status == PSLD_CANCELLED) serve_job_set_result(job, serve_walk_result(s, s->drawn));

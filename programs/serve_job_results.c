@@ -1,4 +1,4 @@
-/* What jobs have made. */
+/* The results of jobs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@ int serve_job_is_finished(const serve_job *job)
     return job->state >= SERVE_DONE;
 }
 
-/* What was only needed to do it. */
+/* Releases what only the work needed. */
 static void release_work(serve_job *job)
 {
     if (job->own) job->kind->release(job);

@@ -1,8 +1,8 @@
-/* Jobs: work that takes longer than an answer. A request describes it as options of a command (serve_job_options.c); a worker
- * does it (serve_job_*.c), with the functions that the command uses; what came out stays for a while as arrays.
+/* Jobs: work that takes longer than an answer. A request describes it as options of a command (serve_job_options.c); a
+ * worker runs it (serve_job_*.c), with the functions of the command; the results are kept for a while as arrays.
  *
- * A job is counted: the list of jobs, its worker, and every answer and stream that uses it hold it. What changes while it
- * is at work is under its lock. */
+ * A job is reference-counted: the list of jobs, its worker, and every answer and stream that uses it hold it. Fields
+ * that change during the work are protected by its lock. */
 #ifndef PSLD_PROGRAMS_SERVE_JOBS_H
 #define PSLD_PROGRAMS_SERVE_JOBS_H
 
@@ -16,7 +16,7 @@ typedef enum serve_state { SERVE_WAITING, SERVE_RUNNING, SERVE_DONE, SERVE_FAILE
 
 typedef struct serve_job serve_job;
 
-/* What a kind of job can do: a table of its own in each serve_job_*.c. */
+/* The functions of a kind of job: a table in each serve_job_*.c. */
 typedef struct serve_kind {
     const char *name;
     /* From the body of a request, before it is accepted: PSLD_OK, or what is wrong with it as a message. */
@@ -80,7 +80,7 @@ void serve_job_keep(serve_job *job, const char *name, psld_array *array);
 /* Progress of a part of the whole; other than 0: it is cancelled. */
 int serve_job_progress(void *job, uint64_t done, uint64_t total);
 void serve_job_set_result(serve_job *job, json_t *result);
-/* Says what the data are, once the model is open. */
+/* Sets the shape of the data, once the model is open. */
 void serve_job_set_shape(serve_job *job, int is_image, int rank, const size_t *shape);
 
 /* A job as JSON; its lock is taken here. */
@@ -103,7 +103,7 @@ typedef struct serve_words {
 int serve_words_add(serve_words *words, const char *word);
 void serve_words_free(serve_words *words);
 
-/* A key of the body and what it becomes: an option of the command, whose value is a text, a number or true. */
+/* A key of the body and the option of the command that it becomes; its value is a text, a number or true. */
 typedef enum serve_value {
     SERVE_OPTION, /* a value: text or number */
     SERVE_SWITCH, /* true adds the option */
@@ -118,8 +118,8 @@ typedef struct serve_key {
     const char *option; /* "--cfg-range"; NULL: "--" and the key, '_' as '-' */
     serve_value value;
 } serve_key;
-/* Takes the keys of a body that are in the table (key NULL ends it), and refuses others. What they name is opened into
- * job->files. Words are added in the order of the table. */
+/* Reads the keys of a body that are in the table (key NULL ends it), and refuses others. Files that they name are
+ * opened into job->files. Words are added in the order of the table. */
 psld_status serve_take_keys(serve_job *job, const json_t *body, const serve_key *keys, serve_words *words);
 /* The command line: `command` and the words as a shell would take them, with names in place of descriptors. */
 char *serve_command_line(const serve_job *job, const char *command, const serve_words *words, const char *out);

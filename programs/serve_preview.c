@@ -1,4 +1,4 @@
-/* What a model predicts while samples are drawn, for those who watch. */
+/* Predictions of a model while samples are drawn, for open streams. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The process lab: what a recipe is and does, in one answer. */
+/* The process lab: the analysis of a recipe, in one answer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

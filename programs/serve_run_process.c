@@ -1,6 +1,6 @@
-/* Runs that this server has started: `psld train` as a process of its own, so that training has all of a process for itself
- * and goes on to its checkpoint whatever becomes of the server. Its output comes by a pipe: when the server is gone, so is
- * the reader, and training stops after its step. */
+/* Runs that this server has started: `psld train` as a separate process, so that training reaches its checkpoint even
+ * if the server fails. Its output comes by a pipe: if the server is gone, the pipe has no reader, and training stops
+ * after its step. */
 #define _GNU_SOURCE /* pipe2, posix_spawn_file_actions_addchdir_np */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static process *find_process(const char *path)
     return NULL;
 }
 
-/* ---- What they write --------------------------------------------------------------------------------------------- */
+/* ---- Their output ------------------------------------------------------------------------------------------------ */
 
 /* The last bytes stay. */
 static void keep_output(process *p, const char *text, size_t size)
@@ -150,7 +150,7 @@ static int spawn_train(char *const *argv, int output, pid_t *pid)
     return failed;
 }
 
-/* A place for one more: a free one, or that of the process that ended first. */
+/* A free entry, or that of the process that ended first. */
 static process *place_for(const char *path)
 {
     process *place = find_process(path);

@@ -49,14 +49,14 @@ static const char *add_setting(words *w, const char *name, const json_t *value)
 {
     char before[256];
     int fits = 0;
-    if (!may_be_set(name)) return "is no key that can be set here";
+    if (!may_be_set(name)) return "cannot be set here";
     if (strcmp(name, "process") == 0) {
         serve_files files = {0};
         psld_recipe *recipe;
         psld_status status = serve_recipe_open(value, &files, &recipe);
         psld_recipe_free(recipe);
         serve_files_close(&files);
-        if (status != PSLD_OK) return "is no recipe: look at it in the process lab";
+        if (status != PSLD_OK) return "is not a valid recipe: check it in the process lab";
     }
     char *text = json_is_string(value) ? strdup(json_string_value(value)) : serve_json_text(value);
     snprintf(before, sizeof before, "%.200s=", name);
@@ -133,7 +133,7 @@ static char *line_of(const words *w)
     return text;
 }
 
-/* Waits until the process has a run, or has ended: a mistake is said at once. */
+/* Waits until the process has a run, or has ended, so that a mistake is reported at once. */
 static enum MHD_Result answer_started(serve_request *request, const char *path, const words *w)
 {
     char output[SERVE_OUTPUT];

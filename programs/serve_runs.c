@@ -1,4 +1,4 @@
-/* Runs: what their folders say. */
+/* Runs: the contents of their folders. */
 #include "serve_runs.h"
 
 #include <dirent.h>
@@ -14,9 +14,9 @@
 
 enum { MOST_POINTS = 20000, CONFIG = 1 << 20, CACHED = 64 };
 
-/* ---- What a folder says ------------------------------------------------------------------------------------------ */
+/* ---- Contents of a folder ---------------------------------------------------------------------------------------- */
 
-/* A long log takes a while to read: what was found stays for a time. */
+/* Reading a long log takes time, so results are kept for a while. */
 typedef struct cached {
     char path[1024];
     psld_run_info info;
@@ -70,7 +70,7 @@ void serve_run_forget(const char *path)
     pthread_mutex_unlock(&cache_lock);
 }
 
-/* The last line that says something. */
+/* The last line that is not empty. */
 const char *serve_run_last_line(char *output)
 {
     for (size_t length = strlen(output); length > 0 && strchr("\n ", output[length - 1]); length--)
@@ -100,7 +100,7 @@ static json_t *info_as_json(const char *path, const psld_run_info *info)
     return run;
 }
 
-/* What a process of ours adds to it. */
+/* Adds the state of a process that this server has started. */
 static void put_process(json_t *run, const char *path)
 {
     char output[SERVE_OUTPUT];
@@ -252,7 +252,7 @@ json_t *serve_run_of(serve_request *request, const char *path, enum MHD_Result *
     if (found == SERVE_FOUND || found == SERVE_NOT_THERE) run = serve_run_json(path);
     if (run) return run;
     *result = serve_refuse(request, found == SERVE_FOUND ? 404 : serve_http_status(found), "%s: %s", path,
-                           found == SERVE_FOUND ? "is no training run" : serve_found_text(found));
+                           found == SERVE_FOUND ? "is not a training run" : serve_found_text(found));
     return NULL;
 }
 
@@ -306,7 +306,7 @@ enum MHD_Result serve_run_log(serve_request *request)
 /* ---- Watching ---------------------------------------------------------------------------------------------------- */
 
 typedef struct run_watch {
-    char *path, *told; /* told: the run as it was said last */
+    char *path, *told; /* told: the last state of the run that was sent */
     double after, looked;
     long offset, sample;
     int phase;

@@ -33,7 +33,7 @@ json_t *serve_files_of_kind(const char *kind);
 /* What the folder `fd` of a run says; a moment old at most, unless it was to be forgotten. */
 psld_status serve_run_inspect(const char *path, int fd, psld_run_info *info);
 void serve_run_forget(const char *path);
-/* The last line of an output that says something. */
+/* The last line of an output that is not empty. */
 const char *serve_run_last_line(char *output);
 /* The run that a request names, as JSON; NULL: it was refused, and *result is what to return. */
 json_t *serve_run_of(serve_request *request, const char *path, enum MHD_Result *result);

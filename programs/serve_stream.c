@@ -1,5 +1,4 @@
-/* Server-sent events. A stream that has nothing to say is suspended, so it costs nothing but its connection; the main
- * thread wakes it. */
+/* Server-sent events. A stream without news is suspended, so it costs only its connection; the main thread wakes it. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,8 @@ static void ask_stream(stream *s)
     s->size = s->text ? strlen(s->text) : 0;
 }
 
-/* Whether a comment is due: whoever has gone is noticed when something is sent. Suspends the stream if not. */
+/* Whether a comment is due: a client that has gone is noticed only when something is sent. Suspends the stream if
+ * not. */
 static int rest_or_beat(stream *s)
 {
     pthread_mutex_lock(&lock);

@@ -1,4 +1,4 @@
-/* What a client asks for: the path and the parameters of a request's target, as it came over the wire. */
+/* The path and the parameters of a request's target, as the client sent it. */
 #ifndef PSLD_PROGRAMS_SERVE_URL_H
 #define PSLD_PROGRAMS_SERVE_URL_H
 

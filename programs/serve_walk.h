@@ -1,4 +1,4 @@
-/* What jobs that draw have in common. */
+/* Shared by jobs that draw. */
 #ifndef PSLD_PROGRAMS_SERVE_WALK_H
 #define PSLD_PROGRAMS_SERVE_WALK_H
 

@@ -1,4 +1,4 @@
-/* The processor as a device: memory is memory, and everything is done when the call returns. */
+/* The CPU as a device: its memory is that of the host, and all work is done when a call returns. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -245,7 +245,7 @@ static psld_status cpu_adam(psld_device *device, const psld_backend *backend, co
     return PSLD_OK;
 }
 
-/* The sum, then what it is made with. */
+/* The sum first, then the scratch memory of chunks. */
 static size_t cpu_squares_bytes(const psld_backend *backend, size_t count)
 {
     return (1 + backend->update.square_chunks(count)) * sizeof(double);

@@ -1,4 +1,4 @@
-/* Choosing and opening devices. A device is open once, whoever uses it. */
+/* Choosing and opening devices. A device that is in use several times is opened once. */
 #include "device/device.h"
 
 #include <pthread.h>
@@ -28,9 +28,9 @@ static open_device *opened;
 static atomic_int rank_here;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- What there is ----------------------------------------------------------------------------------------------- */
+/* ---- The list of devices ----------------------------------------------------------------------------------------- */
 
-/* Number `i` of all but the CPU; NULL beyond. */
+/* Number `i` of all devices except the CPU; NULL past the last. */
 static const psld_device_family *family_of(size_t i, size_t *index)
 {
     for (size_t f = 0; f < FAMILIES; f++) {
@@ -74,13 +74,13 @@ psld_status psld_device_facts_of(size_t i, psld_device_facts *facts)
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
-/* The device that is meant: a family and a number, or no family for the CPU. */
+/* A chosen device: a family and a number; no family for the CPU. */
 typedef struct choice {
     const psld_device_family *family;
     size_t index;
 } choice;
 
-/* The GPU of this process; 0 where there is none. */
+/* The GPU of this process; returns 0 if there is none. */
 static int find_gpu(choice *found)
 {
     psld_device_facts facts;
@@ -141,7 +141,7 @@ static psld_status choose_one(const char *name, choice *found)
     return psld_fail(PSLD_BAD_ARGUMENT, "device: expected cpu, gpu or opencl:N, found '%s'", name);
 }
 
-/* Of names with commas between them, the one of this process. */
+/* Of names separated by commas, the one for this process. */
 static psld_status device_choose(const char *names, choice *found)
 {
     size_t count = 1;

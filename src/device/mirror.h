@@ -1,4 +1,4 @@
-/* An array of the host and the same on a device. On the CPU both are one, and copying does nothing. */
+/* An array of the host and its copy on a device. On the CPU both are the same memory, and copying does nothing. */
 #ifndef PSLD_DEVICE_MIRROR_H
 #define PSLD_DEVICE_MIRROR_H
 
@@ -18,7 +18,7 @@ void psld_mirror_clear(psld_mirror *mirror);
 psld_status psld_mirror_upload(psld_mirror *mirror);
 psld_status psld_mirror_download(psld_mirror *mirror);
 
-/* A place in a mirror; nothing, if it is empty. */
+/* A place in a mirror; no place if it is empty. */
 static inline psld_place psld_mirror_at(const psld_mirror *mirror, size_t offset)
 {
     return (psld_place){mirror->memory, offset};

@@ -1,5 +1,6 @@
-/* Exact models posed as networks: what a perfect network of that kind would say. `as` in their file names the kind. They
- * show what a conditioning, a table of timesteps or a translation between processes costs, apart from any training. */
+/* Exact models in place of networks: the output of a perfect network of a kind, which `as` in their file names. They
+ * show the error of a conditioning, a table of timesteps or a translation between processes, without the error of
+ * training. */
 #include "model/posed.h"
 
 #include "base/alloc.h"

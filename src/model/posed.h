@@ -3,7 +3,8 @@
 
 #include "model/model.h"
 
-/* What a network would be given: u and out [n][dim], its own times. weight and by_u NULL: no gradient of sum(weight out). */
+/* Input and output of such a network: u and out [n][dim], its own times. weight and by_u NULL: no gradient of
+ * sum(weight out). */
 typedef struct psld_posed_batch {
     size_t n;
     const float *u, *time;

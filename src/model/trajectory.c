@@ -1,7 +1,7 @@
-/* What a model believes along the way: the clean data that its predictions stand for, at a few moments of each reverse.
+/* The clean data that a model predicts along trajectories, at a few moments of the reverse process.
  *
- * Moments lie evenly in sqrt(t), as the steps of the quadratic grid do. A sampler evaluates where it likes; each moment
- * keeps what was predicted nearest to it, whatever the sampler and whatever the order. */
+ * Moments are even in sqrt(t), like the steps of the quadratic grid. Each moment keeps the prediction of the nearest
+ * evaluation, for every sampler and every order of evaluations. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ struct psld_trajectory {
     uint64_t first;
     size_t count, frames, dim;
     double end;       /* time of the last moment */
-    double *gap;      /* [count][frames]: how far in sqrt(t) what is kept is from its moment */
+    double *gap;      /* [count][frames]: distance in sqrt(t) of the kept prediction from its moment */
     double *clean;    /* [dim]: scratch */
     psld_array *kept; /* [count, frames, channels, ...] */
 };
@@ -56,7 +56,7 @@ void psld_trajectory_free(psld_trajectory *trajectory)
     psld_release(trajectory);
 }
 
-/* Puts the clean data of one state into the moments of its sample that it is nearer to than what they have. */
+/* Stores the clean data of one state in the moments of its sample that it is nearer to than the stored ones. */
 static void keep_state(psld_trajectory *path, const psld_denoiser *denoiser, size_t sample, double t, const double *z,
                        const double *eps)
 {
@@ -83,7 +83,8 @@ static psld_status keep_evaluation(void *user, const psld_evaluation *evaluation
     double t = states->t[0];
     psld_denoiser denoiser;
     if (first + count <= path->first || first >= path->first + path->count) return PSLD_OK;
-    /* An underdamped process may pass through times that say nothing of x_0: a neighbour will do. */
+    /* At some times of an underdamped process the prediction does not depend on x_0: a neighbouring evaluation is kept
+     * instead. */
     if (psld_denoiser_plan(recipe, path->model->source->exact, t, &denoiser) != PSLD_OK) return PSLD_OK;
     for (size_t i = 0; i < count; i++) {
         uint64_t sample = first + i - path->first; /* wraps to something large before path->first */
@@ -93,8 +94,8 @@ static psld_status keep_evaluation(void *user, const psld_evaluation *evaluation
     return PSLD_OK;
 }
 
-/* Where a walk ends: at eps, if neither end_sigma nor a list of times says otherwise. What no walk takes is left for it
- * to refuse. */
+/* The time at which sampling ends: eps, unless end_sigma or a list of times is given. Sampling itself refuses invalid
+ * options. */
 static double end_of(const psld_recipe *recipe, const psld_sample_options *options)
 {
     psld_sample_options complete = *options;

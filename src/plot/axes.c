@@ -2,7 +2,7 @@
  *
  * An axis works in `t`: the value itself, or its log10 on a log axis. Values are limited to +-1e300 and ranges are
  * never narrower than 1e-290 or than 1e-10 of their ends, so that no difference overflows, none is lost in rounding,
- * and a tick is an integer times a power of ten: its label is written from that integer, exactly, and whatever the
+ * and a tick is an integer times a power of ten: its label is written from that integer, exactly, and the same in every
  * locale. */
 #include <float.h>
 #include <math.h>

@@ -237,9 +237,9 @@ refuses 2 'found "ancestrl": did you mean "ancestral"?' sample whole --sampler a
 refuses 2 'found "unform": did you mean "uniform"?' sample whole --grid unform -n 2 -o no.npy
 refuses 2 'no class named "dogg": did you mean "dog"? there are cat, dog' guide grey.safetensors --classifier clf --label dogg -o no.npy
 
-check "messages that say what would do"
+check "messages that suggest values"
 sed 's/nf: 8/nf: 24/; s/ch_mult: \[1\]/ch_mult: [2, 4, 4]/' grey.yaml >wide.yaml
-refuses 1 "model.nf: 24 makes 144 channels, which are no 32 equal groups; 20 or 32 would do" info wide.yaml
+refuses 1 "model.nf: 24 makes 144 channels, which cannot be divided into 32 equal groups; use 20 or 32" info wide.yaml
 refuses 1 "process is cld there and vp now; keep its value, or give another folder" train small.yaml -o whole process=vp
 refuses 1 "process is cld there and {preset: vp, beta: 4} now" train small.yaml -o whole process="{preset: vp, beta: 4}"
 refuses 1 "whole: is a score network; features come from a classifier" eval classes/cat classes/dog --weights whole

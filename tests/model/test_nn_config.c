@@ -84,7 +84,7 @@ static void refusals(void **state)
     expect_refusal("data: {size: 12}\nmodel: {in_ch: 2, out_ch: 2, patch: 2, progressive: output_skip}",
                    "patch: does not go with progressive");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, nf: 10, ch_mult: [1, 3]}",
-                   "nf: 10 makes 30 channels, which are no 7 equal groups; 8 or 12 would do");
+                   "nf: 10 makes 30 channels, which cannot be divided into 7 equal groups; use 8 or 12");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, ch_mult: []}", "at least one level");
     expect_refusal("data: {size: 8}\nmodel: {in_ch: 2, out_ch: 2, fir: true, fir_kernel: [1, -1]}", "with a sum");
     expect_refusal("data: {size: 8}\nmodel: {predicts: noise}",
@@ -208,7 +208,7 @@ static void weights(void **state)
     expect_load(network, collect(network, 99, 0, "other.thing"), NULL);
     expect_load(network, collect(network, 2, 0, NULL), "net.blocks.0.0.weight: missing");
     expect_load(network, collect(network, 2, 1, NULL), "makes it [4, 4], the file has [5, 4]");
-    expect_load(network, collect(network, 99, 0, "net.thing"), "net.thing: the configuration has no such tensor");
+    expect_load(network, collect(network, 99, 0, "net.thing"), "net.thing: is in the file, but the configuration has no such tensor");
     psld_network_free(network);
 }
 
@@ -408,7 +408,7 @@ static void widths_that_would_do(void **state)
         }
         const char *said = strstr(psld_error_text(), "groups; ");
         assert_non_null(said);
-        if (sscanf(said, "groups; %d or %d would do", &below, &above) != 2) continue;
+        if (sscanf(said, "groups; use %d or %d", &below, &above) != 2) continue;
         assert_true(below < nf && nf < above);
         for (int i = 0; i < 2; i++) {
             snprintf(text, sizeof text, form, i ? above : below);

@@ -20,7 +20,7 @@ void psld_conditioning_clear(psld_conditioning *c)
     *c = (psld_conditioning){0};
 }
 
-/* ---- What a network is given, and what it says ------------------------------------------------------------------- */
+/* ---- Input and output of a network ------------------------------------------------------------------------------- */
 
 /* The time at which vp has noise sigma, in float as those networks compute it. */
 static double vp_time(const psld_conditioning *c, double sigma)
@@ -66,7 +66,7 @@ static void scale_as_edm(double sigma, double deviation, psld_scaling *s)
     s->scale = sigma * deviation / s->divide;
 }
 
-/* X = y - sigma F, or what else F may be. */
+/* X = y - sigma F, or the form for another output F. */
 static void scale_as_vp(double sigma, psld_prediction predicts, psld_scaling *s)
 {
     s->divide = sqrt(1 + sigma * sigma);
@@ -105,7 +105,8 @@ void psld_conditioning_at(const psld_conditioning *c, double sigma, psld_scaling
 
 /* Less noise: the score that the network gives for its smallest noise is that of data with so little noise, too, and
  *     X = y + sigma^2 score = y + r^2 (X_min - y),     r = sigma / sigma_min.
- * More: y is mostly noise, and says of the data as little as that of the largest noise; it is scaled to be such a one. */
+ * More: y is mostly noise, with almost no information on the data, like that of the largest noise; it is scaled to
+ * that. */
 void psld_conditioning_within(const psld_conditioning *c, double sigma, psld_scaling *s)
 {
     double least = c->sigma_min, most = c->sigma_max;
@@ -170,7 +171,7 @@ const char *psld_conditioning_predicts(const psld_conditioning *c)
     return c->kind == PSLD_CONDITION_TIMESTEPS ? predictions[c->predicts] : kinds[c->kind];
 }
 
-/* A number that is left as it is where the map does not say it. */
+/* A number; unchanged if the map does not have it. */
 static psld_status read_between(const psld_node *map, const char *key, double min, double max, double *value)
 {
     const psld_node *node = psld_node_get(map, key);
@@ -202,7 +203,7 @@ static psld_status noise_of_betas(const psld_node *map, size_t steps, double *be
         lost += left * beta[i];
         left *= 1 - beta[i];
         beta[i] = sqrt(lost / left);
-        if (!isfinite(beta[i])) return psld_node_fail(map, "beta %zu of the schedule leaves nothing of the data", i);
+        if (!isfinite(beta[i])) return psld_node_fail(map, "beta %zu of the schedule removes all of the data", i);
         if (i && !(beta[i] > beta[i - 1])) return psld_node_fail(map, "beta %zu of the schedule adds no noise", i);
     }
     return PSLD_OK;
@@ -250,8 +251,8 @@ static psld_status read_timesteps(const psld_node *map, const psld_node *name, p
     return PSLD_OK;
 }
 
-/* u_M = 0,  u_(j-1)^2 = (u_j^2 + 1) / max(abar_(j-1) / abar_j, C_1) - 1,  abar_j = sin^2(pi j / (2 M (1 + C_2))). The network's
- * time is M - 1 - j, so the table rises with it. */
+/* u_M = 0,  u_(j-1)^2 = (u_j^2 + 1) / max(abar_(j-1) / abar_j, C_1) - 1,  abar_j = sin^2(pi j / (2 M (1 + C_2))). The
+ * network's time is M - 1 - j, so the table increases with it. */
 static psld_status read_iddpm(const psld_node *map, psld_conditioning *c)
 {
     double c1 = 0.001, c2 = 0.008, u = 0, m = (double)c->steps;
@@ -263,7 +264,7 @@ static psld_status read_iddpm(const psld_node *map, psld_conditioning *c)
         u = sqrt((u * u + 1) / fmax(above * above / (below * below), c1) - 1);
         c->sigma[i] = u;
         if (!isfinite(u) || !(u > (i ? c->sigma[i - 1] : 0)))
-            return psld_node_fail(map, "the table of noises does not rise at %zu", i);
+            return psld_node_fail(map, "the table of noise levels does not increase at %zu", i);
     }
     c->sigma_min = c->sigma[0];
     c->sigma_max = c->sigma[c->steps - 1];

@@ -1,4 +1,5 @@
-/* What is between y = x_0 + sigma n, all that a state tells of clean data, and a network that says what these are:
+/* The maps between y = x_0 + sigma n, the sufficient statistic for the clean data, and a network that predicts these
+ * data:
  *     u = y / divide,     X = keep u + scale F(u, time),
  * with numbers that depend on sigma alone. Ours are those of precondition.h. Networks of other projects have their own:
  *     edm        as ours, but for the time ln(sigma) / 4 (Karras et al. 2022)
@@ -9,7 +10,7 @@
  *     timesteps  u = y / sqrt(1 + sigma^2) is the state at the timestep whose noise is sigma: a table, between whose rows
  *                the logarithm of sigma is linear in the timestep. F is the noise n, the clean data, or
  *                v = (n - sigma x_0) / sqrt(1 + sigma^2)
- * Where a network computes its time in float, so does this: embeddings of large times show the rounding. */
+ * If a network computes its time in float, so does this code: embeddings of large times show the rounding. */
 #ifndef PSLD_MODEL_CONDITIONING_H
 #define PSLD_MODEL_CONDITIONING_H
 
@@ -31,7 +32,7 @@ typedef struct psld_conditioning {
     double deviation;            /* ours, edm: of the data */
     double beta_d, beta_min;     /* vp */
     size_t steps;                /* vp, iddpm, timesteps */
-    double sigma_min, sigma_max; /* the noise that the network was trained for */
+    double sigma_min, sigma_max; /* the range of noise in training */
     psld_prediction predicts;    /* timesteps */
     double *sigma;               /* timesteps, iddpm: [steps], rising */
 } psld_conditioning;
@@ -40,17 +41,17 @@ typedef struct psld_scaling {
     double divide, keep, scale, time;
 } psld_scaling;
 
-/* Ours, for data of a deviation. */
+/* The conditioning of psld, for data of this deviation. */
 psld_conditioning psld_conditioning_ours(double deviation);
 /* From a map `denoiser` of a configuration. Clear it after failure, too. */
 psld_status psld_conditioning_read(const psld_node *map, psld_conditioning *c);
-/* The same in short: the name of a kind, or `{timesteps: linear, ...}`; or such a map. */
+/* The short form: the name of a kind, or `{timesteps: linear, ...}`; or such a map. */
 psld_status psld_conditioning_read_short(const psld_node *node, psld_conditioning *c);
 void psld_conditioning_clear(psld_conditioning *c);
 
-/* For a positive sigma. Tables end: beyond them the time is that of their end. */
+/* For a positive sigma. Beyond the ends of tables the time is that of the end. */
 void psld_conditioning_at(const psld_conditioning *c, double sigma, psld_scaling *s);
-/* The same for sampling, which may need a little less noise than the network was trained for, or more. */
+/* The same for sampling, which may need slightly less or more noise than in training. */
 void psld_conditioning_within(const psld_conditioning *c, double sigma, psld_scaling *s);
 /* The noise at a time of the network. Timesteps need not be whole, but must lie within the table. */
 double psld_conditioning_sigma(const psld_conditioning *c, double time);

@@ -1,7 +1,7 @@
 /* The FID network: Inception-v3 as it was trained in TensorFlow in 2015, in the PyTorch conversion that the projects
- * pytorch-fid and torch-fidelity publish (pt_inception-2015-12-05-6726825d.pth). It differs from the Inception-v3 of
- * others in 1008 classes, in mean pools that do not count what lies outside, in a max pool in the last block, and in the
- * resizing of TensorFlow 1, all of which is part of what FID means.
+ * pytorch-fid and torch-fidelity publish (pt_inception-2015-12-05-6726825d.pth). It differs from other Inception-v3
+ * networks: it has 1008 classes, mean pools that do not count padding, a max pool in the last block, and the resizing
+ * of TensorFlow 1. All of this is part of the definition of FID.
  *
  * Batch normalisation is folded into the convolutions on loading. */
 #ifndef PSLD_MODEL_INCEPTION_H
@@ -18,9 +18,9 @@ typedef struct psld_inception psld_inception;
 psld_status psld_inception_open(const char *path, const psld_backend *backend, psld_inception **inception);
 void psld_inception_free(psld_inception *inception);
 
-/* What it says of n images: x is [n][3][height][width] with values (v - 128) / 128, v from 0 to 255. Results, NULL for
- * what is not wanted: the 2048 features, the logits without their bias, and the means of the 64 channels after the first
- * pool. They do not depend on how many images there are. */
+/* Evaluates n images: x is [n][3][height][width] with values (v - 128) / 128, v from 0 to 255. Results (NULL: not
+ * wanted): the 2048 features, the logits without their bias, and the means of the 64 channels after the first pool.
+ * They do not depend on the number of images. */
 typedef struct psld_inception_result {
     float *features, *logits, *early;
 } psld_inception_result;

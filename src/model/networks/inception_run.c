@@ -12,7 +12,7 @@
 #include "nn/exec.h"
 #include "nn/ops.h"
 
-/* Images at a time: enough to share out, few enough that activations stay near the caches. */
+/* Images at a time: enough for all threads, but with activations that stay near the caches. */
 enum { BATCH = 8, SIZE = 299 };
 
 #define BATCH_NORM_EPS 1e-3
@@ -28,7 +28,7 @@ struct psld_inception {
     float *weights; /* [graph->parameter_elements]; the same for every size */
     psld_plan *plan;
     psld_exec *exec;
-    int height, width; /* 0: nothing planned yet */
+    int height, width; /* 0: not planned yet */
 };
 
 /* ---- Graph and plan of one size of image ------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static psld_status plan_inception(psld_inception *net, int height, int width)
     return PSLD_OK;
 }
 
-/* Rows of an output from `first` on; nothing, if they are not wanted. */
+/* Copies rows of an output from `first` on, if they are wanted. */
 static psld_status get_rows(psld_inception *net, psld_id id, size_t first, int n, size_t width, float *to)
 {
     return to ? psld_exec_get(net->exec, id, n, PSLD_F32, to + first * width) : PSLD_OK;

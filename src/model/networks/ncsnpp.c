@@ -1,15 +1,15 @@
-/* U-Nets: encoder, and a decoder that takes back what the encoder left at each block. */
+/* U-Nets: encoder, and a decoder that uses the skips of the encoder at each block. */
 #include "model/networks/ncsnpp.h"
 
 #include "nn/ops.h"
 
-/* Of the last convolution: some networks also say how sure they are, which nothing here asks for. */
+/* Output channels of the last convolution: some networks also predict a variance, which is not used here. */
 static int out_channels(const psld_network_config *config)
 {
     return config->learned_variance ? 2 * config->out_ch : config->out_ch;
 }
 
-/* What the decoder has at a level, brought to the pyramid of outputs. */
+/* Converts the decoder's state at a level to channels of the pyramid of outputs. */
 static psld_id output_branch(psld_unet *unet, psld_id h, int level, int channels, double scale)
 {
     psld_unet_at(unet, PSLD_AT_OUT_NORM, level, 0);
@@ -18,7 +18,7 @@ static psld_id output_branch(psld_unet *unet, psld_id h, int level, int channels
     return psld_unet_conv3(unet, h, channels, scale);
 }
 
-/* Carries the pyramid on through this level. With `residual` it becomes the decoder's own state. */
+/* Continues the pyramid through this level. With `residual` it becomes the decoder's state. */
 static psld_id grow_pyramid(psld_unet *unet, psld_id h, int level, psld_id *pyramid)
 {
     const psld_network_config *config = unet->config;

@@ -10,7 +10,7 @@ typedef struct attention_maps {
     int heads, inner; /* channels of all heads together */
 } attention_maps;
 
-/* One of three maps whose rows come in turn. */
+/* One of three maps with alternating rows. */
 static psld_unet_map every_third(psld_unet *unet, psld_unet_map all, int which, int count)
 {
     psld_graph *graph = unet->graph;

@@ -82,7 +82,7 @@ static psld_id residual_shortcut(psld_unet *unet, psld_id x, int channels, psld_
     return resized_shortcut(unet, x, channels, resize);
 }
 
-/* The projection of the time embedding is there, unused, even in a network that does not see t. */
+/* The projection of the time embedding exists, unused, also in a network without the input t. */
 static psld_id add_time(psld_unet *unet, psld_id h)
 {
     int channels = psld_unet_channels_of(unet, h), shape[2] = {channels, 4 * unet->config->nf};
@@ -93,7 +93,7 @@ static psld_id add_time(psld_unet *unet, psld_id h)
     return h;
 }
 
-/* The second normalisation, which the time enters before or behind, and the activation. */
+/* The second normalisation, with the time before or after it, and the activation. */
 static psld_id norm_with_time(psld_unet *unet, psld_id h)
 {
     psld_activation activation = unet->config->nonlinearity;

@@ -14,8 +14,8 @@ static psld_id time_dense(psld_unet *unet, psld_id x, int channels)
     return y;
 }
 
-/* Adds a linear map of what was done to the data to the embedding of the time. Without a bias it adds nothing where
- * nothing was done. */
+/* Adds a linear map of the augmentation to the embedding of the time. It has no bias, so it adds nothing for images
+ * without augmentation. */
 static psld_id join_augmentation(psld_unet *unet, psld_id x)
 {
     int shape[2] = {psld_unet_channels_of(unet, x), PSLD_AUGMENT_INPUTS};
@@ -63,7 +63,7 @@ static void push_skip(psld_unet *unet, psld_id h)
     unet->skips[unet->skip_count++] = h;
 }
 
-/* From one level to the next; *pyramid is the input, made smaller along with it. */
+/* From one level to the next; *pyramid is the input in the size of the level. */
 static psld_id encode_step_down(psld_unet *unet, psld_id h, int level, psld_id *pyramid)
 {
     const psld_network_config *config = unet->config;
@@ -103,7 +103,7 @@ static psld_id encode_middle(psld_unet *unet, psld_id h)
     return h;
 }
 
-/* Images with values from 0 to 1 to -1 to 1, for networks that do so themselves. */
+/* Maps values from [0, 1] to [-1, 1], for networks that do this themselves. */
 static psld_id centre_input(psld_unet *unet, psld_id z)
 {
     psld_graph *graph = unet->graph;

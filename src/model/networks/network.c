@@ -156,14 +156,15 @@ static psld_status match_tensors(const psld_graph *graph, const psld_tensors *te
         char name[2 * PSLD_PARAMETER_NAME];
         snprintf(name, sizeof name, "%.90s%s", prefix, p->name);
         found[i] = psld_tensors_find(tensors, name);
-        if (!found[i]) return psld_fail(PSLD_BAD_INPUT, "%s: missing, the configuration has it", name);
+        if (!found[i])
+            return psld_fail(PSLD_BAD_INPUT, "%s: is missing in the file, but the configuration has it", name);
         PSLD_TRY(check_shape(p, found[i]));
     }
     size_t length = strlen(prefix);
     for (size_t i = 0; i < tensors->count; i++) {
         const char *name = tensors->items[i].name;
         if (strncmp(name, prefix, length) == 0 && !find_parameter_named(graph, name + length))
-            return psld_fail(PSLD_BAD_INPUT, "%s: the configuration has no such tensor", name);
+            return psld_fail(PSLD_BAD_INPUT, "%s: is in the file, but the configuration has no such tensor", name);
     }
     return PSLD_OK;
 }
@@ -175,8 +176,8 @@ static size_t room_of(const psld_graph *graph, size_t number)
     return end - graph->parameters[number].offset;
 }
 
-/* Whether a tensor is as a parameter in the buffer of all would be, aligned and with nothing behind it, and so large that
- * a copy is worth avoiding. */
+/* Whether a tensor can be used in place: it is aligned and followed by zeros, like a parameter in the buffer, and so
+ * large that a copy should be avoided. */
 static int may_stay(const psld_tensor *tensor)
 {
     enum { ALIGNMENT = 64, LARGE = 1 << 16 };
@@ -184,7 +185,7 @@ static int may_stay(const psld_tensor *tensor)
            (uintptr_t)tensor->data % ALIGNMENT == 0;
 }
 
-/* Copies of what may not stay. */
+/* Copies the tensors that cannot be used in place. */
 static psld_status borrow_tensors(psld_network *network, const psld_tensor *const *from)
 {
     const psld_graph *graph = network->graph;

@@ -13,7 +13,7 @@
 #include "process/process.h"
 #include "process/recipe_read.h"
 
-/* What a configuration is read from: `model` has the network's keys. */
+/* The parts of a configuration: `model` has the network's keys. */
 typedef struct config_nodes {
     const psld_node *root, *model, *data;
     int published, classifier;
@@ -62,8 +62,8 @@ static psld_status channels_from_formulas(const psld_node *node, int channels, p
     return PSLD_OK;
 }
 
-/* Channels of z and eps from the process: all variables go in, eps of the noisy ones comes out. What a network of clean
- * data sees and says is as wide as these. */
+/* Channels of z and eps from the process: the input has all variables, the output eps of the noisy ones. Input and
+ * output of a network of clean data have the channels of the data. */
 static psld_status channels_from_process(const config_nodes *nodes, psld_network_config *c)
 {
     psld_recipe *recipe = NULL;
@@ -84,8 +84,8 @@ static psld_status channels_from_process(const config_nodes *nodes, psld_network
     return PSLD_OK;
 }
 
-/* Published configurations are written for several processes, with channels that the authors' scripts set. Where the
- * channels of the data are said, those of z and eps follow from them and the process. */
+/* Published configurations serve several processes; the authors' scripts set the channels. If the channels of the data
+ * are given, those of z and eps follow from them and the process. */
 static psld_status channels_of_published(const config_nodes *nodes, psld_network_config *c)
 {
     psld_recipe *recipe = NULL;
@@ -101,7 +101,7 @@ static psld_status channels_of_published(const config_nodes *nodes, psld_network
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-/* Group normalisation has a group for four channels, at most 32, and they must come out even. */
+/* Group normalisation has one group for four channels, at most 32 groups, of equal size. */
 static int groups_of(int channels)
 {
     return channels / 4 < 32 ? channels / 4 : 32;
@@ -112,8 +112,8 @@ static int groups_fit(int channels)
     return channels >= 4 && channels <= PSLD_MAX_CHANNELS && channels % groups_of(channels) == 0;
 }
 
-/* The first number of channels that a network of this width could not normalise; 0: there is none. The decoder sees
- * those of the encoder beside its own, last level first. */
+/* The first number of channels that a network of this width cannot normalise; 0: none. The decoder also gets the
+ * channels of the encoder, last level first. */
 static int misfit(const psld_network_config *c, int nf)
 {
     int skips[PSLD_MAX_LEVELS * (PSLD_MAX_BLOCKS + 1) + 1], count = 0;
@@ -143,7 +143,7 @@ static psld_status check_groups(const psld_node *map, const psld_network_config 
     char better[64] = "another nf or ch_mult";
     if (below >= 4 && above <= 2 * c->nf + 64) snprintf(better, sizeof better, "%d or %d", below, above);
     const psld_node *nf = psld_node_get(map, "nf");
-    return psld_node_fail(nf ? nf : map, "%s%d makes %d channels, which are no %d equal groups; %s would do",
+    return psld_node_fail(nf ? nf : map, "%s%d makes %d channels, which cannot be divided into %d equal groups; use %s",
                           nf ? "" : "nf: ", c->nf, channels, groups_of(channels), better);
 }
 
@@ -171,7 +171,7 @@ static int is_foreign(const psld_network_config *c)
     return c->kind == PSLD_NET_SONGUNET || c->kind == PSLD_NET_ADM || c->kind == PSLD_NET_UNET2D;
 }
 
-/* What the keys of NCSN++ are for networks of other projects, which do not have these keys. */
+/* The values of NCSN++'s keys for networks of other projects, which do not have these keys. */
 static void settle_foreign(psld_network_config *c)
 {
     c->predicts = PSLD_OUTPUT_DATA;
@@ -199,7 +199,8 @@ static psld_status check_foreign(const psld_node *map, const psld_network_config
             return psld_node_fail(map, "nf: %d times %d channels, expected at most %d", c->nf, c->ch_mult[i],
                                   PSLD_MAX_CHANNELS);
     if (c->kind != PSLD_NET_UNET2D || !foreign_misfit(c)) return PSLD_OK;
-    return psld_node_fail(map, "norm_groups: %d channels are no %d equal groups", foreign_misfit(c), c->norm_groups);
+    return psld_node_fail(map, "norm_groups: %d channels cannot be divided into %d equal groups", foreign_misfit(c),
+                          c->norm_groups);
 }
 
 static psld_status check_config(const config_nodes *nodes, psld_network_config *c)
@@ -208,7 +209,8 @@ static psld_status check_config(const config_nodes *nodes, psld_network_config *
     if (c->kind == PSLD_NET_MLP) c->image_size = 1;
     if (c->image_size == 0) return psld_node_fail(nodes->root, "data.image_size is missing");
     if (c->in_ch == 0)
-        return psld_node_fail(map, "in_ch is missing, and so is data.channels or process, from which it would follow");
+        return psld_node_fail(
+            map, "in_ch is missing; it follows from data.channels and process, of which one is missing, too");
     if (c->kind == PSLD_NET_CLASSIFIER && c->predicts == PSLD_OUTPUT_DATA)
         return psld_node_fail(map, "predicts: a classifier predicts classes");
     if (c->augment && (c->kind != PSLD_NET_UNET || !c->noise_cond))
@@ -236,8 +238,7 @@ psld_status psld_network_config_check(const psld_node *root)
     if (!nodes.model || nodes.published) return PSLD_OK;
     PSLD_TRY(psld_network_keys_kind(nodes.model, &kind));
     for (size_t i = 0; i < psld_node_size(nodes.model); i++) {
-        int heeding =
-            psld_network_key_kinds(psld_node_key_at(nodes.model, i)); /* unknown keys are the reader's to refuse */
+        int heeding = psld_network_key_kinds(psld_node_key_at(nodes.model, i)); /* the reader refuses unknown keys */
         if (heeding && !(heeding >> kind & 1))
             return psld_node_fail(psld_node_at(nodes.model, i), "has no effect on %s", kinds[kind]);
     }
@@ -249,7 +250,8 @@ psld_status psld_network_config_read(const psld_node *root, const char *part, ps
     config_nodes nodes;
     find_nodes(root, part, &nodes);
     psld_network_keys_default(config);
-    if (!nodes.model) return psld_node_fail(root, "no network: model (or model.score_fn, model.clf_fn) is missing");
+    if (!nodes.model)
+        return psld_node_fail(root, "the network is missing: expected model (or model.score_fn, model.clf_fn)");
     if (!nodes.published) PSLD_TRY(psld_network_keys_check(nodes.model));
     if (nodes.classifier) config->kind = PSLD_NET_CLASSIFIER;
     PSLD_TRY(psld_network_keys_read(nodes.model, config));

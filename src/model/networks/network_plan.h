@@ -26,8 +26,8 @@ typedef struct psld_network_plan_options {
     size_t store;      /* bytes for packed weights, see psld_plan_options */
     unsigned want;     /* PSLD_WANT_GRADIENT_...: of sum(weight * objective); 0: none, the next three do not count */
     psld_id objective; /* node that is differentiated, */
-    psld_id weight;    /* and what its elements are multiplied by */
-    int keeps_value;   /* the objective can be read after a run, too */
+    psld_id weight;    /* and the weights of its elements */
+    int keeps_value;   /* the objective can also be read after a run */
 } psld_network_plan_options;
 
 psld_status psld_network_plan_finish(psld_network_plan *plan, const psld_network_plan_options *options);

@@ -1,4 +1,4 @@
-/* The families of U-Nets: how each names its parameters, how it embeds the time, and its habits. */
+/* The families of U-Nets: names of parameters, embedding of time, and other properties. */
 #include <math.h>
 #include <stdio.h>
 
@@ -49,13 +49,13 @@ static psld_unet_style ncsnpp_style(const psld_network_config *c)
 
 /* ---- SongUNet and DhariwalUNet ----------------------------------------------------------------------------------- */
 
-/* Modules are called after the height of their level. The last block of a level and its attention are one module. */
+/* Modules are named after the height of their level. The last block of a level and its attention are one module. */
 static void edm_scope(const psld_network_config *c, psld_unet_place place, int level, int number, char *text,
                       size_t size)
 {
     static const struct {
         const char *name;
-        int step; /* of the level that it is called after */
+        int step; /* height of the level in its name */
     } names[PSLD_UNET_PLACES] = {
         [PSLD_AT_ENTRY] = {"enc.@x@_conv.", 0},
         [PSLD_AT_DOWN_BLOCK] = {"enc.@x@_block#.", 0},
@@ -78,7 +78,7 @@ static void edm_scope(const psld_network_config *c, psld_unet_place place, int l
     fill_in(name, height, number, text, size);
 }
 
-/* A map of zeros, or of what is not asked for: the weight alone is there. */
+/* The weight of a map whose input is zero or absent: only the parameter exists. */
 static void unused_map(psld_unet *unet, const char *name, int in, int out)
 {
     if (in) psld_graph_parameter(unet->graph, name, 2, (int[]){out, in}, PSLD_INIT_UNIFORM, 1);
