@@ -62,7 +62,7 @@ static void keys_without_effect(void **state)
 static void refusals(void **state)
 {
     (void)state;
-    expect_refusal("data: {size: 8}", "no network");
+    expect_refusal("data: {size: 8}", "the network is missing");
     expect_refusal("data: {size: 8}\nmodel: {nff: 3}", "my.yaml:2: model: unknown key \"nff\"");
     expect_refusal("data: {size: 8}\nmodel: {nf: 2}", "my.yaml:2: model.nf: expected a whole number from 4");
     expect_refusal("data: {size: 8}\nmodel: {nonlinearity: tanh}",
@@ -206,9 +206,10 @@ static void weights(void **state)
     psld_network *network = open_small();
     expect_load(network, collect(network, 99, 0, NULL), NULL);
     expect_load(network, collect(network, 99, 0, "other.thing"), NULL);
-    expect_load(network, collect(network, 2, 0, NULL), "net.blocks.0.0.weight: missing");
+    expect_load(network, collect(network, 2, 0, NULL), "net.blocks.0.0.weight: is missing in the file");
     expect_load(network, collect(network, 2, 1, NULL), "makes it [4, 4], the file has [5, 4]");
-    expect_load(network, collect(network, 99, 0, "net.thing"), "net.thing: is in the file, but the configuration has no such tensor");
+    expect_load(network, collect(network, 99, 0, "net.thing"),
+                "net.thing: is in the file, but the configuration has no such tensor");
     psld_network_free(network);
 }
 
