@@ -17,7 +17,7 @@ enum { SMALL_TILE = 3, NARROW_TILE = 4, ONE_ITEM = 5 };
 
 /* The last is for processors, where a group is a loop; larger ones take their compilers long. */
 static const cut tiles[] = {
-    {{16, 16}, {8, 8}}, {{16, 8}, {8, 8}}, {{8, 8}, {8, 8}}, {{8, 8}, {4, 4}}, {{32, 2}, {4, 4}}, {{1, 1}, {4, 8}},
+    {{16, 16}, {8, 8}}, {{16, 8}, {8, 8}}, {{8, 16}, {8, 4}}, {{8, 8}, {4, 4}}, {{32, 2}, {4, 4}}, {{1, 1}, {4, 8}},
 };
 
 static int rows_of(const cut *t)
