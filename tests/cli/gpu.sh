@@ -122,6 +122,20 @@ json '.precision == "fp16"'
 refuses 2 "has fp32 and fp16, found 'bf16'" $draw x.npy $device --precision bf16
 refuses 2 "no instruction sets" $draw x.npy $device --isa generic
 
+if command -v curl >/dev/null && "$psld" serve --help | grep -q -- --device; then
+    check "serve: jobs and runs on its device"
+    . "$(dirname "$0")/serve.bash"
+    serve_begin . $device
+    job '{"kind": "draw", "model": "tiny", "n": 7, "nfe": 5}'
+    get "api/jobs/$job/samples.npy" 200
+    cmp a.npy "$logs/answer" || fail "the server draws others"
+    post api/runs '{"path": "served", "data": "digits", "set": {"train.steps": 2, "model.nf": 8}}' 202
+    answer '.command | contains("--device=opencl:0")'
+    serve_end
+else
+    skip_part "serve on a device: no server, or no curl"
+fi
+
 # ---- Training ---------------------------------------------------------------------------------------------------------
 
 # The network of digits with a quarter of the channels, on drawn ones.
@@ -146,6 +160,13 @@ quietly sample there -n 2 --nfe 3 -o x.npy
 json '.device == "opencl:0" and .device_memory > 0 and .bytes > 0'
 quietly sample tiny -n 20 --nfe 3 --estimate --json $device
 json '.device == "opencl:0" and .device_bytes > 0'
+
+check "tuning: the CPU's losses"
+for at in cpu opencl:0; do
+    "$psld" tune tiny --consistency --data digits -o "tuned-$at" train.steps=3 train.batch=4 train.sample_every=0 --device $at \
+        >"$logs/out" 2>"$logs/err" || fail "$(cat "$logs/err")"
+done
+same_losses tuned-cpu tuned-opencl:0 1e-4
 
 check "killed and continued on the device: the same bits"
 for i in 1 2 3; do
@@ -175,7 +196,7 @@ done
 export PSLD_OPENCL=$FAULTY_OPENCL
 
 check "a GPU is taken by itself where there is one, and the CPU for what it alone has"
-gpu=(env FAULTY_KIND=gpu OCL_ICD_VENDORS=/etc/OpenCL/vendors)
+gpu=(env PSLD_OPENCL_TUNE=0 FAULTY_KIND=gpu OCL_ICD_VENDORS=/etc/OpenCL/vendors)
 "${gpu[@]}" "$psld" bench net tiny --json >"$logs/out"
 json '.device == "opencl:0"'
 "${gpu[@]}" "$psld" bench net tiny --isa generic --json >"$logs/out"
