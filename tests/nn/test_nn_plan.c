@@ -456,8 +456,8 @@ static void refusals(void **state)
     expect_failure((psld_nn_loss(graph, x, x, PSLD_NONE, 3), graph), "power");
     expect_failure((psld_nn_resample(graph, x, 2, 1, 0, taps, 0, twice), graph), "1 to 16 taps");
     expect_failure((psld_nn_positional(graph, x, 4), graph), "one time");
-    expect_failure((psld_graph_parameter(graph, "w", 2, shape, PSLD_INIT_ONES, 1), graph), "two shapes");
-    expect_failure((psld_graph_input(graph, 1 << 24, 1 << 24, 4), graph), "not possible");
+    expect_failure((psld_graph_parameter(graph, "w", 2, shape, PSLD_INIT_ONES, 1), graph), "two different shapes");
+    expect_failure((psld_graph_input(graph, 1 << 24, 1 << 24, 4), graph), "too large or empty");
 
     psld_id t = psld_graph_input(graph, 1, 1, 1), e = psld_nn_positional(graph, t, 4), g;
     assert_int_equal(psld_gradient(graph, e, v, &t, 1, &g), PSLD_BAD_ARGUMENT);
