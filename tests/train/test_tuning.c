@@ -33,15 +33,16 @@ static void must(psld_status status)
     if (status != PSLD_OK) fail_msg("%s", psld_error_text());
 }
 
-static subject make_subject(const char *process, int predicts_data, uint64_t step)
+static subject make_subject(const char *process, int predicts_data, uint64_t step, double dropout)
 {
     char text[512];
     subject s;
     psld_yaml *yaml;
-    snprintf(text, sizeof text,
-             "process: %s\ndata: {size: 1, channels: %d}\nmodel: {name: mlp, nf: 16, num_res_blocks: 1%s}\n"
-             "train: {loss: consistency, deviation: 0.7}\n",
-             process, DIM, predicts_data ? ", predicts: data, data_deviation: 0.7" : "");
+    snprintf(
+        text, sizeof text,
+        "process: %s\ndata: {size: 1, channels: %d}\nmodel: {name: mlp, nf: 16, num_res_blocks: 1, dropout: %g%s}\n"
+        "train: {loss: consistency, deviation: 0.7}\n",
+        process, DIM, dropout, predicts_data ? ", predicts: data, data_deviation: 0.7" : "");
     must(psld_yaml_parse(text, strlen(text), "test", &yaml));
     must(psld_model_from_config(yaml, 5, &s.model));
     psld_yaml_free(yaml);
@@ -177,7 +178,7 @@ static void loss_is_that_of_its_definition(void **state)
     for (int p = 0; p < 4; p++)
         for (int predicts_data = 0; predicts_data < 2; predicts_data++)
             for (uint64_t stage = 0; stage < STAGES; stage++) {
-                subject s = make_subject(processes[p], predicts_data, stage); /* a stage for each step */
+                subject s = make_subject(processes[p], predicts_data, stage, 0); /* a stage for each step */
                 run_subject(&s);
                 for (size_t i = 0; i < N; i++) at_data[stage] += check_sample(&s, stage, predicts_data, i);
                 free_subject(&s);
@@ -190,7 +191,7 @@ static void trainer_agrees(void **state)
 {
     (void)state;
     for (int predicts_data = 0; predicts_data < 2; predicts_data++) {
-        subject s = make_subject("psld gamma=0.02", predicts_data, 3);
+        subject s = make_subject("psld gamma=0.02", predicts_data, 3, 0);
         psld_trainer_options options;
         psld_trainer *trainer;
         float loss[N], other[N * DIM * 2];
@@ -212,6 +213,35 @@ static void trainer_agrees(void **state)
         psld_trainer_free(trainer);
         free_subject(&s);
     }
+}
+
+/* With dropout both sides have the same mask: of the same state they say the same. */
+static void sides_share_their_dropout(void **state)
+{
+    (void)state;
+    subject s = make_subject("cld", 1, 3, 0.5);
+    psld_trainer_options options;
+    psld_trainer *trainer;
+    float different = 0;
+    for (size_t i = 0; i < s.model->network->graph->parameter_elements; i++)
+        s.model->network->weights[i] += (float)(0.3 * sin(2.3 * (double)i));
+    run_subject(&s);
+    memcpy(s.batch.other_z, s.batch.z, N * DIM * sizeof *s.batch.z);
+    memcpy(s.batch.other_time, s.batch.time, N * sizeof *s.batch.time);
+    psld_trainer_defaults(&options);
+    options.backend = s.model->backend;
+    options.batch = N;
+    psld_objective_consistency.set_options(NULL, s.model, &options);
+    must(psld_trainer_create(s.model->network, &options, &trainer));
+    must(psld_trainer_look(trainer, &s.batch));
+    memcpy(s.batch.target, s.batch.other, N * DIM * sizeof *s.batch.other);
+    must(psld_trainer_add(trainer, &s.batch));
+    for (size_t i = 0; i < N; i++) assert_true(fabs((double)s.batch.loss[i]) < 1e-5);
+    must(psld_model_run(s.model, N, s.batch.z, s.batch.time, NULL, s.batch.out));
+    for (size_t i = 0; i < N * DIM; i++) different = fmaxf(different, fabsf(s.batch.out[i] - s.batch.other[i]));
+    assert_true(different > 0.01f); /* there was a mask */
+    psld_trainer_free(trainer);
+    free_subject(&s);
 }
 
 /* ---- The gradient ------------------------------------------------------------------------------------------------ */
@@ -271,7 +301,7 @@ static double run_plan(plan *p, const psld_microbatch *b)
 /* The target is fixed: what the network says at less noise has no gradient. */
 static void check_gradient(double huber)
 {
-    subject s = make_subject("cld", 0, 2);
+    subject s = make_subject("cld", 0, 2, 0);
     s.how.consistency.huber = huber;
     run_subject(&s);
     plan p = make_plan(&s);
@@ -336,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loss_is_that_of_its_definition),
         cmocka_unit_test(trainer_agrees),
+        cmocka_unit_test(sides_share_their_dropout),
         cmocka_unit_test(gradient_is_that_of_differences),
         cmocka_unit_test(sides_come_closer),
     };
