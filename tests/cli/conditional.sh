@@ -79,7 +79,7 @@ refuses 1 "a classifier has no samples" guide c.safetensors --classifier c.safet
 refuses 2 "pictures are written as .png" guide net.safetensors --classifier c.safetensors --label 0 -o a.svg
 refuses 2 "needs a 2-D model" guide m.yaml --label 0 -o a.png
 
-check "inpaint: vectors; what is known comes back to the bit"
+check "inpaint: vectors; known elements are returned with the same bits"
 for method in resample replace authors; do
     all=11
     [ $method != resample ] || all=101
@@ -103,7 +103,7 @@ quietly inpaint net.safetensors --image pictures/000000.png --mask pictures -n 2
 
 refuses 1 "filled/originals: has more pictures than the 1" inpaint net.safetensors --image pictures/000000.png --rect 0,4,8,4 -n 3 --nfe 3 -o filled
 
-check "what is known comes back as the same pixels"
+check "known pixels are returned unchanged"
 for n in 0 1; do
     quietly inpaint net.safetensors --image filled/samples/00000$((3 * n)).png --rect 0,4,8,4 -n 1 --nfe 3 --method replace -o again
     cmp again/corrupted/000000.png filled/corrupted/00000$n.png || fail "picture $n"

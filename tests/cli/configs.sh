@@ -35,7 +35,7 @@ for filter in lanczos box; do
 done
 refuses 2 "expected lanczos|bilinear|bicubic|box|nearest|bilinear_plain" eval pictures pictures --resample cubic
 
-check "a run of an older version, whose configuration lacks a key, goes on"
+check "a run of an older version, whose configuration lacks a key, continues"
 sed -i '/resample:/d' lanczos/config.yaml
 trains -o lanczos train.steps=3
 grep -q 'resample: lanczos' lanczos/config.yaml || fail "the newer key was not added"

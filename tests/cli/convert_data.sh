@@ -101,7 +101,7 @@ refuses 2 "give a size" data mixed -o sizes
 quietly data mixed -o sizes.png
 quietly data mixed --size 8 --fit stretch -o sizes
 
-check "what is there is not written over, and mistakes leave nothing"
+check "existing files are not overwritten, and mistakes leave no output"
 refuses 1 "folder: has files already" data a-images-idx3-ubyte -o folder
 refuses 1 "moons.svg" data a-images-idx3-ubyte -o moons.svg/
 mkdir empty

@@ -46,7 +46,7 @@ check "data as a mixture: points of a toy set, all presets"
 quietly design toy:moons -o moons --nfe 5 --trials 3 -n 100 --final 50 --directions 8 --components 50 --scale 0.2 --json
 json '([.rows[] | select(.stage == "start")] | length) == ([.rows[] | select(.stage == "final")] | length) - 1'
 
-check "what is refused"
+check "refusals"
 refuses 2 "no mixture given" design
 refuses 2 "no output given" design m.yaml
 refuses 2 'learn: expected some of D, Q, mass, beta, found "colour"' design m.yaml -o new --learn D,colour

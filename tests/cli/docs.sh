@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 python3 -c 'import difflib, json' 2>/dev/null || skip_all "no Python to read documents with"
 export PSLD=$psld
 
-check "check-docs finds what is not so"
+check "check-docs finds wrong statements"
 mkdir -p tools docs configs examples models
 cp "$root/tools/check-docs" tools/
 cp "$root/Makefile" .

@@ -111,7 +111,7 @@ json '.brought_to == 8 and .n_a == 25'
 tells "one: images were resized to 16 x 16, stretched" eval one --size 16 --fit stretch --features-out sized.npy --weights c16.safetensors
 quietly eval one two --size 8 --weights c.safetensors
 
-check "what is refused, in one line and without a number"
+check "refusals, in one line and without a number"
 wanted="pt_inception-2015-12-05-6726825d.pth from the releases of pytorch-fid and of torch-fidelity"
 refuses 1 "$wanted" eval one two
 refuses 1 "$wanted" eval one two --weights nowhere.pth

@@ -11,7 +11,7 @@ EOT
 quietly convert net.yaml net.safetensors
 quietly convert net.yaml third.safetensors process=told
 
-check "qualities are budgets; what is given goes before"
+check "qualities are budgets; given options come first"
 for row in "draft 12" "normal 30" "best 100"; do
     # shellcheck disable=SC2086
     set -- $row

@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/lib.bash"
 
-check "--version, and what it is called in the header"
+check "--version agrees with the header"
 quietly --version
 grep -qE '^psld [0-9]+\.[0-9]+\.[0-9]+$' "$logs/out" || fail "$(cat "$logs/out")"
 

@@ -170,7 +170,7 @@ else
     skip_part "names of tensors with control characters: no Python to write them with"
 fi
 
-check "with little address space commands end, and evaluation says what it needs"
+check "with little address space commands end, and evaluation reports what it needs"
 limited() { # MEGABYTES ARGUMENTS
     (
         ulimit -v $(($1 * 1024))

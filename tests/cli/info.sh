@@ -27,7 +27,7 @@ printf '\223NUMPY\001\000\066\000%-53s\n12345678' "{'descr':'|u1','fortran_order
 quietly info u.npy --json
 says '"type": "uint8", "shape": [8]'
 
-check "what is none of these"
+check "other files"
 echo 'a: 1' >other.yaml
 head -c 20 x.npy >cut.npy
 echo 'text' >text.npy
@@ -43,7 +43,7 @@ refuses 2 "expected one file, found 2" info m.yaml r.yaml
 
 write_networks 3 cat dog
 
-check "a model file: what it is first, tensors when they are asked for"
+check "a model file: its description; tensors only with --tensors"
 quietly info net.safetensors
 says "net.safetensors: score network, "
 says "recipe psld, data 3 x 8 x 8"
@@ -62,7 +62,7 @@ quietly info c.safetensors
 says "c.safetensors: classifier, "
 says "  classes       2: cat, dog"
 
-check "a run: steps are in the model; before the first checkpoint it is known what is trained"
+check "a run: steps are in the model; before the first checkpoint the network is known"
 sed 's/^model/train: {loss: cross_entropy, batch: 2, steps: 3, checkpoint_every: 2, sample_every: 0, evaluate_every: 3, evaluate_count: 2}\nmodel/' c.yaml >run.yaml
 quietly sample net.safetensors -n 20 --nfe 2 -o cats
 mkdir -p pets/cat pets/dog
@@ -119,6 +119,6 @@ else
     skip_part "statistics (.npz): there is no NumPy"
 fi
 
-check "what is nothing known"
+check "unknown files"
 echo text >plain.txt
 refuses 1 "plain.txt: neither a safetensors file nor a PyTorch checkpoint" info plain.txt

@@ -92,7 +92,7 @@ quietly sweep sweep.yaml -o sweep cfg='[1]' --json
 json '.rows[0].swd == $ranged.rows[0].swd' ranged=ranged.json
 [ "$(wc -l <sweep/results.jsonl)" -eq 3 ] || fail "cells that were done are computed again"
 
-check "what is refused"
+check "refusals"
 refuses 2 "label: expected 0 to 1, found 2" sample moons --label 2 -n 1 -o no.npy
 refuses 2 'label: a class is missing in "0,"' sample moons --label 0, -n 1 -o no.npy
 refuses 2 'there is no class named "bird"; there are 0, 1' sample moons --label 0,bird -n 1 -o no.npy

@@ -45,7 +45,7 @@ cmp whole/model.safetensors parts/model.safetensors || fail "another model"
 trains base.yaml "$all" -o threads --threads 3
 cmp whole/model.safetensors threads/model.safetensors || fail "threads change the model"
 
-check "a run that is killed goes on as if it had not been"
+check "a killed run continues with the same bits"
 "$psld" train base.yaml "$all" -o killed train.checkpoint_every=1 >/dev/null 2>&1 &
 pid=$!
 for _ in $(seq 500); do [ -e killed/checkpoints/step-000000002.safetensors ] && break; sleep 0.02; done

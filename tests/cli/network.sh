@@ -76,7 +76,7 @@ quietly info g.npy --json
 json '.shape == [3, 128]'
 quietly score net.safetensors --reference --z z.npy --t t.npy -o c.npy
 
-check "what is refused"
+check "refusals"
 refuses 1 "README.md" score "$source/README.md" --z z.npy --t t.npy -o x.npy
 refuses 2 "--z" score net.safetensors -o x.npy
 refuses 2 "z: expected" score net.safetensors --z t.npy --t t.npy -o x.npy

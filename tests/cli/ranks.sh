@@ -34,12 +34,12 @@ paste -d' ' <(losses one) <(losses two-bf16) |
     fail "other losses with bf16"
 ! cmp -s <(losses two-fp32) <(losses two-bf16) || fail "train.reduce_precision=bf16 does nothing"
 
-check "a run goes on with the other precision; another word is refused"
+check "a run continues with the other precision; another word is refused"
 on_two train -o two-bf16 train.steps=42 train.reduce_precision=fp32
 [ "$(wc -l <two-bf16/log.jsonl)" -eq 42 ] || fail "did not go on"
 refuses 1 "expected fp32 or bf16" train small.yaml -o refused train.reduce_precision=fp16
 
-check "a recipe that is learned: the same but for rounding, and with one rank again it goes on"
+check "a learned recipe: the same except for rounding; it continues with one rank"
 learn=(train.loss=elbo "process.learn=[D,Q,beta]" train.steps=12)
 "$psld" train small.yaml -o learn-one "${learn[@]}" 2>"$logs/err" || fail "$(cat "$logs/err")"
 on_two train small.yaml -o learn-two "${learn[@]}" train.steps=7 train.accumulate=3
@@ -49,12 +49,12 @@ paste -d' ' <("$psld" info learn-one --recipe | tr -c '0-9.e-' '\n' | grep '[0-9
     awk '{ d = $1 - $2; if (d < -1e-4 || d > 1e-4) { print $1 " and " $2; bad = 1 } } END { exit bad || NR < 8 }' ||
     fail "another recipe on two ranks"
 
-check "a run begun by one rank goes on with two"
+check "a run begun by one rank continues with two"
 "$psld" train small.yaml -o mixed train.steps=17 2>"$logs/err" || fail "$(cat "$logs/err")"
 on_two train -o mixed train.steps=20
 [ "$(wc -l <mixed/log.jsonl)" -eq 20 ] || fail "did not go on"
 
-check "points: the same bytes, whatever the sampler"
+check "points: the same bytes for every sampler"
 for how in "--sampler em --nfe 5" "--sampler ode --tol 1e-2 --ode-group 4" ""; do
     quietly sample one -n 19 $how -o a.npy
     on_two sample one -n 19 $how -o b.npy

@@ -103,7 +103,7 @@ says "em, sscs, euler-ode, heun 250; dpm, collapsed, collapsed-heun 50; ipndm 10
 says "quadratic (default of em, sscs, euler-ode, heun)"
 says "(default: as the file says, or 1.5)" # of --weak-scale, which does not take 0
 
-check "with --z0 the default sampler keeps what is encoded"
+check "with --z0 the default sampler keeps the encoded data"
 quietly sample m.yaml -n 6 -o data.npy
 quietly encode m.yaml data.npy -o coded.npy
 quietly sample m.yaml --z0 coded.npy -o back.npy

@@ -103,7 +103,7 @@ quietly sample grey.safetensors --nfe 4 -n 11 --batch 2 -o few/
 diff -r many few || fail "pictures depend on the batch"
 [ "$(find many -name '.*' -type f | wc -l)" -eq 0 ] || fail "temporary files are left"
 
-check "a folder: goes on where it stopped, and grows"
+check "a folder: continues where it stopped, and grows"
 rm few/000003.png few/000004.png few/000009.png
 before=$(stat -c '%y' few/000000.png)
 quietly sample grey.safetensors --nfe 4 -n 11 -o few
@@ -138,7 +138,7 @@ refuses 1 "empty/samples.json: line" sample grey.safetensors --nfe 4 -n 2 -o emp
 echo "[]" >empty/samples.json
 refuses 1 "empty/samples.json: expected an object" sample grey.safetensors --nfe 4 -n 2 -o empty
 
-check "stopped by a signal: what was drawn is kept, and the same command goes on"
+check "stopped by a signal: drawn samples are kept, and the same command continues"
 stop() { # OUT: starts sampling, stops it when something can be there
     local code=0
     "$psld" sample grey.safetensors --nfe 150 -n 60 --batch 4 --threads 1 -o "$1" >"$logs/out" 2>"$logs/err" &
@@ -162,7 +162,7 @@ quietly sample grey.safetensors --nfe 150 -n $((have + 2)) -o part
 quietly sample grey.safetensors --nfe 150 -n $((have + 2)) -o whole
 diff -r part whole || fail "other pictures after an interruption"
 
-check "killed: no half pictures, and the same command goes on"
+check "killed: no incomplete pictures, and the same command continues"
 for _ in 1 2 3; do
     "$psld" sample grey.safetensors --nfe 40 -n 40 --batch 2 -o killed >"$logs/out" 2>"$logs/err" &
     pid=$!

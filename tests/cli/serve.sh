@@ -85,7 +85,7 @@ job '{"kind": "draw", "model": "shipped:digits.safetensors", "classifier": "ship
       "label": 3, "n": 2, "nfe": 6}'
 same_bits samples guide "$digits" --classifier "${digits%.*}-classifier.safetensors" --label 3 -n 2 --nfe 6
 
-check "those who watch a job see what is predicted"
+check "watchers of a job get predictions"
 post api/jobs '{"kind": "draw", "model": "shipped:digits.safetensors", "n": 512, "nfe": 200}' 202
 before=$(jq -r .id "$logs/answer") # so that the next one waits
 # Long enough that its stream wakes up meanwhile.

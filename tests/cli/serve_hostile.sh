@@ -166,7 +166,7 @@ for body in '{"kind": "draw"}' '{"kind": 1}' '{"kind": "draw", "model": 1}' '{"k
 done
 lives
 
-check "uploads: what is no picture, or too large a one"
+check "uploads: files that are not pictures, or too large"
 printf 'GIF89a' >x.gif
 ask POST api/uploads 422 --data-binary @x.gif -H 'Content-Type: image/png'
 ask POST api/uploads 422 --data-binary '' -H 'Content-Type: image/png'

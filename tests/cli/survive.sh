@@ -85,7 +85,7 @@ trains -o damaged train.steps=60 train.keep=2
 trains small.yaml -o whole
 cmp damaged/model.safetensors whole/model.safetensors || fail "another model after going back"
 
-check "config.yaml is not what a run goes on with: its checkpoint is"
+check "a run continues with its checkpoint, not with config.yaml"
 trains small.yaml -o edited train.steps=20
 sed -i 's/lr: 1e-3/lr: 0.09/' edited/config.yaml
 refuses 1 "checkpoints/step-000000020.safetensors: belongs to another configuration: train.lr is 1e-3 there and 0.09 now" \
@@ -136,7 +136,7 @@ quietly sample timed -n 4 --nfe 3 -o timed.npy
 quietly sample whole -n 4 --nfe 3 -o whole.npy
 cmp timed.npy whole.npy || fail "another model with checkpoints by time"
 
-check "data that become shorter: the run ends with a checkpoint and says why; it goes on when they are back"
+check "data that become shorter: the run ends with a checkpoint and the reason; it continues when they are back"
 quietly sample whole -n 64 --nfe 2 -o points.npy
 cp points.npy copy.npy
 # shellcheck disable=SC2086
@@ -153,7 +153,7 @@ saved_last lost
 cp copy.npy points.npy
 trains -o lost train.steps=$(($(wc -l <lost/log.jsonl) + 3))
 
-check "more broken images than data.skip_limit: the run stops, and says what it was"
+check "more broken images than data.skip_limit: the run stops and reports them"
 write_networks
 quietly sample net.safetensors -n 8 --nfe 2 -o pictures
 rm pictures/samples.json
@@ -171,7 +171,7 @@ code=0
 "$psld" train net.yaml --data pictures -o strict $net data.skip_limit=0 >"$logs/out" 2>"$logs/err" || code=$?
 [ $code -eq 1 ] && ! grep -q "skipped" "$logs/err" || fail "data.skip_limit=0: $(cat "$logs/err")"
 
-check "a lost terminal ends sampling, which keeps what it has drawn and says how far it is"
+check "a lost terminal ends sampling, which keeps its samples and reports their number"
 "$psld" sample net.safetensors -n 1000000 --nfe 2 --batch 1 -o drawn >"$logs/out" 2>"$logs/err" &
 pid=$!
 waits_for test -e drawn/000002.png

@@ -37,7 +37,7 @@ quietly sweep own.yaml -o own 'processes=[vp]' 'samplers=[em, dpm, collapsed, co
 json '[.rows[] | {(.sampler): .grid}] | add ==
     {em: "quadratic", dpm: "sqrt", collapsed: "log", "collapsed-heun": "rho", ancestral: "log"}'
 
-check "a second call goes on where the first ended, and gives the same table"
+check "a second call continues where the first ended, and gives the same table"
 cp out/table.csv whole.csv
 head -5 out/results.jsonl >part && printf '{"key": "cut sho' >>part && mv part out/results.jsonl
 quietly sweep sweep.yaml -o out
@@ -57,7 +57,7 @@ quietly sweep sweep.yaml -o out
 cut -d , -f 1-10 out/table.csv | cmp - a || fail "another table"
 mv whole.jsonl out/results.jsonl
 
-check "what has changed since is computed anew, whatever it is called; what has only another name is not"
+check "changed models and data are computed again; new names alone are not"
 cat >named.yaml <<'YAML'
 models: [named-model.yaml]
 processes: [named-process.yaml]
@@ -203,7 +203,7 @@ for name in mixture digits-few-steps; do
     (cd "$source" && "$psld" sweep configs/sweeps/$name.yaml --estimate number=2 >/dev/null) || fail "$name.yaml"
 done
 
-check "what is refused"
+check "refusals"
 refuses 2 "no sweep given" sweep
 refuses 2 "no output given" sweep sweep.yaml
 refuses 2 "expected an override" sweep sweep.yaml x -o y

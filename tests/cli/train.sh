@@ -14,7 +14,7 @@ EOF
 # trains ARGUMENTS: must succeed; what it says on stderr is progress.
 trains() { "$psld" train "$@" >"$logs/out" 2>"$logs/err" || fail "psld train $*: $(cat "$logs/err")"; }
 
-check "a run leaves what it should"
+check "the files of a run"
 trains small.yaml -o whole
 for file in config.yaml log.jsonl loss.png model.safetensors checkpoints/step-000000060.safetensors \
     samples/step-000000030.png samples/step-000000060.png; do
@@ -49,7 +49,7 @@ refuses 1 "train.metric_weights: nowhere.pth" train small.yaml -o none train.met
 refuses 1 "features need images" train small.yaml -o none train.metric_every=20 train.metric_weights=best.npy
 [ ! -e none ] || fail "a run without its metric has begun"
 
-check "killed at any moment, the same command goes on and ends the same"
+check "killed at any moment, the same command continues to the same end"
 for i in 1 2 3 4 5 6; do
     "$psld" train small.yaml -o killed >/dev/null 2>&1 &
     pid=$!
@@ -96,7 +96,7 @@ trains -o chosen -v
 grep -q "^chosen is finished: 2 of 2 steps are done. To train further: psld train -o chosen train.steps=4$" "$logs/err" || fail "$(cat "$logs/err")"
 grep -q "name: mlp" "$logs/err" || fail "-v does not show every key"
 
-check "a time decides the steps, of what is chosen and of a configuration; a run that goes on keeps them"
+check "a time decides the steps, of chosen networks and of configurations; a continued run keeps them"
 trains toy:rings -o timed --time 0.05s model.nf=8 model.num_res_blocks=1 train.batch=4 train.sample_nfe=2
 grep -q "steps of 4 samples: .* samples/s on this machine" "$logs/err" || fail "does not say why: $(cat "$logs/err")"
 cp timed/config.yaml timed.before
@@ -110,7 +110,7 @@ for time in 30 m -1h 1w nan; do
     refuses 2 "expected a time such as 90s, 30m, 2h or 1d" train toy:rings -o wrong --time $time
 done
 
-check "a classifier: accuracy against t in the log and as a plot; it goes on, and guides"
+check "a classifier: accuracy against t in the log and as a plot; it continues, and guides"
 cat >grey.yaml <<'EOF'
 process: psld gamma=0.02
 data: {size: 8, channels: 1}
@@ -194,7 +194,7 @@ listing >"$logs/after"
 cmp "$logs/before" "$logs/after" || fail "estimate left something behind"
 json '.seconds_per_step > 0 and .bytes > 1000 and .steps == 60'
 
-check "what is refused"
+check "refusals"
 refuses 2 "-o RUN" train small.yaml
 refuses 1 "absent.yaml" train absent.yaml -o new
 refuses 1 "unknown key \"stepz\"" train small.yaml -o new train.stepz=3
