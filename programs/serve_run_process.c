@@ -69,6 +69,7 @@ static void read_output(process *p)
 static void look_at(process *p)
 {
     int status;
+    if (!*p->path) return; /* none: its descriptor would be 0 */
     read_output(p);
     if (!p->pid || waitpid(p->pid, &status, WNOHANG) != p->pid) return;
     read_output(p);
