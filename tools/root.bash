@@ -27,6 +27,7 @@ if [ $# -eq 1 ]; then
 else
     root=$(mktemp -d "${TMPDIR:-/tmp}/psld-root.XXXXXX")
 fi
+root_log=$(mktemp "${TMPDIR:-/tmp}/psld-root-log.XXXXXX")
 chmod 755 "$root" # apt fetches files as a user of its own
 
 # What is still mounted is never removed: it would be the machine's own /dev.
@@ -35,7 +36,7 @@ clean_up() {
     if grep -q " $root/" /proc/mounts; then
         echo "$root_user: something is still mounted below $root, which stays" >&2
     else
-        rm -rf --one-file-system "$root" "$root.log"
+        rm -rf --one-file-system "$root" "$root_log"
     fi
 }
 trap clean_up EXIT
@@ -70,7 +71,7 @@ copy_network() {
 }
 
 make_root() {
-    debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { tail -n 20 "$root.log" && return 1; }
+    debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root_log" 2>&1 || { tail -n 20 "$root_log" && return 1; }
     copy_network &&
         mount -t proc proc "$root/proc" &&
         mount -t sysfs -o ro sys "$root/sys" &&
