@@ -86,9 +86,9 @@ export class SamplerChoice {
         });
         this.dice.innerHTML =
             "<svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><rect x=\"4\" y=\"4\" width=\"16\" height=\"16\" rx=\"3\"/><path d=\"M8.5 8.5h.01M15.5 8.5h.01M12 12h.01M8.5 15.5h.01M15.5 15.5h.01\" stroke-width=\"2.4\"/></svg>";
-        this.grid = choice("Time grid", [["", "what suits"], ...about.grids.map((row) => [row.name, row.name])], "");
-        this.order = choice("Order", [["", "what suits"], ["1", "1"], ["2", "2"], ["3", "3"]], "");
-        this.eta = numberField("Eta, share of noise", null, {min: 0, max: 1, step: "any", placeholder: "what suits"});
+        this.grid = choice("Time grid", [["", "default"], ...about.grids.map((row) => [row.name, row.name])], "");
+        this.order = choice("Order", [["", "default"], ["1", "1"], ["2", "2"], ["3", "3"]], "");
+        this.eta = numberField("Eta, share of noise", null, {min: 0, max: 1, step: "any", placeholder: "default"});
         this.element =
             h("div", {class: "stack"}, this.sampler.element,
               h("div", {class: "two"}, this.nfe.element,
